@@ -312,7 +312,6 @@ static trail_task_kind *kind_get(struct activity *a, trail_name name)
     trail_task_kind *kind = idmap_find(&a->kind_by_name, name);
     if (kind)
         return kind;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(a->kinds, a->kind_capacity, a->kind_count + 1))
         return NULL;
     /* NOLINTNEXTLINE(clang-analyzer-unix.MallocSizeof): the row is its first member. */
@@ -363,16 +362,11 @@ static void note_slowest(const struct activity *a, const struct open_task *task,
 
 static bool task_begins(struct activity *a, const trail_event *event)
 {
-    struct open_task *task = idmap_find(&a->open_tasks, event->task.id);
+    struct open_task *task = objects_get(&a->open_tasks, event->task.id);
     trail_task_kind *kind = kind_get(a, names_of(&a->analysis->names, event->task.type));
-    if (!kind)
+    if (!kind || !task)
         return false;
     kind->begun++;
-    if (!task) {
-        task = slab_get(&a->task_slab);
-        if (!task || !idmap_put(&a->open_tasks, event->task.id, task))
-            return false;
-    }
     *task = (struct open_task){.begin_ns = event->time_ns,
                                .kind = kind,
                                .goroutine = event->goroutine,
@@ -382,7 +376,7 @@ static bool task_begins(struct activity *a, const trail_event *event)
 
 static bool task_ends(struct activity *a, const trail_event *event)
 {
-    struct open_task *task = idmap_remove(&a->open_tasks, event->task.id);
+    const struct open_task *task = objects_find(&a->open_tasks, event->task.id);
     trail_task_kind *kind =
         task ? task->kind : kind_get(a, names_of(&a->analysis->names, event->task.type));
     if (!kind)
@@ -394,7 +388,7 @@ static bool task_ends(struct activity *a, const trail_event *event)
     if (ns > kind->longest.ns)
         note_slowest(a, task, event);
     longest_note(&kind->longest, ns, task->begin_ns, (int64_t)event->task.id);
-    slab_put(&a->task_slab, task);
+    objects_drop(&a->open_tasks, event->task.id);
     return trail_histogram_add(&kind->spread, ns);
 }
 
@@ -519,7 +513,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct activity *a = part;
     (void)needed;
     a->analysis = analysis;
-    a->task_slab.object_size = sizeof(struct open_task);
+    a->open_tasks = OBJECTS_OF(struct open_task);
     return true;
 }
 
@@ -533,8 +527,7 @@ static void drop(void *part)
     free(a->kinds);
     free(a->alone_sums);
     idmap_free(&a->kind_by_name);
-    idmap_free(&a->open_tasks);
-    slab_free(&a->task_slab);
+    objects_free(&a->open_tasks);
 }
 
 const struct analysis_part activity_part = {

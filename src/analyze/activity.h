@@ -15,8 +15,7 @@
 
 #include <trail/analyze.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -92,8 +91,7 @@ struct activity {
     int64_t stop_left_ns, stop_left_by;
     struct late_stop late;
     /* Kinds of tasks. */
-    struct idmap open_tasks; /* -> struct open_task */
-    struct slab task_slab;
+    struct objects open_tasks; /* struct open_task */
     trail_task_kind **kinds;
     size_t kind_count, kind_capacity;
     struct idmap kind_by_name;

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct call) <= ASIDE_ITEM_SIZE, "a call is an item");
 void blame_init(struct blame *blame, struct aside *const *aside)
 {
     blame->aside = aside;
-    blame->slab.object_size = sizeof(struct blame_past);
+    blame->pasts = OBJECTS_OF(struct blame_past);
 }
 
 void blame_free(struct blame *blame)
@@ -45,16 +45,12 @@ void blame_free(struct blame *blame)
     free(blame->rows);
     idmap_free(&blame->pair_numbers);
     free(blame->pairs);
-    idmap_free(&blame->pasts);
-    slab_free(&blame->slab);
+    objects_free(&blame->pasts);
 }
 
 static void clear(struct blame *blame)
 {
-    const struct idmap *pasts = &blame->pasts;
-    IDMAP_EACH(slot, pasts)
-        slab_put(&blame->slab, slot->value);
-    idmap_clear(&blame->pasts);
+    objects_clear(&blame->pasts);
     idmap_clear(&blame->pair_numbers);
     blame->pair_count = 0;
     intern_clear(&blame->keys);
@@ -63,9 +59,7 @@ static void clear(struct blame *blame)
 
 static void end(struct blame *blame, int64_t goroutine)
 {
-    struct blame_past *past = idmap_remove(&blame->pasts, (uint64_t)goroutine);
-    if (past)
-        slab_put(&blame->slab, past);
+    objects_drop(&blame->pasts, (uint64_t)goroutine);
 }
 
 /* MARK: Sums */
@@ -236,11 +230,7 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
 
 static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
 {
-    struct blame_past *past = idmap_find(&blame->pasts, (uint64_t)goroutine);
-    if (past)
-        return past;
-    past = slab_get(&blame->slab);
-    return past && idmap_put(&blame->pasts, (uint64_t)goroutine, past) ? past : NULL;
+    return objects_get(&blame->pasts, (uint64_t)goroutine);
 }
 
 /* Counts a wait by start functions. Returns false on out of memory. */
@@ -306,7 +296,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     rest.row = row_of(blame, wait);
     if (rest.row == 0)
         return false;
-    const struct blame_past *waker = idmap_find(&blame->pasts, (uint64_t)wait->waker);
+    const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);
     pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
     count_outside(row, wait, waker, rest.begin_ns);

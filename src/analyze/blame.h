@@ -11,9 +11,8 @@
 
 #include <trail/analyze.h>
 
-#include "base/idmap.h"
 #include "base/intern.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 /* Shorter waits are not followed: for locks and the like, and for all else. */
 #define BLAME_LEAST_NS  20000
@@ -102,8 +101,7 @@ struct blame {
     struct idmap pair_numbers; /* waiter << 32 | waker -> index in `pairs`, + 1 */
     struct blame_pair *pairs;
     size_t pair_count, pair_capacity;
-    struct idmap pasts; /* goroutine -> struct blame_past */
-    struct slab slab;
+    struct objects pasts; /* of goroutines: struct blame_past */
 };
 
 /* `aside`: the analysis's. */

@@ -52,7 +52,7 @@ static bool mark(struct chains *chains, const struct chain_goroutine *g, unsigne
 
 static struct chain_goroutine *find(const struct chains *chains, int64_t id)
 {
-    return id >= 0 ? idmap_find(&chains->alive, (uint64_t)id) : NULL;
+    return id >= 0 ? objects_find(&chains->alive, (uint64_t)id) : NULL;
 }
 
 static bool is_on(const struct chain_goroutine *g)
@@ -362,7 +362,7 @@ static void learn_name(struct chains *chains, struct chain_goroutine *g, trail_s
 
 static struct chain_goroutine *goroutine_begin(struct chains *chains, int64_t id)
 {
-    struct chain_goroutine *g = slab_get(&chains->slab);
+    struct chain_goroutine *g = objects_get(&chains->alive, (uint64_t)id);
     if (!g || chains->thread_count >= CHAIN_NONE ||
         !GROW(chains->threads, chains->thread_capacity, chains->thread_count + 1))
         return NULL;
@@ -373,15 +373,14 @@ static struct chain_goroutine *goroutine_begin(struct chains *chains, int64_t id
                                   .last = CHAIN_NONE};
     chains->threads[chains->thread_count++] =
         (struct chain_thread){.id = id, .begin_ns = chains->now_ns, .ran_ns = INT64_MIN};
-    return idmap_put(&chains->alive, (uint64_t)id, g) ? g : NULL;
+    return g;
 }
 
 static bool goroutine_end(struct chains *chains, struct chain_goroutine *g)
 {
     chains->threads[g->thread].ended = true;
     bool good = mark(chains, g, MARK_END, 0, 0);
-    (void)idmap_remove(&chains->alive, (uint64_t)g->id);
-    slab_put(&chains->slab, g);
+    objects_drop(&chains->alive, (uint64_t)g->id);
     return good;
 }
 
@@ -699,7 +698,7 @@ static bool window_begins(void *part, int64_t ns)
     chains->begin_ns = chains->now_ns = since_origin(chains, ns);
     clocks_to_now(chains);
     chains->counting = true;
-    IDMAP_EACH(slot, &chains->alive)
+    IDMAP_EACH(slot, &chains->alive.map)
         if (!mark_state(chains, slot->value))
             return false;
     return true;
@@ -754,7 +753,7 @@ static bool window_ends(void *part, int64_t end_ns)
     if (chains->now_ns < end_ns)
         chains->now_ns = end_ns;
     chains->end_ns = chains->now_ns;
-    IDMAP_EACH(slot, &chains->alive) {
+    IDMAP_EACH(slot, &chains->alive.map) {
         const struct chain_goroutine *g = slot->value;
         if (g->state == TRAIL_GO_RUNNING)
             chains->threads[g->thread].ran_ns = chains->now_ns;
@@ -785,7 +784,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     chains->analysis = analysis;
     chains->names = &analysis->names;
     chains->stacks = &analysis->stacks;
-    chains->slab.object_size = sizeof(struct chain_goroutine);
+    chains->alive = OBJECTS_OF(struct chain_goroutine);
     chains->goal = CHAIN_NONE;
     chains->hold.lock = CHAIN_NONE;
     return true;
@@ -794,12 +793,11 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
 static void drop(void *part)
 {
     struct chains *chains = part;
-    idmap_free(&chains->alive);
+    objects_free(&chains->alive);
     idmap_free(&chains->calls);
     idmap_free(&chains->lock_ids);
     idmap_free(&chains->task_ids);
     announced_free(&chains->announced);
-    slab_free(&chains->slab);
     intern_free(&chains->class_ids);
     intern_free(&chains->sample_ids);
     free(chains->threads);

@@ -16,7 +16,7 @@
 #include "analyze/stacks.h"
 #include "analyze/wait_names.h"
 #include "base/intern.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -170,8 +170,7 @@ struct chains {
     /* While events arrive. */
     struct chain_mark *marks;
     size_t mark_count, mark_capacity;
-    struct idmap alive; /* goroutine -> struct chain_goroutine */
-    struct slab slab;
+    struct objects alive; /* of goroutines: struct chain_goroutine */
     struct announced announced;
     struct idmap calls;              /* P -> struct chain_goroutine in a system call on it */
     struct idmap lock_ids, task_ids; /* -> index + 1 */

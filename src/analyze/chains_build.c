@@ -256,8 +256,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
 /* Sorts marks by thread into *first: the first of each, and the end. Returns NULL on out of memory. */
 static const struct chain_mark **by_thread(const struct chains *chains, size_t *first)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const struct chain_mark **sorted = calloc(chains->mark_count + 1, sizeof *sorted);
+    const struct chain_mark **sorted = calloc(chains->mark_count + 1, sizeof(void *));
     if (!sorted)
         return NULL;
     for (size_t i = 0; i < chains->mark_count; i++)
@@ -277,8 +276,7 @@ static void sort_thread(const struct chain_mark **marks, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (marks[i]->time_ns < marks[i - 1]->time_ns) {
-            /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-            qsort(marks, count, sizeof(struct chain_mark *), by_time);
+            qsort(marks, count, sizeof(void *), by_time);
             return;
         }
 }

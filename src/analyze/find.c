@@ -208,23 +208,22 @@ static void state_over(struct find *find, struct seeker *seeker)
 
 static struct seeker *seeker_get(struct find *find, int64_t goroutine)
 {
-    struct seeker *seeker = idmap_find(&find->seekers, (uint64_t)goroutine);
+    struct seeker *seeker = objects_find(&find->seekers, (uint64_t)goroutine);
     if (seeker)
         return seeker;
-    seeker = slab_get(&find->seeker_slab);
-    if (!seeker || !idmap_put(&find->seekers, (uint64_t)goroutine, seeker))
-        return NULL;
-    seeker->free_from_ns = INT64_MIN;
+    seeker = objects_get(&find->seekers, (uint64_t)goroutine);
+    if (seeker)
+        seeker->free_from_ns = INT64_MIN;
     return seeker;
 }
 
 static void seeker_drop(struct find *find, int64_t goroutine)
 {
-    struct seeker *seeker = idmap_remove(&find->seekers, (uint64_t)goroutine);
+    struct seeker *seeker = objects_find(&find->seekers, (uint64_t)goroutine);
     if (!seeker)
         return;
     forget(find, seeker);
-    slab_put(&find->seeker_slab, seeker);
+    objects_drop(&find->seekers, (uint64_t)goroutine);
 }
 
 /* THINGS: not a state that patterns can name. */
@@ -414,19 +413,13 @@ static bool take_event(void *part, const trail_event *event)
 static bool window_ends(void *part, int64_t now)
 {
     struct find *find = part;
-    size_t count = 0;
-    bool good = true;
-    if (find->seekers.count == 0 || find->stopped)
+    if (find->stopped)
         return true;
-    int64_t *ids = calloc(find->seekers.count, sizeof *ids);
-    if (!ids)
-        return false;
-    IDMAP_EACH(slot, &find->seekers)
-        ids[count++] = (int64_t)slot->id;
-    qsort(ids, count, sizeof *ids, order_numbers);
-    for (size_t i = 0; good && i < count; i++)
-        good = offer_state(find, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);
-    free(ids);
+    struct idmap_slot *seekers = idmap_sorted(&find->seekers.map);
+    bool good = seekers != NULL;
+    for (size_t i = 0; good && i < find->seekers.map.count; i++)
+        good = offer_state(find, seekers[i].value, (int64_t)seekers[i].id, NULL, now);
+    free(seekers);
     return good;
 }
 
@@ -440,7 +433,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     find->options = &analysis->options.find;
     size_t steps = find->options->pattern->step_count;
     find->partial_size = sizeof(struct partial) + steps * sizeof(trail_hit_step);
-    find->seeker_slab.object_size = sizeof(struct seeker);
+    find->seekers = OBJECTS_OF(struct seeker);
     find->partial_slab.object_size = 2 * steps * find->partial_size;
     find->hit = calloc(steps, sizeof *find->hit);
     return find->hit != NULL;
@@ -455,8 +448,7 @@ static bool is_done(const void *part)
 static void drop(void *part)
 {
     struct find *find = part;
-    idmap_free(&find->seekers);
-    slab_free(&find->seeker_slab);
+    objects_free(&find->seekers);
     slab_free(&find->partial_slab);
     free(find->verdicts);
     free(find->hit);

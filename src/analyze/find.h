@@ -11,8 +11,7 @@
 #define TRAIL_ANALYZE_FIND_H
 
 #include "analyze/pattern.h"
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -45,8 +44,8 @@ struct seeker {
 struct find {
     struct trail_analysis *analysis;
     const trail_find_options *options;
-    struct idmap seekers; /* goroutine -> struct seeker */
-    struct slab seeker_slab, partial_slab;
+    struct objects seekers; /* of goroutines: struct seeker */
+    struct slab partial_slab;
     size_t partial_size; /* size of one, in bytes */
     uint8_t *verdicts;   /* per stack: two per choice (in, by): 0 unknown, 1 no, 2 yes */
     size_t verdict_count, verdict_capacity;

@@ -165,7 +165,7 @@ bool finding_is_runtime(const struct findings *findings, trail_name name)
 const char *finding_put_started(const struct findings *findings, trail_name name, char *text)
 {
     const struct waits *waits = findings->waits;
-    const struct wait_group *group = name < waits->by_name_count ? waits->by_name[name] : NULL;
+    const struct wait_group *group = name < waits->by_name_capacity ? waits->by_name[name] : NULL;
     trail_string shown = text_of(findings, name);
     bool nameless = memmem(shown.data, shown.size, ".so", 3) != NULL;
     if (!nameless || !group || group->created_at == 0) {
@@ -333,7 +333,7 @@ void finding_slow_region(struct findings *findings)
     for (size_t i = 0; regions && i < regions->groups.count; i++) {
         const trail_group *group = &regions->groups.rows[i];
         const trail_histogram *total = group->columns ? &group->columns[TRAIL_COLUMN_TOTAL] : NULL;
-        const struct region_slowest *slowest = idmap_find(&regions->slowest, group->name);
+        const struct region_slowest *slowest = objects_find(&regions->slowest, group->name);
         const struct finding_of of = {"slow-region", .function = group->name};
         if (!total || group->name == 0 ||
             !say_slowest(findings, &of, "region", total, total->max_ns))
@@ -614,12 +614,6 @@ static int64_t pause_ns(const trail_gc_pause *pause)
     return ns_between(pause->begin_ns, pause->end_ns);
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return ORDER(*x, *y);
-}
-
 static int64_t median_pause(struct findings *findings, const struct gc *gc)
 {
     int64_t *lengths = calloc(gc->pause_count + 1, sizeof *lengths);
@@ -628,7 +622,7 @@ static int64_t median_pause(struct findings *findings, const struct gc *gc)
         return 0;
     for (size_t i = 0; i < gc->pause_count; i++)
         lengths[i] = pause_ns(&gc->pauses[i]);
-    qsort(lengths, gc->pause_count, sizeof *lengths, by_length);
+    qsort(lengths, gc->pause_count, sizeof *lengths, order_numbers);
     int64_t median = lengths[quantile_index(0.5, gc->pause_count)];
     free(lengths);
     return median;
@@ -689,7 +683,7 @@ void finding_pauses_take_much(struct findings *findings)
     double share = share_of(sum, length_of(findings));
     if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
-    const struct gc_helper *most = most_of(&gc->stopped_by);
+    const struct gc_helper *most = most_of(&gc->stopped_by.map);
     bool by_most = most && most->ns > sum / 2;
     const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest,
                                   .function = by_most ? most->function : 0};
@@ -713,7 +707,7 @@ void finding_gc_takes_much(struct findings *findings)
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
     if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
-    const struct gc_helper *most = most_of(&gc->by_function);
+    const struct gc_helper *most = most_of(&gc->by_function.map);
     trail_longest moment = {0};
     for (size_t i = 0; i < gc->cycle_count; i++)
         longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),

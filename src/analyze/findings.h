@@ -93,6 +93,19 @@ struct finding_of {
     bool saves; /* the text has the gain, as a part of the time */
 };
 
+/* The same of a finding whose text has the gain. */
+static inline struct finding_of finding_saves(const char *kind, int64_t gain_ns,
+                                              const trail_longest *moment, trail_name function,
+                                              trail_name object)
+{
+    return (struct finding_of){.kind = kind,
+                               .gain_ns = gain_ns,
+                               .moment = moment,
+                               .function = function,
+                               .object = object,
+                               .saves = true};
+}
+
 /* Adds a finding: what is so, with the culprit, as one sentence without its full stop. */
 __attribute__((format(printf, 3, 4))) void
 finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...);

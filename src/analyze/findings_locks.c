@@ -115,12 +115,8 @@ static void put_process(const struct findings *findings, const struct blame_row 
 static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
                      const char *effect)
 {
-    const struct finding_of of = {kind,
-                                  .saves = true,
-                                  .gain_ns = blame_union_ns(&row->held),
-                                  .moment = &row->longest,
-                                  .function = row->function,
-                                  .object = row->wait};
+    const struct finding_of of =
+        finding_saves(kind, blame_union_ns(&row->held), &row->longest, row->function, row->wait);
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;

@@ -377,8 +377,7 @@ static bool may_be_for_work(const struct stuck_wait *wait)
 void finding_open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof *longest);
+    const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof(void *));
     size_t count = 0;
     bool never_woken = finding_was_said(findings, "never-woken");
     if (!longest) {
@@ -392,8 +391,7 @@ void finding_open_waits(struct findings *findings)
             !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    qsort((void *)longest, count, sizeof *longest, by_length);
+    qsort((void *)longest, count, sizeof(void *), by_length);
     for (size_t i = 0; i < count && i < MOST_OPEN; i++)
         say_open(findings, longest[i]);
     free((void *)longest);

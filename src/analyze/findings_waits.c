@@ -191,12 +191,8 @@ void finding_outside(struct findings *findings)
                       row->kind == WIRE_WAIT_CONNECT;
         if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
             continue;
-        const struct finding_of of = {"outside",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("outside", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
                     "%.*s waited for something outside the program for %.0f %% of the time (%.*s)",
@@ -217,8 +213,7 @@ void finding_database(struct findings *findings)
         if (!row->in_sqlite || ns < OUTSIDE_LEAST ||
             share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
             continue;
-        const struct finding_of of = {"database", .saves = true, .gain_ns = ns,
-                                      .moment = &row->longest, .function = row->function};
+        const struct finding_of of = finding_saves("database", ns, &row->longest, row->function, 0);
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for a locked SQLite database for %.0f %% of the time",
@@ -260,12 +255,8 @@ void finding_slow_answer(struct findings *findings)
             spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
             share_of(most, length_of(findings)) < ANSWER_SHARE)
             continue;
-        const struct finding_of of = {"slow-answer",
-                                      .saves = true,
-                                      .gain_ns = ns_between(usual, most),
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
+                                                   &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
                     "One wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s",
@@ -318,12 +309,8 @@ void finding_slow_peer(struct findings *findings)
             row->longest.ns > ns / 2 ||
             !(row->in_region || is_needed(findings, &row->longest, row->start, PEER_SHARE)))
             continue;
-        const struct finding_of of = {"slow-peer",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("slow-peer", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for answers from the network for %.0f %% of the time",
@@ -393,12 +380,8 @@ void finding_queue(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
-        const struct finding_of of = {"queue",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("queue", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         finding_say(findings, &of, "%.*s takes from a queue more slowly than %.*s fills it",
@@ -417,7 +400,7 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 {
     const struct waits *waits = findings->waits;
     const struct wait_group *group =
-        row->waiter < waits->by_name_count ? waits->by_name[row->waiter] : NULL;
+        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
             return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
@@ -449,12 +432,8 @@ void finding_permits(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
-        const struct finding_of of = {"permits",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("permits", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         wait = facts_of(findings, row->wait) ? wait : in_go;
@@ -503,9 +482,8 @@ void finding_bottleneck(struct findings *findings)
                                                              (uint64_t)row->goroutine.key);
         if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings))
             continue;
-        const struct finding_of of = {"bottleneck",           .saves = true,
-                                      .gain_ns = ns,          .moment = &row->longest,
-                                      .function = row->start, .object = row->wait};
+        const struct finding_of of =
+            finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at), by = text_of(findings, row->place);
         finding_say(findings, &of,
@@ -585,9 +563,8 @@ void finding_pool_too_small(struct findings *findings)
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
             share_of(time.others, time.all) < BUSY_SHARE)
             continue;
-        const struct finding_of of = {"pool-too-small",        .saves = true,
-                                      .gain_ns = ns,           .moment = &pair->longest,
-                                      .function = pair->waker, .object = pair->wait};
+        const struct finding_of of =
+            finding_saves("pool-too-small", ns, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
         finding_say(findings, &of,
@@ -646,9 +623,8 @@ void finding_slow_producer(struct findings *findings)
             share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE)
             continue;
         int64_t gain = makes.others < length ? makes.others : length;
-        const struct finding_of of = {"slow-producer",         .saves = true,
-                                      .gain_ns = gain,         .moment = &pair->longest,
-                                      .function = pair->waker, .object = pair->wait};
+        const struct finding_of of =
+            finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
                      waiters = text_of(findings, pair->waiter);
@@ -727,12 +703,9 @@ void finding_handoffs(struct findings *findings)
     if (mean(length, most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
         share_of(ns, length) < HANDOFF_SHARE)
         return;
-    const struct finding_of of = {"hand-offs",
-                                  .saves = true,
-                                  .gain_ns = ns < length ? ns : length,
-                                  .moment = most.wait ? &most.wait->longest : NULL,
-                                  .function = most.group->row.name,
-                                  .object = most.wait ? most.wait->reason : most.group->brief_for};
+    const struct finding_of of = finding_saves(
+        "hand-offs", ns < length ? ns : length, most.wait ? &most.wait->longest : NULL,
+        most.group->row.name, most.wait ? most.wait->reason : most.group->brief_for);
     trail_string name = text_of(findings, of.function), reason = text_of(findings, of.object);
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
     finding_explain(findings,
@@ -792,12 +765,8 @@ void finding_once(struct findings *findings)
         if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
             share_of(ns, length_of(findings)) < ONCE_SHARE)
             continue;
-        const struct finding_of of = {"once",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->function,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("once", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         wait = facts_of(findings, row->wait) ? wait : (trail_string){"sync.Once", 9};
         finding_say(findings, &of,
@@ -896,13 +865,9 @@ void finding_imbalance(struct findings *findings)
         struct awaited row = awaited_of(findings, group);
         if (most / BALANCE_TIMES < others || row.at == 0)
             continue;
-        const struct finding_of of = {"imbalance",
-                                      .saves = true,
-                                      .gain_ns =
-                                          part_of(row.ns, share_of(ns_between(even, most), most)),
-                                      .moment = row.longest,
-                                      .function = group->row.name,
-                                      .object = row.wait};
+        const struct finding_of of =
+            finding_saves("imbalance", part_of(row.ns, share_of(ns_between(even, most), most)),
+                          row.longest, group->row.name, row.wait);
         trail_string name = text_of(findings, group->row.name);
         trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
         finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
@@ -946,12 +911,8 @@ void finding_late(struct findings *findings)
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;
-        const struct finding_of of = {"straggler",
-                                      .saves = true,
-                                      .gain_ns = part_of(ns, share),
-                                      .moment = &row->longest,
-                                      .function = row->start,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("straggler", part_of(ns, share), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
@@ -969,7 +930,7 @@ void finding_late(struct findings *findings)
 /* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
 void finding_straggler(struct findings *findings)
 {
-    const struct idmap *stragglers = &findings->waits->stragglers;
+    const struct idmap *stragglers = &findings->waits->stragglers.map;
     IDMAP_EACH(slot, stragglers) {
         const struct straggler *straggler = slot->value;
         if (straggler->ns < BALANCE_LEAST ||
@@ -977,8 +938,8 @@ void finding_straggler(struct findings *findings)
             finding_names(findings, "imbalance", straggler->start))
             continue;
         int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
-        const struct finding_of of = {"straggler", .saves = true, .gain_ns = gain,
-                                      .moment = &straggler->longest, .function = straggler->start};
+        const struct finding_of of =
+            finding_saves("straggler", gain, &straggler->longest, straggler->start, 0);
         trail_string start = text_of(findings, straggler->start),
                      created = text_of(findings, straggler->created_at),
                      at = text_of(findings, straggler->at);
@@ -1013,12 +974,8 @@ void finding_sleeper(struct findings *findings)
             share_of(ns, length) < BUSY_SHARE ||
             !is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
             continue;
-        const struct finding_of of = {"sleeper",
-                                      .saves = true,
-                                      .gain_ns = ns,
-                                      .moment = &row->longest,
-                                      .function = row->start,
-                                      .object = row->wait};
+        const struct finding_of of =
+            finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
                      asleep = text_of(findings, sleeps_at(findings, row->goroutine.key));
@@ -1187,9 +1144,8 @@ void finding_serial_phase(struct findings *findings)
         say_openmp(findings, openmp, most, spread_gain(findings, most->ns));
         return;
     }
-    const struct finding_of of = {"serial-phase", .saves = true,
-                                  .gain_ns = spread_gain(findings, most->ns),
-                                  .moment = &most->longest, .function = most->name};
+    const struct finding_of of = finding_saves("serial-phase", spread_gain(findings, most->ns),
+                                               &most->longest, most->name, 0);
     trail_string name = text_of(findings, most->name);
     finding_say(
         findings, &of,
@@ -1249,8 +1205,8 @@ void finding_one_at_a_time(struct findings *findings)
         int64_t gain = ns - ns / (int64_t)group->row.created;
         if (share_of(ns, length) < EACH_SHARE)
             continue;
-        const struct finding_of of = {"one-at-a-time", .saves = true, .gain_ns = gain,
-                                      .moment = &group->busiest, .function = group->row.name};
+        const struct finding_of of =
+            finding_saves("one-at-a-time", gain, &group->busiest, group->row.name, 0);
         char name[STARTED_SIZE];
         finding_say(findings, &of, "%" PRIu64 " %s of %s ran one at a time", group->row.created,
                     word(findings, TERM_tasks),

@@ -9,7 +9,7 @@ void follow_init(struct follow *follow, const trail_reader *reader, struct names
         .reader = reader,
         .names = names,
         .forever = names_put(names, forever, strlen(forever)),
-        .proc_slab = {.object_size = sizeof(struct followed *)},
+        .procs = OBJECTS_OF(struct followed *),
     };
 }
 
@@ -17,17 +17,7 @@ void follow_free(struct follow *follow)
 {
     idmap_free(&follow->alive);
     announced_free(&follow->announced);
-    idmap_free(&follow->procs);
-    slab_free(&follow->proc_slab);
-}
-
-struct followed **follow_far(struct follow *follow, int64_t proc)
-{
-    struct followed **place = idmap_find(&follow->procs, (uint64_t)proc);
-    if (place)
-        return place;
-    place = slab_get(&follow->proc_slab);
-    return place && idmap_put(&follow->procs, (uint64_t)proc, place) ? place : NULL;
+    objects_free(&follow->procs);
 }
 
 bool follow_name(struct follow *follow, const struct follow_ops *ops, void *context,

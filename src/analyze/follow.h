@@ -15,8 +15,7 @@
 #define TRAIL_ANALYZE_FOLLOW_H
 
 #include "analyze/wait_names.h"
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 /*
  * The first members of a consumer's object of a goroutine, and all members of struct followed.
@@ -87,9 +86,8 @@ struct follow {
     struct idmap alive;      /* goroutine -> struct followed */
     struct followed *nobody; /* target of `in_syscall` of goroutines that are in no system call */
     struct followed *near[FOLLOW_NEAR]; /* by P: the goroutine in a system call on it */
-    struct idmap procs;                 /* the same for other Ps -> struct followed * */
-    struct slab proc_slab;
-    struct announced announced; /* waits that logs have announced */
+    struct objects procs;               /* the same for other Ps: struct followed * */
+    struct announced announced;         /* waits that logs have announced */
 };
 
 /* `names` must outlive it. Call follow_sync with the time of the first event before the first
@@ -141,10 +139,6 @@ bool follow_again(struct follow *follow, const struct follow_ops *ops, void *con
 bool follow_name(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
-/* Returns the slot of a P that is not near, which points to the goroutine in a system call on it;
- * NULL on out of memory. */
-struct followed **follow_far(struct follow *follow, int64_t proc);
-
 /* MARK: Transitions */
 
 #define FOLLOW_INLINE static inline __attribute__((always_inline))
@@ -156,7 +150,8 @@ FOLLOW_INLINE bool follow_note(struct follow *follow, struct followed *g, int64_
     if (__builtin_expect(proc < 0, 0))
         return true;
     bool is_near = proc < FOLLOW_NEAR;
-    struct followed **place = is_near ? &follow->near[proc] : follow_far(follow, proc);
+    struct followed **place =
+        is_near ? &follow->near[proc] : objects_get(&follow->procs, (uint64_t)proc);
     if (__builtin_expect(!place, 0))
         return false;
     g->in_syscall = place;
@@ -255,7 +250,7 @@ FOLLOW_INLINE bool follow_proc(struct follow *follow, const struct follow_ops *o
     if (event->transition.from == event->transition.to || event->transition.to != TRAIL_PROC_IDLE)
         return true;
     bool is_near = id < FOLLOW_NEAR;
-    struct followed **place = is_near ? &follow->near[id] : idmap_find(&follow->procs, id);
+    struct followed **place = is_near ? &follow->near[id] : objects_find(&follow->procs, id);
     struct followed *g = place ? *place : NULL;
     if (!g)
         return true;

@@ -86,37 +86,33 @@ static bool is_for_collection(trail_string name)
     return memmem(name.data, name.size, "(GC", 3) != NULL;
 }
 
-static bool open_range(struct gc *gc, struct idmap *map, const trail_event *event)
+static bool open_range(struct gc *gc, struct objects *ranges, const trail_event *event)
 {
-    int64_t owner = event->range.scope_id;
-    struct gc_open *open = idmap_find(map, (uint64_t)owner);
-    if (open)
+    uint64_t owner = (uint64_t)event->range.scope_id;
+    if (objects_find(ranges, owner))
         return true; /* repeated in a later generation */
-    open = slab_get(&gc->slab);
+    struct gc_open *open = objects_get(ranges, owner);
     if (!open)
         return false;
     *open = (struct gc_open){
-        .owner = owner,
+        .owner = event->range.scope_id,
         .since_ns = range_since(gc, event),
         .name = names_of(&gc->analysis->names, event->range.name),
     };
-    if (map == &gc->assists ||
-        (map == &gc->stops && !is_for_collection(names_text(&gc->analysis->names, open->name))))
+    if (ranges == &gc->assists ||
+        (ranges == &gc->stops && !is_for_collection(names_text(&gc->analysis->names, open->name))))
         open->function =
             stacks_function(&gc->analysis->stacks, stacks_of(&gc->analysis->stacks, event->stack));
-    return idmap_put(map, (uint64_t)owner, open);
+    return true;
 }
 
 /* Counts an assist or a pause by its function. */
-static bool count_helper(struct gc *gc, struct idmap *map, trail_name function, int64_t ns)
+static bool count_helper(struct objects *helpers, trail_name function, int64_t ns)
 {
-    struct gc_helper *helper = idmap_find(map, function);
-    if (!helper) {
-        helper = slab_get(&gc->helpers);
-        if (!helper || !idmap_put(map, function, helper))
-            return false;
-        helper->function = function;
-    }
+    struct gc_helper *helper = objects_get(helpers, function);
+    if (!helper)
+        return false;
+    helper->function = function;
     helper->count++;
     ns_add(&helper->ns, ns);
     return true;
@@ -125,7 +121,7 @@ static bool count_helper(struct gc *gc, struct idmap *map, trail_name function, 
 static bool count_assist(struct gc *gc, const struct gc_open *open, int64_t ns)
 {
     trail_gc_cycle *cycle = cycle_now(gc);
-    if (!cycle || !count_helper(gc, &gc->by_function, open->function, ns))
+    if (!cycle || !count_helper(&gc->by_function, open->function, ns))
         return false;
     cycle->assists++;
     ns_add(&cycle->assist_ns, ns);
@@ -149,7 +145,7 @@ static bool count_sweep(struct gc *gc, int64_t ns, uint64_t swept, uint64_t recl
 static bool count_pause(struct gc *gc, const struct gc_open *open, int64_t end_ns)
 {
     if (!GROW(gc->pauses, gc->pause_capacity, gc->pause_count + 1) ||
-        !count_helper(gc, &gc->stopped_by, open->function, ns_between(open->since_ns, end_ns)))
+        !count_helper(&gc->stopped_by, open->function, ns_between(open->since_ns, end_ns)))
         return false;
     gc->pauses[gc->pause_count++] = (trail_gc_pause){
         .begin_ns = open->since_ns,
@@ -160,20 +156,20 @@ static bool count_pause(struct gc *gc, const struct gc_open *open, int64_t end_n
     return true;
 }
 
-static bool close_range(struct gc *gc, struct idmap *map, const trail_event *event)
+static bool close_range(struct gc *gc, struct objects *ranges, const trail_event *event)
 {
-    struct gc_open *open = idmap_remove(map, (uint64_t)event->range.scope_id);
+    const struct gc_open *open = objects_find(ranges, (uint64_t)event->range.scope_id);
     bool good = true;
     if (!open)
         return true;
     int64_t ns = ns_between(open->since_ns, event->time_ns);
-    if (map == &gc->assists)
+    if (ranges == &gc->assists)
         good = count_assist(gc, open, ns);
-    else if (map == &gc->sweeps)
+    else if (ranges == &gc->sweeps)
         good = count_sweep(gc, ns, event->range.swept_bytes, event->range.reclaimed_bytes);
     else
         good = count_pause(gc, open, event->time_ns);
-    slab_put(&gc->slab, open);
+    objects_drop(ranges, (uint64_t)event->range.scope_id);
     return good;
 }
 
@@ -190,23 +186,23 @@ static bool take_event(void *part, const trail_event *event)
     bool end = event->kind == TRAIL_RANGE_END;
     if (event->range.range == TRAIL_RANGE_GC)
         return end ? cycle_end(gc, event) : cycle_begin(gc, event);
-    struct idmap *map = event->range.range == TRAIL_RANGE_STW     ? &gc->stops
-                        : event->range.range == TRAIL_RANGE_SWEEP ? &gc->sweeps
-                                                                  : &gc->assists;
-    return end ? close_range(gc, map, event) : open_range(gc, map, event);
+    struct objects *ranges = event->range.range == TRAIL_RANGE_STW     ? &gc->stops
+                             : event->range.range == TRAIL_RANGE_SWEEP ? &gc->sweeps
+                                                                       : &gc->assists;
+    return end ? close_range(gc, ranges, event) : open_range(gc, ranges, event);
 }
 
 /* MARK: Window and end */
 
-static void clip(struct idmap *map, int64_t ns)
+static void clip(const struct objects *ranges, int64_t ns)
 {
-    IDMAP_EACH(slot, map)
+    IDMAP_EACH(slot, &ranges->map)
         ((struct gc_open *)slot->value)->since_ns = ns;
 }
 
-static void clear_helpers(const struct idmap *helpers)
+static void clear_helpers(const struct objects *helpers)
 {
-    IDMAP_EACH(slot, helpers) {
+    IDMAP_EACH(slot, &helpers->map) {
         struct gc_helper *helper = slot->value;
         *helper = (struct gc_helper){.function = helper->function};
     }
@@ -239,14 +235,14 @@ static bool window_begins(void *part, int64_t ns)
 static bool finish(void *part, int64_t ns)
 {
     struct gc *gc = part;
-    IDMAP_EACH(slot, &gc->assists)
+    IDMAP_EACH(slot, &gc->assists.map)
         if (!count_assist(gc, slot->value,
                           ns_between(((struct gc_open *)slot->value)->since_ns, ns)))
             return false;
-    IDMAP_EACH(slot, &gc->sweeps)
+    IDMAP_EACH(slot, &gc->sweeps.map)
         if (!count_sweep(gc, ns_between(((struct gc_open *)slot->value)->since_ns, ns), 0, 0))
             return false;
-    IDMAP_EACH(slot, &gc->stops)
+    IDMAP_EACH(slot, &gc->stops.map)
         if (!count_pause(gc, slot->value, ns))
             return false;
     return true;
@@ -259,8 +255,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct gc *gc = part;
     (void)needed;
     gc->analysis = analysis;
-    gc->slab.object_size = sizeof(struct gc_open);
-    gc->helpers.object_size = sizeof(struct gc_helper);
+    gc->assists = gc->sweeps = gc->stops = OBJECTS_OF(struct gc_open);
+    gc->by_function = gc->stopped_by = OBJECTS_OF(struct gc_helper);
     return true;
 }
 
@@ -269,13 +265,11 @@ static void drop(void *part)
     struct gc *gc = part;
     free(gc->cycles);
     free(gc->pauses);
-    idmap_free(&gc->assists);
-    idmap_free(&gc->sweeps);
-    idmap_free(&gc->stops);
-    slab_free(&gc->slab);
-    idmap_free(&gc->by_function);
-    idmap_free(&gc->stopped_by);
-    slab_free(&gc->helpers);
+    objects_free(&gc->assists);
+    objects_free(&gc->sweeps);
+    objects_free(&gc->stops);
+    objects_free(&gc->by_function);
+    objects_free(&gc->stopped_by);
 }
 
 const struct analysis_part gc_part = {

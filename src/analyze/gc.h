@@ -7,8 +7,7 @@
 
 #include <trail/analyze.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -26,11 +25,9 @@ struct gc {
     size_t cycle_count, cycle_capacity;
     trail_gc_pause *pauses;
     size_t pause_count, pause_capacity;
-    struct idmap assists, sweeps, stops; /* goroutine or P -> struct gc_open */
-    struct slab slab;
-    struct idmap by_function; /* of assists -> struct gc_helper */
-    struct idmap stopped_by;  /* of pauses that are not for the collection; 0: the others */
-    struct slab helpers;
+    struct objects assists, sweeps, stops; /* of goroutines and Ps: struct gc_open */
+    struct objects by_function;            /* of assists: struct gc_helper */
+    struct objects stopped_by; /* of pauses that are not for the collection; 0: the others */
     bool marking;
     uint64_t heap, goal;
 };

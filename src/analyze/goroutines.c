@@ -5,16 +5,6 @@
 
 #include "analyze/part.h"
 
-/* Returns the P, created if necessary; NULL on out of memory. */
-static struct proc *proc_get(struct goroutines *goroutines, int64_t id)
-{
-    struct proc *proc = idmap_find(&goroutines->procs, (uint64_t)id);
-    if (proc)
-        return proc;
-    proc = slab_get(&goroutines->proc_slab);
-    return proc && idmap_put(&goroutines->procs, (uint64_t)id, proc) ? proc : NULL;
-}
-
 /* MARK: Beginning and end */
 
 static struct goroutine *goroutine_make(struct goroutines *goroutines)
@@ -78,7 +68,7 @@ static bool ends(void *context, struct followed *followed, const trail_event *ev
         g->credit = &all->nothing;
     bool good = analysis_goroutine_ends(analysis, g, event->time_ns, event->time_ns);
     if (g->lost)
-        slab_put(&all->lost_slab, idmap_remove(&all->lost, (uint64_t)g->id));
+        objects_drop(&all->lost, (uint64_t)g->id);
     g->id = TRAIL_NONE;
     g->next_free = all->free_list;
     all->free_list = g;
@@ -91,12 +81,9 @@ static bool lost(void *context, struct followed *followed, const trail_event *ev
     struct trail_analysis *analysis = context;
     struct goroutines *all = &analysis->goroutines;
     struct goroutine *g = goroutine_of(followed);
-    int64_t *counter = idmap_find(&all->lost, (uint64_t)g->id);
-    if (!counter) {
-        counter = slab_get(&all->lost_slab);
-        if (!counter || !idmap_put(&all->lost, (uint64_t)g->id, counter))
-            return false;
-    }
+    int64_t *counter = objects_get(&all->lost, (uint64_t)g->id);
+    if (!counter)
+        return false;
     g->credit = counter;
     g->lost = true;
     return analysis_goroutine_lost(analysis, g, event->time_ns);
@@ -105,7 +92,7 @@ static bool lost(void *context, struct followed *followed, const trail_event *ev
 /* Returns for how long its state was unknown up to `now`. */
 static int64_t lost_until(const struct goroutines *all, const struct goroutine *g, int64_t now)
 {
-    const int64_t *counter = idmap_find(&all->lost, (uint64_t)g->id);
+    const int64_t *counter = objects_find(&all->lost, (uint64_t)g->id);
     int64_t ns = counter ? *counter : 0;
     if (counter && g->credit == counter)
         ns_add(&ns, ns_between(g->since_ns, now));
@@ -236,7 +223,7 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     struct goroutine *g = goroutine_of(followed);
     int64_t since = counted_since(&analysis->goroutines, since_ns);
     bool p_released = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
-    int64_t *unknown = g->lost ? idmap_find(&analysis->goroutines.lost, (uint64_t)g->id) : NULL;
+    int64_t *unknown = g->lost ? objects_find(&analysis->goroutines.lost, (uint64_t)g->id) : NULL;
     if (unknown)
         ns_add(unknown, ns_between(event->time_ns, since));
     if (!set_credit(analysis, g, event, reason))
@@ -356,7 +343,7 @@ static struct goroutine *range_beginner(struct goroutines *all, const trail_even
     if (event->range.scope != TRAIL_RESOURCE_PROC)
         return NULL;
     struct goroutine *g = goroutines_find(all, event->goroutine);
-    struct proc *proc = g ? proc_get(all, event->range.scope_id) : NULL;
+    struct proc *proc = g ? objects_get(&all->procs, (uint64_t)event->range.scope_id) : NULL;
     if (!proc) {
         *no_memory = g != NULL;
         return NULL;
@@ -374,7 +361,7 @@ static struct goroutine *range_ender(struct goroutines *all, const trail_event *
         return goroutines_find(all, event->range.scope_id);
     if (event->range.scope != TRAIL_RESOURCE_PROC)
         return NULL;
-    struct proc *proc = proc_get(all, event->range.scope_id);
+    struct proc *proc = objects_get(&all->procs, (uint64_t)event->range.scope_id);
     if (!proc || !proc->sweeping)
         return NULL;
     proc->sweeping = false;
@@ -506,7 +493,7 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
     const struct idmap *alive = &goroutines->follow.alive;
     goroutines->counted_from_ns = ns;
     goroutines->seen = alive->count;
-    IDMAP_EACH(slot, &goroutines->lost)
+    IDMAP_EACH(slot, &goroutines->lost.map)
         *(int64_t *)slot->value = 0;
     IDMAP_EACH(slot, alive)
         goroutine_count_from(slot->value, goroutines->follow.names, ns);
@@ -525,8 +512,8 @@ bool goroutines_finish(struct trail_analysis *analysis, int64_t now)
 void goroutines_init(struct goroutines *goroutines, const trail_reader *reader, struct names *names)
 {
     *goroutines = (struct goroutines){
-        .proc_slab = {.object_size = sizeof(struct proc)},
-        .lost_slab = {.object_size = sizeof(int64_t)},
+        .procs = OBJECTS_OF(struct proc),
+        .lost = OBJECTS_OF(int64_t),
         .counted_from_ns = INT64_MIN,
     };
     follow_init(&goroutines->follow, reader, names);
@@ -550,10 +537,8 @@ void goroutines_free(struct goroutines *goroutines)
         free(chunk);
     }
     follow_free(&goroutines->follow);
-    idmap_free(&goroutines->procs);
-    idmap_free(&goroutines->lost);
-    slab_free(&goroutines->lost_slab);
-    slab_free(&goroutines->proc_slab);
+    objects_free(&goroutines->procs);
+    objects_free(&goroutines->lost);
 }
 
 const struct goroutine *goroutine_timed_out(const struct trail_analysis *analysis,

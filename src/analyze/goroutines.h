@@ -112,11 +112,9 @@ struct goroutines {
     struct follow follow;
     struct goroutine *free_list; /* ended goroutines, reused with their lists */
     struct goroutine_chunk *chunks;
-    size_t chunk_used; /* objects used of the newest chunk */
-    struct idmap lost; /* goroutine -> int64_t: for how long its state was unknown, if it was */
-    struct slab lost_slab;
-    struct idmap procs; /* -> struct proc */
-    struct slab proc_slab;
+    size_t chunk_used;   /* objects used of the newest chunk */
+    struct objects lost; /* of goroutines, int64_t: for how long its state was unknown, if it was */
+    struct objects procs;    /* struct proc */
     int64_t nothing;         /* counter for time that does not count */
     int64_t counted_from_ns; /* time before this does not count */
     uint64_t seen;           /* number of goroutines since then */

@@ -66,7 +66,6 @@ static struct group *group_get(struct groups *groups, trail_name name)
     struct group *group = idmap_find(&groups->by_name, name);
     if (group)
         return group;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(groups->items, groups->capacity, groups->count + 1))
         return NULL;
     group = calloc(1, sizeof *group);

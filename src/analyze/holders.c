@@ -21,11 +21,7 @@ struct holds {
 
 static struct holds *holds_of(struct holders *holders, int64_t goroutine)
 {
-    struct holds *holds = idmap_find(&holders->holds, (uint64_t)goroutine);
-    if (holds)
-        return holds;
-    holds = slab_get(&holders->slab);
-    return holds && idmap_put(&holders->holds, (uint64_t)goroutine, holds) ? holds : NULL;
+    return objects_get(&holders->holds, (uint64_t)goroutine);
 }
 
 static bool take_signalled(struct holders *holders, const trail_event *event)
@@ -71,10 +67,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct holders *holders = part;
     bool over = g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
                 event->transition.from <= TRAIL_GO_NOT_EXIST;
-    struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
+    const struct holds *holds = over ? objects_find(&holders->holds, (uint64_t)g->id) : NULL;
     if (holds) {
         free(holds->at);
-        slab_put(&holders->slab, holds);
+        objects_drop(&holders->holds, (uint64_t)g->id);
     }
     return true;
 }
@@ -90,7 +86,7 @@ static size_t index_of(const struct holds *holds, uint64_t lock)
 
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object)
 {
-    const struct idmap *map = &holders->holds;
+    const struct idmap *map = &holders->holds.map;
     struct holder found = {.goroutine = TRAIL_NONE};
     IDMAP_EACH(slot, map) {
         const struct holds *holds = slot->value;
@@ -104,7 +100,7 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine)
 {
-    const struct holds *holds = idmap_find(&holders->holds, (uint64_t)goroutine);
+    const struct holds *holds = objects_find(&holders->holds, (uint64_t)goroutine);
     return holds ? holds->signalled : 0;
 }
 
@@ -113,17 +109,16 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct holders *holders = part;
     (void)needed;
     holders->analysis = analysis;
-    holders->slab.object_size = sizeof(struct holds);
+    holders->holds = OBJECTS_OF(struct holds);
     return true;
 }
 
 static void drop(void *part)
 {
     struct holders *holders = part;
-    IDMAP_EACH(slot, &holders->holds)
+    IDMAP_EACH(slot, &holders->holds.map)
         free(((struct holds *)slot->value)->at);
-    idmap_free(&holders->holds);
-    slab_free(&holders->slab);
+    objects_free(&holders->holds);
 }
 
 const struct analysis_part holders_part = {

@@ -10,8 +10,7 @@
 
 #include <trail/analyze.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "wire/waits.h"
 
 struct analysis_part;
@@ -19,8 +18,7 @@ struct trail_analysis;
 
 struct holders {
     struct trail_analysis *analysis;
-    struct idmap holds; /* goroutine -> struct holds */
-    struct slab slab;
+    struct objects holds; /* of goroutines: struct holds */
 };
 
 /* A goroutine that holds a lock. */

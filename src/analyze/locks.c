@@ -33,7 +33,6 @@ static bool counts(const struct locks *locks, const struct goroutine *g)
 
 static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t key)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(locks->all, locks->capacity, locks->count + 1))
         return NULL;
     struct lock *lock = calloc(1, sizeof *lock);
@@ -175,11 +174,7 @@ static const struct lock_text *text_of_hold(struct locks *locks, trail_string_ha
 
 static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
 {
-    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)goroutine);
-    if (waiter)
-        return waiter;
-    waiter = slab_get(&locks->waiter_slab);
-    return waiter && idmap_put(&locks->waiters, (uint64_t)goroutine, waiter) ? waiter : NULL;
+    return objects_get(&locks->waiters, (uint64_t)goroutine);
 }
 
 /* Records a case of length `ns` if it is the longest, with the name of its goroutine. */
@@ -212,7 +207,7 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t 
 /* The thread's last wait timed out. */
 static void take_time_out(struct locks *locks, const trail_event *event)
 {
-    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)event->goroutine);
+    struct lock_waiter *waiter = objects_find(&locks->waiters, (uint64_t)event->goroutine);
     if (waiter && waiter->ended)
         waiter->ended->row.timed_out++;
     if (waiter)
@@ -389,7 +384,7 @@ static bool chain_add(struct locks *locks, const struct ended *ended, int64_t be
  */
 static bool chain_build(struct locks *locks, struct ended *ended)
 {
-    const struct lock_waiter *holder = idmap_find(&locks->waiters, (uint64_t)ended->holder);
+    const struct lock_waiter *holder = objects_find(&locks->waiters, (uint64_t)ended->holder);
     int64_t since = ended->begin_ns;
     const struct ended last = *ended;
     for (unsigned i = 0; holder && i < holder->piece_count; i++) {
@@ -493,7 +488,7 @@ static bool wait_ends(struct locks *locks, const struct goroutine *g, struct loc
     const struct goroutine *holder =
         woken ? goroutines_find(&locks->analysis->goroutines, event->goroutine) : NULL;
     struct lock_waiter *giver =
-        woken ? idmap_find(&locks->waiters, (uint64_t)event->goroutine) : NULL;
+        woken ? objects_find(&locks->waiters, (uint64_t)event->goroutine) : NULL;
     struct ended ended = {
         .g = g,
         .lock = waiter->announced ? waiter->announced
@@ -515,12 +510,12 @@ static bool wait_ends(struct locks *locks, const struct goroutine *g, struct loc
 
 static void waiter_drop(struct locks *locks, int64_t goroutine)
 {
-    struct lock_waiter *waiter = idmap_remove(&locks->waiters, (uint64_t)goroutine);
+    const struct lock_waiter *waiter = objects_find(&locks->waiters, (uint64_t)goroutine);
     if (!waiter)
         return;
     for (unsigned i = 0; i < waiter->piece_count; i++)
         link_drop(locks, waiter->pieces[i].chain);
-    slab_put(&locks->waiter_slab, waiter);
+    objects_drop(&locks->waiters, (uint64_t)goroutine);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
@@ -529,7 +524,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     unsigned to = event->transition.to;
     if (event->transition.from <= TRAIL_GO_NOT_EXIST)
         waiter_drop(locks, g->id); /* another goroutine with the same ID */
-    struct lock_waiter *waiter = idmap_find(&locks->waiters, (uint64_t)g->id);
+    struct lock_waiter *waiter = objects_find(&locks->waiters, (uint64_t)g->id);
     if (waiter && waiter->waits && !wait_ends(locks, g, waiter, event))
         return false;
     if (waiter && waiter->gives_up && !count_hold(locks, waiter, g->id))
@@ -574,9 +569,9 @@ static bool count_open(struct locks *locks, const struct goroutine *g, struct lo
 
 static bool finish_waiters(struct locks *locks, int64_t now)
 {
-    struct idmap_slot *waiters = idmap_sorted(&locks->waiters);
+    struct idmap_slot *waiters = idmap_sorted(&locks->waiters.map);
     bool good = waiters != NULL;
-    for (size_t i = 0; good && i < locks->waiters.count; i++) {
+    for (size_t i = 0; good && i < locks->waiters.map.count; i++) {
         struct lock_waiter *waiter = waiters[i].value;
         int64_t id = (int64_t)waiters[i].id;
         const struct goroutine *g = goroutines_find(&locks->analysis->goroutines, id);
@@ -631,8 +626,8 @@ static void finish_rows(struct locks *locks)
         locks->all[i] = locks->all[count];
         locks->all[count++] = lock;
     }
-    if (count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(locks->all, count, sizeof *locks->all, by_waiting);
+    if (count > 0)
+        qsort(locks->all, count, sizeof(void *), by_waiting);
     for (size_t i = 0; i < locks->count; i++)
         locks->all[i]->place = i;
     locks->row_count = count;
@@ -728,7 +723,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct locks *locks = part;
     locks->holders = needed[0];
     locks->analysis = analysis;
-    locks->waiter_slab.object_size = sizeof(struct lock_waiter);
+    locks->waiters = OBJECTS_OF(struct lock_waiter);
     locks->link_slab.object_size = sizeof(struct lock_link);
     return true;
 }
@@ -747,8 +742,7 @@ static void drop(void *part)
     idmap_free(&locks->by_stacks);
     idmap_free(&locks->held_texts);
     arena_free(&locks->texts);
-    idmap_free(&locks->waiters);
-    slab_free(&locks->waiter_slab);
+    objects_free(&locks->waiters);
     slab_free(&locks->link_slab);
     intern_free(&locks->place_keys);
     free(locks->places);

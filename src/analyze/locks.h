@@ -17,9 +17,8 @@
 #include <trail/analyze.h>
 
 #include "base/arena.h"
-#include "base/idmap.h"
 #include "base/intern.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -101,8 +100,8 @@ struct locks {
     struct idmap by_stacks;  /* of wait and waker -> struct lock */
     struct idmap held_texts; /* name of a log's text -> struct lock_text */
     struct arena texts;
-    struct idmap waiters; /* goroutine -> struct lock_waiter */
-    struct slab waiter_slab, link_slab;
+    struct objects waiters; /* of goroutines: struct lock_waiter */
+    struct slab link_slab;
     struct intern place_keys; /* number: index in `places`, + 1 */
     struct lock_place_row *places;
     size_t place_count, place_capacity;

@@ -9,7 +9,7 @@
 
 void outside_init(struct outside *outside)
 {
-    outside->slab.object_size = sizeof(struct outside_now);
+    outside->now = OBJECTS_OF(struct outside_now);
 }
 
 static void drop_rows(struct outside *outside)
@@ -24,37 +24,31 @@ void outside_free(struct outside *outside)
     drop_rows(outside);
     free(outside->rows);
     intern_free(&outside->keys);
-    idmap_free(&outside->now);
-    slab_free(&outside->slab);
+    objects_free(&outside->now);
 }
 
 void outside_clear(struct outside *outside)
 {
-    const struct idmap *now = &outside->now;
-    IDMAP_EACH(slot, now)
-        slab_put(&outside->slab, slot->value);
-    idmap_clear(&outside->now);
+    objects_clear(&outside->now);
     intern_clear(&outside->keys);
     drop_rows(outside);
 }
 
 void outside_forget(struct outside *outside, int64_t goroutine)
 {
-    struct outside_now *now = idmap_remove(&outside->now, (uint64_t)goroutine);
-    if (now)
-        slab_put(&outside->slab, now);
+    objects_drop(&outside->now, (uint64_t)goroutine);
 }
 
 void outside_break(struct outside *outside, int64_t goroutine)
 {
-    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (now)
         now->row = 0;
 }
 
 void outside_woke(struct outside *outside, int64_t goroutine)
 {
-    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (now)
         now->woke++;
 }
@@ -73,18 +67,9 @@ static size_t row_of(struct outside *outside, const struct outside_wait *wait)
     return number;
 }
 
-static struct outside_now *now_of(struct outside *outside, int64_t goroutine)
-{
-    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
-    if (now)
-        return now;
-    now = slab_get(&outside->slab);
-    return now && idmap_put(&outside->now, (uint64_t)goroutine, now) ? now : NULL;
-}
-
 bool outside_begin(struct outside *outside, const struct outside_wait *wait)
 {
-    struct outside_now *now = now_of(outside, wait->goroutine);
+    struct outside_now *now = objects_get(&outside->now, (uint64_t)wait->goroutine);
     size_t number = row_of(outside, wait);
     if (!now || number == 0)
         return false;
@@ -111,7 +96,7 @@ static struct outside_peer peer_of(const struct outside *outside, const struct o
     if (!waker)
         return peer;
     peer.start = waker->name;
-    const struct outside_now *its = idmap_find(&outside->now, (uint64_t)waker->id);
+    const struct outside_now *its = objects_find(&outside->now, (uint64_t)waker->id);
     if (!its || its->row == 0 || its->waits)
         return peer;
     peer.wait = its->wait;
@@ -123,7 +108,7 @@ static struct outside_peer peer_of(const struct outside *outside, const struct o
 bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int64_t exec_ns,
                  const struct goroutine *waker)
 {
-    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (!now || !now->waits)
         return true;
     struct outside_row *row = &outside->rows[now->row - 1];

@@ -8,9 +8,8 @@
 #include <trail/analyze.h>
 
 #include "analyze/blame.h"
-#include "base/idmap.h"
 #include "base/intern.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "wire/waits.h"
 
 struct goroutine;
@@ -60,8 +59,7 @@ struct outside {
     struct intern keys; /* the number is the index in `rows`, + 1 */
     struct outside_row *rows;
     size_t count, capacity;
-    struct idmap now; /* goroutine -> struct outside_now */
-    struct slab slab;
+    struct objects now; /* of goroutines: struct outside_now */
 };
 
 void outside_init(struct outside *outside);

@@ -52,7 +52,7 @@ static void log_from_here(struct path *path)
 static bool set_waker(struct path *path, struct path_entry *entry, const struct path_goroutine *g,
                       int64_t id)
 {
-    struct path_goroutine *waker = id >= 0 ? idmap_find(&path->alive, (uint64_t)id) : NULL;
+    struct path_goroutine *waker = id >= 0 ? objects_find(&path->alive, (uint64_t)id) : NULL;
     if (!waker || waker == g)
         return true;
     entry->waker_entry = entry_of(path, waker);
@@ -113,7 +113,7 @@ static bool wants_task(const struct path *path, uint64_t id)
 
 static bool task_event(struct path *path, const trail_event *event, uint64_t id)
 {
-    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->goroutine);
     struct path_region *task = idmap_find(&path->tasks, id);
     if (!wants_task(path, id) || !g || path->answered)
         return true;
@@ -165,11 +165,8 @@ static bool wants_region(const struct path *path, const struct path_region *regi
 /* Returns the number of regions of that name so far, including this one. 0 on out of memory. */
 static uint64_t count_region(struct path *path, trail_name name)
 {
-    size_t had = path->count_capacity;
-    if (!GROW(path->counts, path->count_capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(path->counts, path->count_capacity, (size_t)name + 1))
         return 0;
-    if (path->count_capacity > had)
-        memset(path->counts + had, 0, (path->count_capacity - had) * sizeof *path->counts);
     return ++path->counts[name];
 }
 
@@ -251,7 +248,7 @@ static void take_hold(struct path *path, const trail_event *event)
 /* The thread's last wait timed out. */
 static bool take_time_out(struct path *path, const trail_event *event)
 {
-    const struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+    const struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->goroutine);
     if (!g || g->waited == 0 || g->log != path->log_number)
         return true;
     return idmap_put(&path->expired, g->waited, path);
@@ -272,7 +269,7 @@ static bool other_event(struct path *path, const trail_event *event)
                task_event(path, event, event->log.task);
     case TRAIL_REGION_BEGIN:
     case TRAIL_REGION_END:
-        g = idmap_find(&path->alive, (uint64_t)event->goroutine);
+        g = objects_find(&path->alive, (uint64_t)event->goroutine);
         if (!task_event(path, event, event->region.task))
             return false;
         if (!g || path->request.of == TRAIL_PATH_TASK)
@@ -305,7 +302,7 @@ static void learn_label(struct path *path, const trail_event *event)
     struct path_goroutine *g;
     if (!trail_reader_goroutine(path->names->reader, event->transition.id, &label))
         return;
-    g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    g = objects_find(&path->alive, (uint64_t)event->transition.id);
     if (g && event->transition.stack != 0)
         learn_name(path, g, stacks_of(path->stacks, event->transition.stack));
 }
@@ -359,21 +356,20 @@ static bool goroutine_end(struct path *path, struct path_goroutine *g)
             good = take_span(path, TRAIL_PATH_REGION, region, g, path->now_ns, true);
         slab_put(&path->regions, region);
     }
-    (void)idmap_remove(&path->alive, (uint64_t)g->id);
-    slab_put(&path->goroutines, g);
+    objects_drop(&path->alive, (uint64_t)g->id);
     return good;
 }
 
 static struct path_goroutine *goroutine_begin(struct path *path, int64_t id)
 {
-    struct path_goroutine *g = slab_get(&path->goroutines);
+    struct path_goroutine *g = objects_get(&path->alive, (uint64_t)id);
     if (!g || path->who_count >= UINT32_MAX ||
         !GROW(path->who, path->who_capacity, path->who_count + 1))
         return NULL;
     *g = (struct path_goroutine){
         .id = id, .number = (uint32_t)path->who_count, .begin_ns = INT64_MIN};
     path->who[path->who_count++] = (struct path_who){.id = id};
-    return idmap_put(&path->alive, (uint64_t)id, g) ? g : NULL;
+    return g;
 }
 
 /* Returns what the transition to waiting waits for. */
@@ -395,7 +391,7 @@ static void enter(struct path *path, struct path_goroutine *g, const trail_event
 /* Takes the first transition of a goroutine. */
 static bool first_transition(struct path *path, const trail_event *event)
 {
-    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->transition.id);
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
     if (g && !goroutine_end(path, g))
         return false; /* another goroutine with the same ID */
@@ -449,7 +445,7 @@ static bool transition(struct path *path, const trail_event *event)
     announced_transition(&path->announced, event->transition.id);
     if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
         return first_transition(path, event);
-    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)event->transition.id);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->transition.id);
     if (__builtin_expect(!g, 0))
         return true;
     if (from == TRAIL_GO_RUNNING || to == TRAIL_GO_RUNNING)
@@ -522,7 +518,7 @@ static bool take_events(void *part, const trail_event *event, const trail_event 
 {
     struct path *path = part;
     for (; event < end && !path->answered; event++) {
-        prefetch(&path->alive, event, end);
+        prefetch(&path->alive.map, event, end);
         if (!take_event(path, event))
             return false;
     }
@@ -549,7 +545,7 @@ static void trace_begins(void *part, int64_t origin_ns)
 
 static struct path_goroutine *by_number(const struct path *path, uint32_t number)
 {
-    struct path_goroutine *g = idmap_find(&path->alive, (uint64_t)path->who[number].id);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)path->who[number].id);
     return g && g->number == number ? g : NULL;
 }
 
@@ -579,13 +575,13 @@ static bool take_open_tasks(struct path *path)
 static bool take_window(struct path *path)
 {
     struct path_goroutine *g =
-        path->last_runner >= 0 ? idmap_find(&path->alive, (uint64_t)path->last_runner) : NULL;
+        path->last_runner >= 0 ? objects_find(&path->alive, (uint64_t)path->last_runner) : NULL;
     if (!g && path->last.found && path->last.path.goroutine == path->last_runner &&
         path->last.path.begin_ns == path->begin_ns) {
         path->span = path->last;
         return true;
     }
-    const struct idmap_slot *any = g ? NULL : idmap_next(&path->alive, NULL);
+    const struct idmap_slot *any = g ? NULL : idmap_next(&path->alive.map, NULL);
     if (any)
         g = any->value;
     struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
@@ -602,7 +598,7 @@ static bool window_ends(void *part, int64_t end_ns)
     if (path->stacks->failed)
         return false;
     if (!path->span.found)
-        IDMAP_EACH(slot, &path->alive)
+        IDMAP_EACH(slot, &path->alive.map)
             if (!take_open(path, slot->value))
                 return false;
     if (!path->span.found && !take_open_tasks(path))
@@ -624,7 +620,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     path->names = &analysis->names;
     path->stacks = &analysis->stacks;
     path->request = *request;
-    path->goroutines.object_size = sizeof(struct path_goroutine);
+    path->alive = OBJECTS_OF(struct path_goroutine);
     path->regions.object_size = sizeof(struct path_region);
     path->last_runner = TRAIL_NONE;
     path->log_number = 1;
@@ -643,11 +639,10 @@ static void drop(void *part)
 {
     struct path *path = part;
     path_log_free(&path->log);
-    idmap_free(&path->alive);
+    objects_free(&path->alive);
     idmap_free(&path->tasks);
     announced_free(&path->announced);
     idmap_free(&path->expired);
-    slab_free(&path->goroutines);
     slab_free(&path->regions);
     free(path->who);
     free(path->counts);

@@ -12,7 +12,7 @@
 #include "analyze/path_log.h"
 #include "analyze/stacks.h"
 #include "analyze/wait_names.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct path_region;
@@ -83,8 +83,8 @@ struct path {
     uint32_t log_number;
     bool logging, answered;
     int64_t now_ns, begin_ns;
-    struct idmap alive; /* ID -> struct path_goroutine */
-    struct slab goroutines, regions;
+    struct objects alive; /* struct path_goroutine */
+    struct slab regions;
     struct path_who *who;
     size_t who_count, who_capacity;
     uint64_t *counts; /* of regions begun, by name */

@@ -62,7 +62,6 @@ static uint8_t *spill(struct path_log *log)
 
 static bool block_new(struct path_log *log)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(log->blocks, log->block_capacity, log->block_count + 1))
         return false;
     uint8_t *block = log->block_count - log->spilled >= KEPT ? spill(log) : NULL;

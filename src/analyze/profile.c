@@ -216,13 +216,8 @@ static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const st
 static __attribute__((noinline)) uint32_t
 row_of_stack(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
-    size_t old = rows->place_count, wanted = p->stack_count + 1;
-    if (key->stack >= old) {
-        if (!GROW(rows->places, rows->place_capacity, wanted))
-            return 0;
-        memset(rows->places + old, 0, (wanted - old) * sizeof *rows->places);
-        rows->place_count = wanted;
-    }
+    if (!GROW_ZEROED(rows->places, rows->place_capacity, p->stack_count + 1))
+        return 0;
     return rows->places[key->stack] = row_make(p, rows, &(struct row_key){.stack = key->stack});
 }
 
@@ -252,7 +247,7 @@ static bool row_add(struct profiles *p, trail_profile_type type, const struct wa
         place = row_of_key(p, rows, key);
     else if (type == TRAIL_PROFILE_SYNC && p->options->by_kind)
         place = p->last_place = row_of_kind(p, rows, key);
-    else if (__builtin_expect(key->stack < rows->place_count && rows->places[key->stack], 1))
+    else if (__builtin_expect(key->stack < rows->place_capacity && rows->places[key->stack], 1))
         place = rows->places[key->stack];
     else
         place = row_of_stack(p, rows, key);
@@ -305,13 +300,9 @@ static bool is_early(const struct profiles *p, const struct goroutine *g, unsign
 
 static uint8_t reason_types(struct profiles *p, trail_name name)
 {
-    if (name >= p->reason_count) {
-        if (!GROW(p->reasons, p->reason_capacity, (size_t)name + 1)) {
-            p->analysis->names.failed = true;
-            return 0;
-        }
-        memset(p->reasons + p->reason_count, 0, (size_t)name + 1 - p->reason_count);
-        p->reason_count = (size_t)name + 1;
+    if (!GROW_ZEROED(p->reasons, p->reason_capacity, (size_t)name + 1)) {
+        p->analysis->names.failed = true;
+        return 0;
     }
     if (p->reasons[name] == 0) {
         const struct names *names = &p->analysis->names;

@@ -27,7 +27,7 @@ struct profile_stack {
 
 struct profile_rows {
     uint32_t *places; /* + 1, by number of the stack; 0: none. OFFCPU uses `keys` instead */
-    size_t place_count, place_capacity;
+    size_t place_capacity;
     struct intern keys; /* of stack, waker, reason; the number is the index of the row, + 1 */
     trail_profile_sample *items;
     size_t count, capacity;
@@ -50,7 +50,7 @@ struct profiles {
     uint64_t epoch;
     uint8_t *
         reasons; /* by name: the profile types that a wait with that reason counts for, and REASON_KNOWN */
-    size_t reason_count, reason_capacity;
+    size_t reason_capacity;
     struct profile_rows rows[TRAIL_PROFILES];
     struct idmap
         last_sync; /* with by_kind: goroutine -> index of the row of its last wait, as a pointer */

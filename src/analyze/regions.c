@@ -83,14 +83,11 @@ static bool inherit(void *part, struct goroutine *g, const trail_event *event)
 static bool note_slowest(struct regions *regions, const trail_region *region)
 {
     const trail_times *times = &region->times;
-    struct region_slowest *slowest = idmap_find(&regions->slowest, region->name);
+    struct region_slowest *slowest = objects_find(&regions->slowest, region->name);
     if (slowest && times->total_ns <= slowest->span.ns)
         return true;
-    if (!slowest) {
-        slowest = slab_get(&regions->slowest_slab);
-        if (!slowest || !idmap_put(&regions->slowest, region->name, slowest))
-            return false;
-    }
+    if (!slowest && !(slowest = objects_get(&regions->slowest, region->name)))
+        return false;
     *slowest = (struct region_slowest){
         .span = {times->total_ns, region->start_ns, region->goroutine},
         .spent = {.known = true, .exec_ns = times->exec_ns, .ready_ns = times->sched_wait_ns},
@@ -238,7 +235,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     regions->analysis = analysis;
     regions->wanted = wants(analysis, rows) || (wants(analysis, TRAIL_ANALYZE_PROFILES) &&
                                                 profile_by_region(&analysis->options.profile));
-    regions->slowest_slab.object_size = sizeof(struct region_slowest);
+    regions->slowest = OBJECTS_OF(struct region_slowest);
     regions->groups.distributions = wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS);
     return true;
 }
@@ -256,8 +253,7 @@ static void drop(void *part)
     }
     free(regions->rows);
     groups_clear(&regions->groups);
-    idmap_free(&regions->slowest);
-    slab_free(&regions->slowest_slab);
+    objects_free(&regions->slowest);
 }
 
 const struct analysis_part regions_part = {

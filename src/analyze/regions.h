@@ -11,6 +11,7 @@
 #include "analyze/activity.h"
 #include "analyze/goroutines.h"
 #include "analyze/groups.h"
+#include "base/objects.h"
 
 struct analysis_part;
 
@@ -26,8 +27,7 @@ struct regions {
     trail_region *rows; /* ended regions; at the end by goroutine and start */
     size_t count, capacity;
     struct groups groups;
-    struct idmap slowest; /* name -> struct region_slowest */
-    struct slab slowest_slab;
+    struct objects slowest; /* of names: struct region_slowest */
 };
 
 extern const struct analysis_part regions_part;

@@ -24,7 +24,7 @@ static bool is_known_lock(const struct wait_facts *facts)
 static const struct place *place_of(const struct stuck *stuck, const struct goroutine *g)
 {
     const struct parked *parked =
-        stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
+        stuck->waits_at ? objects_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
     return parked ? parked->place : NULL;
 }
 
@@ -100,7 +100,7 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
 static trail_name outside_place(const struct stuck *stuck, const struct goroutine *g)
 {
     const struct outside_now *now =
-        stuck->waits_at ? idmap_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
+        stuck->waits_at ? objects_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
     return now && now->waits ? now->place : 0;
 }
 

@@ -33,7 +33,6 @@ static struct task *task_get(struct tasks *tasks, uint64_t id)
     struct task *task = idmap_find(&tasks->by_id, id);
     if (task)
         return task;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(tasks->items, tasks->capacity, tasks->count + 1))
         return NULL;
     task = calloc(1, sizeof *task);

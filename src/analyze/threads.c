@@ -134,7 +134,7 @@ static bool count_begin(struct threads *threads, struct placed *g, const trail_e
 static bool go_transition(struct threads *threads, const trail_event *event)
 {
     unsigned from = event->transition.from, to = event->transition.to;
-    struct placed *g = idmap_find(&threads->going, (uint64_t)event->transition.id);
+    struct placed *g = objects_find(&threads->going, (uint64_t)event->transition.id);
     if (from == to)
         return true;
     if (g) {
@@ -143,17 +143,12 @@ static bool go_transition(struct threads *threads, const trail_event *event)
             return false;
     }
     if (to != TRAIL_GO_RUNNING && to != TRAIL_GO_SYSCALL) {
-        if (g) {
-            (void)idmap_remove(&threads->going, (uint64_t)event->transition.id);
-            slab_put(&threads->slab, g);
-        }
+        if (g)
+            objects_drop(&threads->going, (uint64_t)event->transition.id);
         return true;
     }
-    if (!g) {
-        g = slab_get(&threads->slab);
-        if (!g || !idmap_put(&threads->going, (uint64_t)event->transition.id, g))
-            return false;
-    }
+    if (!g && !(g = objects_get(&threads->going, (uint64_t)event->transition.id)))
+        return false;
     bool found = from == TRAIL_GO_UNDETERMINED;
     *g = (struct placed){
         .id = event->transition.id,
@@ -171,7 +166,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
 /* Places a goroutine that was found running, by an event of its own. */
 static void place_found(struct threads *threads, const trail_event *event)
 {
-    struct placed *g = idmap_find(&threads->going, (uint64_t)event->goroutine);
+    struct placed *g = objects_find(&threads->going, (uint64_t)event->goroutine);
     if (!g || g->is_placed || event->proc >= TRAIL_FAKE_PROC)
         return;
     g->is_placed = true;
@@ -299,7 +294,7 @@ static bool finish(void *part, int64_t now)
     if (!counted_any)
         rows->count = procs->count = 0;
     if (counted_any)
-        IDMAP_EACH(slot, &threads->going)
+        IDMAP_EACH(slot, &threads->going.map)
             (void)credit(threads, slot->value, now);
     threads->slice_count = slices_finish(&threads->thread_slices, now);
     (void)slices_finish(&threads->proc_slices, now);
@@ -333,7 +328,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct threads *threads = part;
     (void)needed;
     threads->analysis = analysis;
-    threads->slab.object_size = sizeof(struct placed);
+    threads->going = OBJECTS_OF(struct placed);
     threads->counted_from_ns = INT64_MIN;
     return true;
 }
@@ -346,8 +341,7 @@ static void drop(void *part)
     free(threads->procs);
     idmap_free(&threads->thread_places);
     idmap_free(&threads->proc_places);
-    idmap_free(&threads->going);
-    slab_free(&threads->slab);
+    objects_free(&threads->going);
     slices_free(&threads->thread_slices);
     slices_free(&threads->proc_slices);
 }

@@ -11,8 +11,7 @@
 #include <trail/analyze.h>
 
 #include "analyze/slices.h"
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct placed;
@@ -42,9 +41,8 @@ struct threads {
     struct proc_state *procs;
     size_t proc_capacity;
     struct idmap thread_places, proc_places; /* ID -> index of the row, + 1 */
-    struct idmap going;                      /* goroutine -> struct placed */
+    struct objects going;                    /* of goroutines: struct placed */
     size_t unplaced; /* those in `going` that were found and are not placed yet */
-    struct slab slab;
     struct slices thread_slices, proc_slices; /* running time, by index of the row */
     size_t slice_count;
     int64_t sync_ns;

@@ -37,17 +37,8 @@
 
 static struct wait_group *group_make(struct waits *waits, trail_name name)
 {
-    size_t known = waits->by_name_count, wanted = (size_t)name + 1;
-    if (name >= known) {
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        if (!GROW(waits->by_name, waits->by_name_capacity, wanted))
-            return NULL;
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        memset(&waits->by_name[known], 0, (wanted - known) * sizeof *waits->by_name);
-        waits->by_name_count = wanted;
-    }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    if (!GROW(waits->items, waits->capacity, waits->count + 1))
+    if (!GROW_ZEROED(waits->by_name, waits->by_name_capacity, (size_t)name + 1) ||
+        !GROW(waits->items, waits->capacity, waits->count + 1))
         return NULL;
     struct wait_group *group = calloc(1, sizeof *group);
     if (!group)
@@ -59,7 +50,7 @@ static struct wait_group *group_make(struct waits *waits, trail_name name)
 
 static inline struct wait_group *group_get(struct waits *waits, trail_name name)
 {
-    if (__builtin_expect(name < waits->by_name_count && waits->by_name[name], 1))
+    if (__builtin_expect(name < waits->by_name_capacity && waits->by_name[name], 1))
         return waits->by_name[name];
     return group_make(waits, name);
 }
@@ -169,7 +160,6 @@ static struct place *place_make(struct waits *waits, trail_name name, enum place
     struct place *place = idmap_find(&waits->places, key);
     if (place)
         return place;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(waits->all, waits->place_capacity, waits->place_count + 1))
         return NULL;
     place = calloc(1, sizeof *place);
@@ -294,7 +284,7 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
     bool woken = event->transition.to == TRAIL_GO_RUNNABLE && event->goroutine != g->id &&
                  event->goroutine >= 0;
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
-    if (woken && waits->outside.now.count > 0)
+    if (woken && waits->outside.now.map.count > 0)
         outside_woke(&waits->outside, event->goroutine);
     trail_stack stack = woken ? stacks_of(&waits->analysis->stacks, event->stack) : 0;
     trail_place by = blamed_frame(waits, stack, facts);
@@ -321,42 +311,30 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
 
 /* MARK: Waiting at a place */
 
-static struct parked *parked_get(struct waits *waits, int64_t id)
-{
-    struct parked *parked = idmap_find(&waits->parked, (uint64_t)id);
-    if (parked)
-        return parked;
-    parked = slab_get(&waits->parked_slab);
-    if (!parked || !idmap_put(&waits->parked, (uint64_t)id, parked))
-        return NULL;
-    *parked = (struct parked){0};
-    return parked;
-}
-
 /* The goroutine has done some work since it was woken. */
 static void watch_end(struct waits *waits, int64_t id)
 {
-    struct parked *parked = waits->watched > 0 ? idmap_find(&waits->parked, (uint64_t)id) : NULL;
+    struct parked *parked = waits->watched > 0 ? objects_find(&waits->parked, (uint64_t)id) : NULL;
     if (!parked || !parked->woken_at)
         return;
     parked->woken_at = NULL;
     waits->watched--;
     if (!parked->place)
-        slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)id));
+        objects_drop(&waits->parked, (uint64_t)id);
 }
 
 /* Whether the goroutine waits for a lock: to pass that on is no work. */
 static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
 {
     const struct parked *parked =
-        g->state == TRAIL_GO_WAITING ? idmap_find(&waits->parked, (uint64_t)g->id) : NULL;
+        g->state == TRAIL_GO_WAITING ? objects_find(&waits->parked, (uint64_t)g->id) : NULL;
     return parked && parked->place && parked->place->kind == PLACE_LOCK;
 }
 
 /* The goroutine has woken `g`, or created it. */
 static void watch_waker(struct waits *waits, const struct goroutine *g, int64_t id)
 {
-    const struct parked *parked = idmap_find(&waits->parked, (uint64_t)id);
+    const struct parked *parked = objects_find(&waits->parked, (uint64_t)id);
     if (parked && parked->woken_at && !waits_for_lock(waits, g))
         watch_end(waits, id);
 }
@@ -366,7 +344,7 @@ static void watch_waker(struct waits *waits, const struct goroutine *g, int64_t 
 static void note_futile(struct waits *waits, const struct goroutine *g, struct place *place,
                         int64_t now)
 {
-    const struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
+    const struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
     if (!parked || parked->woken_at != place)
         return;
     int64_t ran = ns_between(parked->woken_exec_ns, g->exec_ns);
@@ -409,7 +387,7 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
         note_futile(waits, g, place, event->time_ns);
         watch_end(waits, g->id);
     }
-    struct parked *parked = parked_get(waits, g->id);
+    struct parked *parked = objects_get(&waits->parked, (uint64_t)g->id);
     if (!parked)
         return false;
     parked->place = place;
@@ -461,13 +439,10 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
     int64_t ns = ns_between(since, event->time_ns);
     if (ns < 0 || others_ns < 0 || ns / (STRAGGLES_TIMES - 1) < others_ns)
         return true;
-    struct straggler *straggler = idmap_find(&waits->stragglers, family->start);
-    if (!straggler) {
-        straggler = slab_get(&waits->straggler_slab);
-        if (!straggler || !idmap_put(&waits->stragglers, family->start, straggler))
-            return false;
-        *straggler = (struct straggler){.start = family->start};
-    }
+    struct straggler *straggler = objects_get(&waits->stragglers, family->start);
+    if (!straggler)
+        return false;
+    straggler->start = family->start;
     straggler->times++;
     ns_add(&straggler->ns, ns);
     if (ns > straggler->longest.ns) {
@@ -484,7 +459,7 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
  */
 static bool place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
-    struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
+    struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
     struct place *place = parked ? parked->place : NULL;
     bool ok = true;
     if (!place)
@@ -514,7 +489,7 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         waits->watched++;
     }
     if (!parked->woken_at)
-        slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)g->id));
+        objects_drop(&waits->parked, (uint64_t)g->id);
     return ok;
 }
 
@@ -845,7 +820,7 @@ static bool answer_enter(struct waits *waits, struct goroutine *g, const trail_e
 /* An answer has come. */
 static void answer_leave(struct waits *waits, const struct goroutine *g, int64_t now)
 {
-    const struct outside_now *outside = idmap_find(&waits->outside.now, (uint64_t)g->id);
+    const struct outside_now *outside = objects_find(&waits->outside.now, (uint64_t)g->id);
     if (!outside || !outside->waits || outside->wait != waits->network)
         return;
     const struct connections *connections = &waits->connections;
@@ -1303,8 +1278,8 @@ static bool window_ends(void *part, int64_t ns)
     free(by_id);
     if (!good)
         return false;
-    if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(waits->items, waits->count, sizeof *waits->items, by_ready);
+    if (waits->count > 0)
+        qsort(waits->items, waits->count, sizeof(void *), by_ready);
     return true;
 }
 
@@ -1321,8 +1296,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
     families_init(&waits->families);
-    waits->straggler_slab.object_size = sizeof(struct straggler);
-    waits->parked_slab.object_size = sizeof(struct parked);
+    waits->stragglers = OBJECTS_OF(struct straggler);
+    waits->parked = OBJECTS_OF(struct parked);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -1358,8 +1333,7 @@ static void drop(void *part)
     blame_free(&waits->blame);
     outside_free(&waits->outside);
     families_free(&waits->families);
-    idmap_free(&waits->stragglers);
-    slab_free(&waits->straggler_slab);
+    objects_free(&waits->stragglers);
     idmap_free(&waits->connections.stacks);
     idmap_free(&waits->connections.accepts);
     idmap_free(&waits->connections.serves);
@@ -1367,8 +1341,7 @@ static void drop(void *part)
     idmap_free(&waits->calls);
     idmap_free(&waits->served);
     idmap_free(&waits->busy);
-    idmap_free(&waits->parked);
-    slab_free(&waits->parked_slab);
+    objects_free(&waits->parked);
 }
 
 const struct analysis_part waits_part = {

@@ -15,8 +15,7 @@
 #include "analyze/families.h"
 #include "analyze/idle.h"
 #include "analyze/outside.h"
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 /* What is waited for at a place. */
 enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP, PLACE_ONCE };
@@ -108,7 +107,7 @@ struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
     struct wait_group **by_name; /* NULL where there is none */
-    size_t by_name_count, by_name_capacity;
+    size_t by_name_capacity;
     struct wait_group **items;
     size_t count, capacity;
     struct idmap places; /* name and kind -> struct place */
@@ -116,14 +115,12 @@ struct waits {
     size_t place_count, place_capacity;
     struct idmap by_stack; /* in this epoch -> struct place */
     uint64_t epoch;
-    struct idmap parked; /* goroutine -> struct parked */
-    struct slab parked_slab;
+    struct objects parked; /* of goroutines: struct parked */
     struct blame blame;
     struct outside outside;
     struct families families;
     struct connections connections;
-    struct idmap stragglers; /* start function -> struct straggler */
-    struct slab straggler_slab;
+    struct objects stragglers;  /* of start functions: struct straggler */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */

@@ -35,10 +35,10 @@
 /* Copies the value of a field of /proc/PID/status; false if it is missing. */
 static bool read_status(pid_t pid, const char *word, char *value, size_t size)
 {
-    char path[64], text[8192];
+    char text[8192];
     const char *at;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (!small_file_text(path, text, sizeof text) || !(at = strstr(text, word)))
+    if (!small_file_text(text, sizeof text, "/proc/%d/status", (int)pid) ||
+        !(at = strstr(text, word)))
         return false;
     at += strlen(word);
     at += strspn(at, "\t ");
@@ -106,21 +106,17 @@ static bool is_of_simulator(const char *path, const char *file)
 
 static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 {
-    char path[64], line[PATH_MAX + 128];
+    struct small_lines lines = small_lines_open("/proc/%d/maps", (int)a->pid);
     const char *name = NULL;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)a->pid);
-    file = fopen(path, "re");
-    if (!file && (errno == EACCES || errno == EPERM))
+    if (!lines.file && (errno == EACCES || errno == EPERM))
         return held_refuse(a->pid, err);
-    while (file && !name && fgets(line, sizeof line, file)) {
-        const char *code = strstr(line, " r-xp "), *its = code ? strchr(code, '/') : NULL;
+    while (!name && small_lines_next(&lines)) {
+        const char *code = strstr(lines.text, " r-xp "), *its = code ? strchr(code, '/') : NULL;
         for (size_t i = 0; its && i < sizeof simulators / sizeof *simulators && !name; i++)
             if (is_of_simulator(its, simulators[i].file))
                 name = simulators[i].name;
     }
-    if (file)
-        (void)fclose(file);
+    small_lines_close(&lines);
     if (!name)
         return true;
     error_set(err, TRAIL_USAGE,
@@ -132,19 +128,12 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 /* Decided by its mapped files: a program started through musl's loader has no list of libraries. */
 static bool uses_musl(pid_t pid)
 {
-    char path[64], line[PATH_MAX + 128];
-    bool found = false;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const char *code = strstr(line, " r-xp "), *its = code ? strchr(code, '/') : NULL;
-        line[strcspn(line, "\n")] = '\0';
-        found = its && held_is_musl(its);
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
+        const char *code = strstr(lines.text, " r-xp "), *its = code ? strchr(code, '/') : NULL;
+        if (its && held_is_musl(its))
+            return true;
     }
-    if (file)
-        (void)fclose(file);
-    return found;
+    return false;
 }
 
 static bool look_at_libraries(struct attach *a, trail_error *err)
@@ -447,22 +436,16 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
 /* Returns a hash of the process's mapped code; 0: the process has ended. */
 static uint64_t hash_of_code(pid_t pid)
 {
-    char path[64], line[PATH_MAX + 128];
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     bool found = false;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *permissions = strchr(line, ' ');
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
+        const char *permissions = strchr(lines.text, ' ');
         if (!permissions || strncmp(permissions, " r-xp", 5) != 0)
             continue;
         found = true;
-        for (const char *c = line; *c; c++)
+        for (const char *c = lines.text; *c; c++)
             hash = (hash ^ (uint8_t)*c) * UINT64_C(1099511628211);
     }
-    if (file)
-        (void)fclose(file);
     return found ? hash : 0;
 }
 

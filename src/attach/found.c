@@ -119,10 +119,10 @@ enum now { RUNS, WAITS, STILL_WAITS };
 
 static enum now look_again(pid_t pid, const struct held_thread *held)
 {
-    char path[64], text[256];
+    char text[256];
     uint64_t sp;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)held->tid);
-    if (!small_file_text(path, text, sizeof text) || *text < '0' || *text > '9')
+    if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", (int)pid, (int)held->tid) ||
+        *text < '0' || *text > '9')
         return RUNS;
     return sscanf(text, "%*d %*s %*s %*s %*s %*s %*s %" SCNx64, &sp) == 1 && sp == held->sp
                ? STILL_WAITS

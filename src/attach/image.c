@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/small_file.h"
 
 #define MOST_HEADERS        64
 #define MOST_ENTRIES        2048 /* of a dynamic section */
@@ -177,7 +178,6 @@ struct mapping {
 static bool parse_mapping(char *line, struct mapping *m)
 {
     int at = 0;
-    line[strcspn(line, "\n")] = '\0';
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %15s %" SCNu64 " %n", &m->start,
                &m->end, m->permissions, &m->offset, m->device, &m->inode, &at) != 6 ||
         at == 0)
@@ -192,30 +192,25 @@ static bool parse_mapping(char *line, struct mapping *m)
  */
 static bool find_mappings(struct image *image)
 {
-    char path[64], line[sizeof image->path + 128], device[16] = "";
+    char device[16] = "";
     uint64_t inode = 0;
-    FILE *file;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)image->pid);
-    file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)image->pid) {
         struct mapping m;
-        if (!parse_mapping(line, &m))
+        if (!parse_mapping(lines.text, &m))
             continue;
         if (m.start == image->bias && m.offset == 0 && m.inode > 0) {
             (void)snprintf(image->path, sizeof image->path, "%s", m.path);
             (void)snprintf(device, sizeof device, "%s", m.device);
             inode = m.inode;
         }
-        found = m.start <= image->code && image->code < m.end && m.permissions[2] == 'x' &&
-                m.inode == inode && strcmp(m.device, device) == 0 &&
-                m.offset + (image->code - m.start) == image->code_offset;
         image->map = m.start;
         image->map_end = m.end;
+        if (m.start <= image->code && image->code < m.end && m.permissions[2] == 'x' &&
+            m.inode == inode && strcmp(m.device, device) == 0 &&
+            m.offset + (image->code - m.start) == image->code_offset)
+            return true;
     }
-    if (file)
-        (void)fclose(file);
-    return found;
+    return false;
 }
 
 /* The first segment of a library has the address 0, so its header is at the bias. */

@@ -1,9 +1,7 @@
 /* Chooses a thread in which a function can be called safely: see safe.h. */
 #include "attach/safe.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -106,18 +104,10 @@ const struct stuck_thread *safe_thread(const struct stuck_process *process)
 
 bool safe_is_likely(pid_t pid)
 {
-    char path[300], text[256];
-    const struct dirent *task;
-    DIR *tasks;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    tasks = opendir(path);
-    while (tasks && !found && (task = readdir(tasks)) != NULL) {
-        (void)snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", (int)pid, task->d_name);
-        found = atoi(task->d_name) > 0 && small_file_text(path, text, sizeof text) &&
-                *text >= '0' && *text <= '9';
-    }
-    if (tasks)
-        (void)closedir(tasks);
-    return found;
+    char text[256];
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid)
+        if (small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", (int)pid, task.at) &&
+            *text >= '0' && *text <= '9')
+            return true;
+    return false;
 }

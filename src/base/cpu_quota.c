@@ -12,10 +12,9 @@
 /* Reads "KEY NUMBER" from a file in the folder; -1: not found. */
 static int64_t number_behind(const char *folder, const char *file, const char *key)
 {
-    char path[320], text[1024];
+    char text[1024];
     const char *at;
-    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (!small_file_text(path, text, sizeof text) || !(at = strstr(text, key)))
+    if (!small_file_text(text, sizeof text, "%s/%s", folder, file) || !(at = strstr(text, key)))
         return -1;
     return strtoll(at + strlen(key), NULL, 10);
 }
@@ -30,14 +29,13 @@ int64_t cpu_quota_throttled_ns(const struct cpu_quota *quota)
 /* Returns a folder's own limit in thousandths of a CPU; 0: it has none. */
 static uint64_t limit_of(const char *folder, bool is_v1)
 {
-    char path[320], text[64], *end;
+    char text[64], *end;
     long long quota, period;
     if (is_v1) {
         quota = number_behind(folder, "cpu.cfs_quota_us", "");
         period = number_behind(folder, "cpu.cfs_period_us", "");
     } else {
-        (void)snprintf(path, sizeof path, "%s/cpu.max", folder);
-        if (!small_file_text(path, text, sizeof text) || *text == 'm')
+        if (!small_file_text(text, sizeof text, "%s/cpu.max", folder) || *text == 'm')
             return 0;
         quota = strtoll(text, &end, 10);
         period = strtoll(end, NULL, 10);
@@ -77,9 +75,8 @@ static void take_limits(struct cpu_quota *quota, const char *base, const char *g
 /* See cgroups(7): "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1. */
 void cpu_quota_find(struct cpu_quota *quota, pid_t pid)
 {
-    char path[64], text[4096], *save, *at;
-    (void)snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
-    if (!small_file_text(path, text, sizeof text))
+    char text[4096], *save, *at;
+    if (!small_file_text(text, sizeof text, "/proc/%d/cgroup", pid))
         return;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');

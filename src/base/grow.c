@@ -32,6 +32,17 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
     return grow(array, capacity, wanted, element_size, GROW_FIRST);
 }
 
+bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_size)
+{
+    size_t had = *capacity;
+    char *elements;
+    if (!grow(array, capacity, wanted, element_size, GROW_FIRST))
+        return false;
+    memcpy(&elements, array, sizeof elements);
+    memset(elements + had * element_size, 0, (*capacity - had) * element_size);
+    return true;
+}
+
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size)
 {
     return grow(array, capacity, wanted, element_size, wanted);

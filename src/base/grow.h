@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The size of an element; by its type, because checkers suspect the sizeof of a pointer. */
+#define GROW_ELEMENT(array) sizeof(__typeof__(*(array)))
+
 /*
  * Ensures room for `wanted` elements in the array that the pointer at `array` points to (may be
  * NULL), whose room is *capacity. Returns false if out of memory; the array is then unchanged.
@@ -19,14 +22,19 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
 
 /* The same for a pointer and a size_t, both lvalues. Usually costs one comparison. */
 #define GROW(array, capacity, wanted)                                                              \
-    ((wanted) <= (capacity) || grow_array(&(array), &(capacity), (wanted), sizeof *(array)))
+    ((wanted) <= (capacity) || grow_array(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
+
+/* The same; new elements are zero, up to the capacity. */
+#define GROW_ZEROED(array, capacity, wanted)                                                       \
+    ((wanted) <= (capacity) || grow_zeroed(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
+bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_size);
 
 /*
  * The same for one of many lists that usually have one or two elements: begins with exactly the
  * wanted room, and doubles from there.
  */
 #define GROW_SMALL(array, capacity, wanted)                                                        \
-    ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), sizeof *(array)))
+    ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
 
 #endif

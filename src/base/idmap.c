@@ -144,3 +144,10 @@ void idmap_free(struct idmap *map)
     free(map->slots);
     *map = (struct idmap){0};
 }
+
+void idmap_free_values(struct idmap *map)
+{
+    IDMAP_EACH(slot, map)
+        free(slot->value);
+    idmap_free(map);
+}

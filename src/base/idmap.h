@@ -83,4 +83,7 @@ void idmap_clear(struct idmap *map);
 /* Frees the map's memory; the values belong to the caller. */
 void idmap_free(struct idmap *map);
 
+/* The same, and free(3) for each value. */
+void idmap_free_values(struct idmap *map);
+
 #endif

@@ -39,17 +39,21 @@ bool match_all(const char *filter, bool (*has)(const void *context, const char *
 
 struct named {
     trail_string name;
-    int64_t number;
+    const int64_t *numbers;
+    size_t count;
 };
 
 static bool named_has(const void *context, const char *word)
 {
     const struct named *named = context;
-    return match_part(named->name, word) || match_number(named->number, word);
+    for (size_t i = 0; i < named->count; i++)
+        if (match_number(named->numbers[i], word))
+            return true;
+    return match_part(named->name, word);
 }
 
-bool match_words(trail_string name, int64_t number, const char *filter)
+bool match_words(trail_string name, const int64_t *numbers, size_t count, const char *filter)
 {
-    struct named named = {name, number};
+    struct named named = {name, numbers, count};
     return match_all(filter, named_has, &named);
 }

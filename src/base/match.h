@@ -18,7 +18,7 @@ bool match_number(int64_t number, const char *part);
 bool match_all(const char *filter, bool (*has)(const void *context, const char *word),
                const void *context);
 
-/* Whether a name and a number match the filter. */
-bool match_words(trail_string name, int64_t number, const char *filter);
+/* Whether a name with some numbers matches the filter. */
+bool match_words(trail_string name, const int64_t *numbers, size_t count, const char *filter);
 
 #endif

@@ -15,4 +15,7 @@
 int regular_file_open(const char *path, bool (*allowed)(const struct stat *status),
                       struct stat *status);
 
+/* Raises the soft limit of open files to the hard one, for a descriptor of each of many things. */
+void regular_files_allow_many(void);
+
 #endif

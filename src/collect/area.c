@@ -25,7 +25,7 @@ struct area {
     bool owned; /* area_close unmaps it */
     struct area_inode inode;
     struct area_options options;
-    uint64_t min_wait_ticks, hold_ticks;
+    uint64_t hold_ticks;
     const struct ticks *ticks;
     uint64_t opened, skew; /* ticks */
     uint64_t now;          /* a recent reading of the clock */
@@ -67,7 +67,6 @@ struct area *area_over(struct shm_area *memory, const struct area_options *optio
     area->ticks = ticks;
     area->opened = area->now = opened;
     area->skew = ticks_of_ns(ticks, SKEW_NS);
-    area->min_wait_ticks = ticks_of_ns(ticks, (uint64_t)options->min_wait_ns);
     area->hold_ticks = options->hold_ns ? ticks_of_ns(ticks, (uint64_t)options->hold_ns) : 0;
     return area;
 }
@@ -88,7 +87,7 @@ static void write_header(const struct area *area)
     header->sample_ns = o->sample_ns;
     header->has_counter = area->ticks->clock.counter;
     header->step_ticks = ticks_of_ns(area->ticks, AREA_TICK_NS);
-    header->min_wait_ticks = area->min_wait_ticks;
+    header->min_wait_ticks = ticks_of_ns(area->ticks, (uint64_t)o->min_wait_ns);
     header->hold_ticks = area->hold_ticks;
     header->chunks_used = 1;
     header->threads_used = 1;
@@ -309,11 +308,6 @@ struct area_inode area_inode(const struct area *area)
 const struct area_options *area_options(const struct area *area)
 {
     return &area->options;
-}
-
-uint64_t area_min_wait_ticks(const struct area *area)
-{
-    return area->min_wait_ticks;
 }
 
 uint64_t area_hold_ticks(const struct area *area)

@@ -98,8 +98,7 @@ struct area_inode area_inode(const struct area *area);
 
 const struct area_options *area_options(const struct area *area);
 
-/* min_wait_ns and hold_ns of the options, in ticks. */
-uint64_t area_min_wait_ticks(const struct area *area);
+/* hold_ns of the options, in ticks. */
 uint64_t area_hold_ticks(const struct area *area);
 
 /* What the program counted as lost, and what was dropped here because it contradicts the rules. */

@@ -111,11 +111,10 @@ static void keep_setting(struct cpu_limits *limits, uint32_t tid, const cpu_set_
 /* Whether a thread runs or is ready: it wants a CPU. */
 static bool wants_cpu(pid_t pid, uint32_t tid)
 {
-    char path[64], text[512];
+    char text[512];
     const char *end;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%u/stat", pid, tid);
-    return small_file_text(path, text, sizeof text) && (end = strrchr(text, ')')) &&
-           strncmp(end, ") R", 3) == 0;
+    return small_file_text(text, sizeof text, "/proc/%d/task/%u/stat", pid, tid) &&
+           (end = strrchr(text, ')')) && strncmp(end, ") R", 3) == 0;
 }
 
 static void count_set(struct cpu_limits *limits, const cpu_set_t *set)
@@ -174,12 +173,11 @@ static int64_t jiffies_to_ns(uint64_t jiffies)
 
 int64_t cpu_limits_children_ns(pid_t pid)
 {
-    char path[64], text[512];
+    char text[512];
     const char *end;
     unsigned long long user = 0, system = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
     /* cutime and cstime are fields 16 and 17 in proc(5); ") S" ends with the third. */
-    if (!small_file_text(path, text, sizeof text) || !(end = strrchr(text, ')')) ||
+    if (!small_file_text(text, sizeof text, "/proc/%d/stat", pid) || !(end = strrchr(text, ')')) ||
         sscanf(end + 3, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu", &user,
                &system) != 2)
         return 0;
@@ -192,7 +190,7 @@ static int64_t busy_ns(void)
 {
     char text[512];
     unsigned long long t[8];
-    if (!small_file_text("/proc/stat", text, sizeof text) ||
+    if (!small_file_text(text, sizeof text, "/proc/stat") ||
         sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3],
                &t[4], &t[5], &t[6], &t[7]) != 8)
         return 0;

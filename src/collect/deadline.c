@@ -46,11 +46,6 @@ bool deadline_is_over(struct trace *t)
     return d->late;
 }
 
-bool deadline_was_over(const struct trace *t)
-{
-    return t->deadline.late;
-}
-
 bool deadline_allows_names(const struct trace *t)
 {
     return !t->deadline.hurried ||

@@ -31,9 +31,6 @@ void deadline_set_last(struct trace *t);
  */
 bool deadline_is_over(struct trace *t);
 
-/* Returns what deadline_is_over returned last. */
-bool deadline_was_over(const struct trace *t);
-
 /* Whether there is time to look up names, which takes longest: not in the last moments of a hurried
  * end. */
 bool deadline_allows_names(const struct trace *t);

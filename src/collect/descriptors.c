@@ -16,6 +16,7 @@
 
 #include "base/grow.h"
 #include "base/intern.h"
+#include "base/small_file.h"
 #include "collect/parts.h"
 
 #define LOOKUPS_A_STEP 40         /* a step takes 10 ms under heavy recording, else 40 */
@@ -171,22 +172,18 @@ static void read_unix(struct descriptors *d, const char *line)
 
 static void read_table(struct descriptors *d, int pid, const char *name)
 {
-    char path[64], line[512];
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/net/%s", pid, name);
-    file = fopen(path, "re");
-    if (!file)
-        return;
-    /* The first line has the column titles. */
-    for (unsigned i = 0; i <= MAX_SOCKETS && fgets(line, sizeof line, file); i++) {
-        if (i == 0)
+    unsigned count = 0;
+    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, name) {
+        /* The first line has the column titles. */
+        if (count++ == 0)
             continue;
         if (strcmp(name, "unix") == 0)
-            read_unix(d, line);
+            read_unix(d, lines.text);
         else
-            read_inet(d, line);
+            read_inet(d, lines.text);
+        if (count > MAX_SOCKETS)
+            break;
     }
-    fclose(file);
 }
 
 /* Returns when work that took from `begin` until now may be repeated. */
@@ -244,20 +241,13 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
  */
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
-    char path[64], line[256];
-    unsigned found = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", pid, fd);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", pid, fd) {
         /* The last number is that of the innermost namespace. */
-        const char *number = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
-        if (number)
-            found = (unsigned)strtoul(number, NULL, 10);
+        const char *last = strncmp(lines.text, "NSpid:", 6) == 0 ? strrchr(lines.text, '\t') : NULL;
+        if (last)
+            return (unsigned)strtoul(last, NULL, 10);
     }
-    if (file)
-        fclose(file);
-    return found;
+    return 0;
 }
 
 static bool is_pidfd(const char *target)

@@ -1,8 +1,7 @@
 /* See ends.h. */
 #include "collect/ends.h"
 
-#include <ctype.h>
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +31,10 @@ bool ends_read_link(pid_t pid, int fd, char *text, size_t size)
 
 int ends_access(pid_t pid, int fd)
 {
-    char path[64], text[512];
+    char text[512];
     const char *flags;
-    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    if (!small_file_text(path, text, sizeof text) || !(flags = strstr(text, "flags:")))
+    if (!small_file_text(text, sizeof text, "/proc/%d/fdinfo/%d", pid, fd) ||
+        !(flags = strstr(text, "flags:")))
         return -1;
     return (int)(strtoul(flags + 6, NULL, 8) & O_ACCMODE);
 }
@@ -68,41 +67,28 @@ static void add_row(struct ends *ends, pid_t tid, int fd)
 /* Adds the descriptors of a thread, as those of its process. */
 static void add_thread(struct ends *ends, pid_t tid)
 {
-    char path[64];
-    const struct dirent *entry;
-    DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", tid);
-    folder = opendir(path);
+    struct small_numbers fds = small_numbers_open("/proc/%d/fd", tid);
     /* Kernel threads and zombies have none; a process that has ended has no such folder. */
-    if (!folder && access(path, F_OK) == 0)
+    if (!fds.folder && errno != ENOENT && errno != ESRCH)
         ends->is_partial = true;
-    while (folder && (entry = readdir(folder))) {
-        if (isdigit((unsigned char)*entry->d_name))
-            add_row(ends, tid, atoi(entry->d_name));
-    }
-    if (folder)
-        (void)closedir(folder);
+    while (small_numbers_next(&fds))
+        add_row(ends, tid, fds.at);
+    small_numbers_close(&fds);
 }
 
 /* If its first thread has ended, a process's descriptors are found through another thread. */
 static void add_process(struct ends *ends, pid_t pid)
 {
-    char path[64];
-    const struct dirent *entry;
     size_t before = ends->count;
-    DIR *folder;
     add_thread(ends, pid);
     if (ends->count > before)
         return;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", pid);
-    folder = opendir(path);
-    while (folder && ends->count == before && (entry = readdir(folder))) {
-        pid_t tid = (pid_t)atoi(entry->d_name);
-        if (tid > 0 && tid != pid)
-            add_thread(ends, tid);
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid) {
+        if (task.at != pid)
+            add_thread(ends, task.at);
+        if (ends->count > before)
+            return;
     }
-    if (folder)
-        (void)closedir(folder);
 }
 
 static int by_link(const void *a, const void *b)
@@ -115,17 +101,13 @@ static int by_link(const void *a, const void *b)
 
 static void read_all(struct ends *ends)
 {
-    const struct dirent *entry;
-    DIR *folder = opendir("/proc");
+    struct small_numbers processes = small_numbers_open("/proc");
     ends->is_read = true;
-    ends->is_partial = !folder;
-    while (folder && (entry = readdir(folder))) {
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && (pid != getpid() || ends->has_own))
-            add_process(ends, pid);
-    }
-    if (folder)
-        (void)closedir(folder);
+    ends->is_partial = !processes.folder;
+    while (small_numbers_next(&processes))
+        if (processes.at != getpid() || ends->has_own)
+            add_process(ends, processes.at);
+    small_numbers_close(&processes);
     if (ends->count > 0)
         qsort(ends->rows, ends->count, sizeof *ends->rows, by_link);
 }
@@ -138,16 +120,10 @@ void ends_free(struct ends *ends)
 
 bool ends_has_any(pid_t pid)
 {
-    char path[64];
-    const struct dirent *entry = NULL;
-    DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    folder = opendir(path);
-    while (folder && (entry = readdir(folder)) && !isdigit((unsigned char)*entry->d_name))
-        continue;
-    if (folder)
-        (void)closedir(folder);
-    return entry != NULL;
+    struct small_numbers fds = small_numbers_open("/proc/%d/fd", pid);
+    bool any = small_numbers_next(&fds);
+    small_numbers_close(&fds);
+    return any;
 }
 
 /* MARK: Finding */

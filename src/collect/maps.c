@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/small_file.h"
 #include "base/text.h"
 #include "collect/elf_file.h"
 
@@ -32,7 +33,6 @@ static bool read_line(const char *line, const char *root, struct mapping *m)
         return false;
     m->code = permissions[2] == 'x';
     (void)snprintf(m->path, sizeof m->path, "%s%s", root, line + path);
-    m->path[strcspn(m->path, "\n")] = '\0';
     return true;
 }
 
@@ -55,59 +55,39 @@ static bool find_bias(const struct mapping *m, uint64_t *bias)
     return found;
 }
 
-static FILE *open_maps(int pid)
-{
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    return fopen(path, "re");
-}
-
 void maps_each_file(int pid,
                     void (*each)(void *context, uint64_t start, uint64_t end, const char *path),
                     void *context)
 {
-    char line[1024];
     struct mapping m;
-    FILE *file = open_maps(pid);
-    while (file && fgets(line, sizeof line, file)) {
-        if (read_line(line, "", &m))
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
+        if (read_line(lines.text, "", &m))
             each(context, m.start, m.end, m.path);
-    }
-    if (file)
-        (void)fclose(file);
 }
 
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context)
 {
-    char line[1024];
     struct mapping m;
-    FILE *file = open_maps(pid);
-    while (file && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid) {
         trail_module map = {0};
-        if (!read_line(line, root, &m) || !m.code || !find_bias(&m, &map.bias))
+        if (!read_line(lines.text, root, &m) || !m.code || !find_bias(&m, &map.bias))
             continue;
         map.start = m.start;
         map.end = m.end;
         map.path = text_from(m.path);
         each(&map, context);
     }
-    if (file)
-        (void)fclose(file);
 }
 
 void maps_each_shared(int pid, void (*each)(void *context, const struct shared_mapping *m),
                       void *context)
 {
-    char line[1024], permissions[5];
+    char permissions[5];
     struct shared_mapping m;
-    FILE *file = open_maps(pid);
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m.start, &m.end,
-                   permissions, &m.offset, &m.major, &m.minor, &m.inode) == 7 &&
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
+        if (sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m.start,
+                   &m.end, permissions, &m.offset, &m.major, &m.minor, &m.inode) == 7 &&
             permissions[3] == 's' && m.inode != 0)
             each(context, &m);
-    }
-    if (file)
-        (void)fclose(file);
 }

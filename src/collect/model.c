@@ -358,7 +358,6 @@ static void queue_build(struct trace *t)
     struct model *model = &t->model;
     struct thread *thread;
     model->queue_count = 0;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(model->queue, model->queue_room, t->threads.count + 1)) {
         trace_no_memory(t);
         return;

@@ -10,6 +10,7 @@
 #include <sys/sem.h>
 #include <unistd.h>
 
+#include "base/small_file.h"
 #include "collect/parts.h"
 
 #define LOOKUPS_A_STEP 20
@@ -64,21 +65,16 @@ void numbered_text(uint64_t object, char *text, size_t size)
  */
 static bool child_name(const struct process *parent, unsigned pid, char name[64])
 {
-    char path[64], line[256];
     int of = 0;
-    FILE *file;
     if (parent->nested)
         return false;
     *name = '\0';
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    file = fopen(path, "re");
-    while (file && of == 0 && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%u/status", pid) {
         if (!*name)
-            (void)sscanf(line, "Name:\t%63[^\n]", name);
-        (void)sscanf(line, "PPid: %d", &of);
+            (void)sscanf(lines.text, "Name:\t%63[^\n]", name);
+        if (sscanf(lines.text, "PPid: %d", &of) == 1)
+            break;
     }
-    if (file)
-        fclose(file);
     return *name && of > 0 && of == (int)parent->pid;
 }
 

@@ -183,8 +183,7 @@ static int by_time(const void *a_, const void *b_)
 static void give_all(struct collect *c, struct kernel_switch **due, size_t count, bool has_gap)
 {
     if (!has_gap)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(due, count, sizeof *due, by_time);
+        qsort(due, count, sizeof(void *), by_time);
     for (size_t i = 0; i < count; i++)
         give(c, due[i]);
 }
@@ -196,7 +195,6 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     bool lost_is_late = false, has_gap = false;
     if (list->count == 0)
         return;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(list->due, list->due_room, list->count)) {
         collect_no_memory(c);
         return;

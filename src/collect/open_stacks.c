@@ -166,12 +166,11 @@ struct place {
 /* "NUMBER ARGUMENT... SP PC", or "-1 SP PC"; false: "running", or not permitted. */
 static bool read_place(const struct collect *c, const struct thread *thread, struct place *place)
 {
-    char path[64], text[256];
+    char text[256];
     uint64_t *a = place->arguments;
     memset(place, 0, sizeof *place);
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu64 "/syscall",
-                   (int)c->options.process.pid, thread->tid);
-    if (!small_file_text(path, text, sizeof text))
+    if (!small_file_text(text, sizeof text, "/proc/%d/task/%" PRIu64 "/syscall",
+                         (int)c->options.process.pid, thread->tid))
         return false;
     if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &place->sp, &place->pc) == 2) {
         place->call = -1;

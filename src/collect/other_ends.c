@@ -83,11 +83,10 @@ static bool is_in_call(pid_t pid, uint64_t tid, uint8_t wait, int first)
     } calls[] = {{SYS_read, SHM_READ},    {SYS_readv, SHM_READ},    {SYS_recvfrom, SHM_READ},
                  {SYS_recvmsg, SHM_READ}, {SYS_write, SHM_WRITE},   {SYS_writev, SHM_WRITE},
                  {SYS_sendto, SHM_WRITE}, {SYS_sendmsg, SHM_WRITE}, {SYS_wait4, SHM_CHILD}};
-    char path[64], text[256];
+    char text[256];
     uint64_t argument;
     long call;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu64 "/syscall", pid, tid);
-    if (!small_file_text(path, text, sizeof text) ||
+    if (!small_file_text(text, sizeof text, "/proc/%d/task/%" PRIu64 "/syscall", pid, tid) ||
         sscanf(text, "%ld 0x%" SCNx64, &call, &argument) != 2 || (int)argument != first)
         return false;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/small_file.h"
 #include "collect/parts.h"
 #include "collect/uring.h"
 
@@ -82,22 +83,16 @@ const char *polled_read(struct collect *c, const struct thread *thread,
 /* "tfd:        5 events:       19 data: ...": proc(5). */
 bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM])
 {
-    char path[64], line[256];
     uint32_t polled[SHM_POLLED_MAX];
     size_t total = 0, count = 0;
     unsigned fd;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", (int)c->options.process.pid, set);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "tfd: %u", &fd) != 1)
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)c->options.process.pid, set) {
+        if (sscanf(lines.text, "tfd: %u", &fd) != 1)
             continue;
         total++;
         if (count < SHM_POLLED_MAX && fd < SHM_DESCRIPTORS)
             polled[count++] = shm_polled(fd, area_generation(c->area, fd), false);
     }
-    if (file)
-        fclose(file);
     if (total)
         list(c, "[eventpoll] of ", polled, count, total, text);
     return total != 0;

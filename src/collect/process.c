@@ -1,7 +1,6 @@
 /* See process.h. Everything is read from /proc (proc(5)). */
 #include "collect/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -31,36 +30,31 @@ static bool maps_file(const char *line, struct area_inode inode)
 static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
 {
     enum process_claim found = PROCESS_GONE;
-    char path[64], line[512];
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return errno == EACCES || errno == EPERM ? PROCESS_UNKNOWN : PROCESS_GONE;
-    errno = 0;
+    struct small_lines lines = small_lines_open("/proc/%d/maps", (int)pid);
+    if (lines.file)
+        errno = 0;
     /* A zombie has no lines. */
-    while (found != PROCESS_CONFIRMED && fgets(line, sizeof line, file))
-        found = maps_file(line, inode) ? PROCESS_CONFIRMED : PROCESS_NOT_OURS;
+    while (found != PROCESS_CONFIRMED && small_lines_next(&lines))
+        found = maps_file(lines.text, inode) ? PROCESS_CONFIRMED : PROCESS_NOT_OURS;
     if (found == PROCESS_GONE && (errno == EACCES || errno == EPERM))
         found = PROCESS_UNKNOWN;
-    (void)fclose(file);
+    small_lines_close(&lines);
     return found;
 }
 
 /* MARK: Numbers */
 
-/* Returns the ID of a process or thread in its own namespace, from its status file; *count: the
- * number of namespaces in which it has an ID. */
+/* Returns the ID of a process or thread in its own namespace, from its folder; *count: the number
+ * of namespaces in which it has an ID. */
 static uint32_t innermost_number(const char *path, unsigned *count)
 {
-    char line[512], *at, *end;
+    char *at, *end;
     uint32_t number = 0;
-    FILE *file = fopen(path, "re");
     *count = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, "NSpid:", 6) != 0)
+    SMALL_FILE_LINES(lines, "%s/status", path) {
+        if (strncmp(lines.text, "NSpid:", 6) != 0)
             continue;
-        for (at = line + 6; *count < UINT32_MAX; at = end) {
+        for (at = lines.text + 6; *count < UINT32_MAX; at = end) {
             unsigned long next = strtoul(at, &end, 10);
             if (end == at)
                 break;
@@ -69,8 +63,6 @@ static uint32_t innermost_number(const char *path, unsigned *count)
         }
         break;
     }
-    if (file)
-        (void)fclose(file);
     return number;
 }
 
@@ -80,7 +72,7 @@ uint32_t process_own_pid(const struct process *process)
     unsigned count;
     if (!process->nested)
         return (uint32_t)process->pid;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
+    (void)snprintf(path, sizeof path, "/proc/%d", (int)process->pid);
     return innermost_number(path, &count);
 }
 
@@ -88,21 +80,15 @@ uint32_t process_own_pid(const struct process *process)
 static struct process look_at(pid_t pid)
 {
     struct process process = {.pid = pid};
-    char path[64], line[512];
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%d/status", (int)pid) {
         unsigned outer, inner;
-        process.zombie |= strncmp(line, "State:\tZ", 8) == 0;
-        (void)sscanf(line, "PPid: %d", &process.parent);
-        if (strncmp(line, "NSpid:", 6) == 0) {
-            process.nested = sscanf(line + 6, "%u %u", &outer, &inner) == 2;
+        process.zombie |= strncmp(lines.text, "State:\tZ", 8) == 0;
+        (void)sscanf(lines.text, "PPid: %d", &process.parent);
+        if (strncmp(lines.text, "NSpid:", 6) == 0) {
+            process.nested = sscanf(lines.text + 6, "%u %u", &outer, &inner) == 2;
             break;
         }
     }
-    if (file)
-        (void)fclose(file);
     return process;
 }
 
@@ -110,23 +96,18 @@ bool process_calls_itself(pid_t pid, pid_t claimed)
 {
     char path[64];
     unsigned count;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
     return innermost_number(path, &count) == (uint32_t)claimed && count > 0;
 }
 
 /* 0: not known. */
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], line[512];
-    int parent = 0;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "PPid: %d", &parent) != 1)
-        continue;
-    if (file)
-        (void)fclose(file);
-    return (pid_t)parent;
+    int parent;
+    SMALL_FILE_LINES(lines, "/proc/%d/status", (int)pid)
+        if (sscanf(lines.text, "PPid: %d", &parent) == 1)
+            return (pid_t)parent;
+    return 0;
 }
 
 #define COMMAND_LINE 512
@@ -185,22 +166,13 @@ bool process_descends(pid_t pid, const struct process_family *family)
 static uint32_t find_entry(const char *folder, bool (*found)(const char *path, void *context),
                            void *context)
 {
-    char path[sizeof "/proc/" + 64 + NAME_MAX];
-    const struct dirent *entry;
-    uint32_t number = 0;
-    DIR *dir = opendir(folder);
-    while (dir && !number && (entry = readdir(dir)) != NULL) {
-        char *end;
-        unsigned long value = strtoul(entry->d_name, &end, 10);
-        if (end == entry->d_name || *end || value > INT32_MAX)
-            continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    char path[128];
+    SMALL_FILE_NUMBERS(entry, "%s", folder) {
+        (void)snprintf(path, sizeof path, "%s/%d", folder, entry.at);
         if (found(path, context))
-            number = (uint32_t)value;
+            return (uint32_t)entry.at;
     }
-    if (dir)
-        (void)closedir(dir);
-    return number;
+    return 0;
 }
 
 /* Searches processes in other namespaces, which have claimed under their PID there. */
@@ -217,7 +189,7 @@ struct claimant {
 /* Reads which PID namespace a process is in; empty: not known. */
 static void read_namespace(const char *folder, char *text, size_t size)
 {
-    char path[sizeof "/proc/" + 80 + NAME_MAX];
+    char path[160];
     ssize_t n;
     (void)snprintf(path, sizeof path, "%s/ns/pid", folder);
     n = readlink(path, text, size - 1);
@@ -240,13 +212,11 @@ static bool is_ours(const struct claimant *claimant, const char *path, uint64_t 
 static bool is_claimant(const char *path, void *context)
 {
     struct claimant *claimant = context;
-    char status[sizeof "/proc/" + 80 + NAME_MAX];
     uint64_t pid = strtoul(path + strlen("/proc/"), NULL, 10);
     unsigned count;
     if (is_ours(claimant, path, pid))
         return false;
-    (void)snprintf(status, sizeof status, "%s/status", path);
-    if (innermost_number(status, &count) != claimant->claimed || count < 2)
+    if (innermost_number(path, &count) != claimant->claimed || count < 2)
         return false;
     if (look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED)
         return true;
@@ -305,10 +275,8 @@ bool process_has_thread(const struct process *process, uint32_t tid)
 
 static bool has_number(const char *path, void *context)
 {
-    char status[sizeof "/proc/" + 80 + NAME_MAX];
     unsigned count;
-    (void)snprintf(status, sizeof status, "%s/status", path);
-    return innermost_number(status, &count) == *(const uint32_t *)context;
+    return innermost_number(path, &count) == *(const uint32_t *)context;
 }
 
 uint32_t process_thread(const struct process *process, uint32_t tid)
@@ -324,11 +292,10 @@ uint32_t process_thread(const struct process *process, uint32_t tid)
 
 long process_status_number(pid_t pid, const char *word, bool *several)
 {
-    char path[64], text[4096];
+    char text[4096];
     const char *at;
     long first, second;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (!small_file_text(path, text, sizeof text) || !(at = strstr(text, word)))
+    if (!small_file_text(text, sizeof text, "/proc/%d/status", pid) || !(at = strstr(text, word)))
         return -1;
     int n = sscanf(at + strlen(word), "%ld%*[\t]%ld", &first, &second);
     if (several)
@@ -340,11 +307,10 @@ bool process_catches_alarm(pid_t pid)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
     uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
-    char path[64], text[4096];
+    char text[4096];
     const char *at;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         mask |= UINT64_C(1) << (signals[i] - 1);
-    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nSigCgt:")) &&
-           strtoull(at + 8, NULL, 16) & mask;
+    return small_file_text(text, sizeof text, "/proc/%d/status", pid) &&
+           (at = strstr(text, "\nSigCgt:")) && strtoull(at + 8, NULL, 16) & mask;
 }

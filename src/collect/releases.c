@@ -46,22 +46,7 @@ static uint64_t release_key(const struct collect *c, uint64_t object, uint32_t n
 /* Returns the block of a release's key; NULL: it has no releases. */
 static struct release_block *block_of(const struct releases *r, uint64_t key)
 {
-    return idmap_find(&r->by_number, key / RELEASE_BLOCK);
-}
-
-/* As block_of, but creates the block; NULL if out of memory. */
-static struct release_block *make_block(struct releases *r, uint64_t key)
-{
-    struct release_block *block = block_of(r, key);
-    if (block)
-        return block;
-    r->blocks.object_size = sizeof *block;
-    block = slab_get(&r->blocks);
-    if (block && !idmap_put(&r->by_number, key / RELEASE_BLOCK, block)) {
-        slab_put(&r->blocks, block);
-        return NULL;
-    }
-    return block;
+    return objects_find(&r->blocks, key / RELEASE_BLOCK);
 }
 
 static struct release *find_key(const struct releases *r, uint64_t key)
@@ -72,7 +57,9 @@ static struct release *find_key(const struct releases *r, uint64_t key)
 
 static bool put_key(struct releases *r, struct release *release)
 {
-    struct release_block *block = make_block(r, release->key);
+    struct release_block *block;
+    r->blocks.slab.object_size = sizeof *block;
+    block = objects_get(&r->blocks, release->key / RELEASE_BLOCK);
     if (!block)
         return false;
     block->used += !block->at[release->key % RELEASE_BLOCK];
@@ -88,10 +75,8 @@ static void remove_key(struct releases *r, const struct release *release)
     if (!block || block->at[release->key % RELEASE_BLOCK] != release)
         return;
     block->at[release->key % RELEASE_BLOCK] = NULL;
-    if (--block->used == 0) {
-        (void)idmap_remove(&r->by_number, release->key / RELEASE_BLOCK);
-        slab_put(&r->blocks, block);
-    }
+    if (--block->used == 0)
+        objects_drop(&r->blocks, release->key / RELEASE_BLOCK);
 }
 
 struct release *release_add(struct collect *c, struct thread *thread,
@@ -837,7 +822,6 @@ void releases_dispose(struct releases *r)
     for (struct release *release = r->oldest; release; release = release->newer)
         woken_free(release->woken);
     slab_free(&r->slab);
-    slab_free(&r->blocks);
-    idmap_free(&r->by_number);
+    objects_free(&r->blocks);
     free(r->ended);
 }

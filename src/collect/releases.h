@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "shm/shm.h"
 
 struct collect;
@@ -71,8 +70,8 @@ struct empty_semaphore {
 /* Of the trace. Owned by releases.c. Zero-initialised: empty. */
 struct releases {
     struct empty_semaphore empty[EMPTY_PLACES];
-    struct idmap by_number; /* by number and the object's slot: blocks */
-    struct slab slab, blocks;
+    struct objects blocks; /* by number and the object's slot */
+    struct slab slab;
     struct release *oldest, *newest;
     struct ended_wait *ended;
     size_t ended_count, ended_room;

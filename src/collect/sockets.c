@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/small_file.h"
 #include "collect/unix_peer.h"
 
 /* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte
@@ -31,22 +32,17 @@ static bool find_connection(pid_t pid, const char *kind, struct tcp_connection *
                             bool (*is_it)(const struct tcp_connection *one, const void *context),
                             const void *context)
 {
-    char path[64], line[512], local[64], remote[64];
-    bool is_found = false;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/net/%s", pid, kind);
-    file = fopen(path, "re");
-    while (file && !is_found && fgets(line, sizeof line, file)) {
-        if (sscanf(line, " %*d: %63s %63s %*s %*s %*s %*s %*s %*s %lu", local, remote,
+    char local[64], remote[64];
+    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, kind) {
+        if (sscanf(lines.text, " %*d: %63s %63s %*s %*s %*s %*s %*s %*s %lu", local, remote,
                    &found->inode) != 3)
             continue;
         address_text(local, found->local, sizeof found->local);
         address_text(remote, found->remote, sizeof found->remote);
-        is_found = is_it(found, context);
+        if (is_it(found, context))
+            return true;
     }
-    if (file)
-        (void)fclose(file);
-    return is_found;
+    return false;
 }
 
 static bool has_inode(const struct tcp_connection *one, const void *inode)

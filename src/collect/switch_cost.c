@@ -40,10 +40,10 @@ bool switch_cost_out(struct switch_cost *cost, int64_t ns)
 static bool read_count(const struct switch_cost *cost, pid_t pid, uint64_t tid,
                        struct switch_count *now)
 {
-    char path[96], text[128];
+    char text[128];
     *now = (struct switch_count){.on_ns = cost->on_ns, .count = cost->count};
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu64 "/schedstat", (int)pid, tid);
-    return small_file_text(path, text, sizeof text) &&
+    return small_file_text(text, sizeof text, "/proc/%d/task/%" PRIu64 "/schedstat", (int)pid,
+                           tid) &&
            sscanf(text, "%" SCNd64 " %*d %" SCNd64, &now->ns, &now->times) == 2;
 }
 

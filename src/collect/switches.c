@@ -4,18 +4,17 @@
  */
 #include "collect/switches.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/regular_file.h"
 #include "base/small_file.h"
 #include "collect/perf_ring.h"
 #include "collect/perf_stack.h"
@@ -127,15 +126,6 @@ struct switches *switches_open(void)
 
 /* MARK: A process that runs */
 
-static void allow_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static bool is_known(const pid_t *known, size_t count, pid_t tid)
 {
     for (size_t i = 0; i < count; i++) {
@@ -154,38 +144,24 @@ struct listing {
 static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
 {
     struct perf_event_attr attr = attributes();
-    const struct dirent *entry;
-    char path[64];
     int added = 0;
-    DIR *tasks;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    tasks = opendir(path);
-    while (tasks && added >= 0 && (entry = readdir(tasks)) != NULL) {
-        pid_t tid = (pid_t)atoi(entry->d_name);
-        if (tid <= 0 || is_known(listing->known, listing->count, tid))
+    attr.enable_on_exec = 0;
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid) {
+        if (is_known(listing->known, listing->count, task.at))
             continue;
         if (!GROW(listing->known, listing->room, listing->count + 1)) {
             errno = ENOMEM;
-            added = -1;
-            break;
+            return -1;
         }
-        listing->known[listing->count++] = tid;
+        listing->known[listing->count++] = task.at;
         if (s->most_events && s->rings.other_count + s->rings.count > s->most_events) {
             errno = EMFILE;
-            added = -1;
-            break;
+            return -1;
         }
         /* A thread that has ended in the meantime needs none. */
-        attr.enable_on_exec = 0;
-        if (perf_rings_add(&s->rings, &attr, tid) || errno == ESRCH)
-            added++;
-        else
-            added = -1;
-    }
-    if (tasks) {
-        int reason = errno;
-        (void)closedir(tasks);
-        errno = reason;
+        if (!perf_rings_add(&s->rings, &attr, task.at) && errno != ESRCH)
+            return -1;
+        added++;
     }
     return added;
 }
@@ -196,7 +172,7 @@ static bool open_process(struct switches *s, pid_t pid)
     struct listing listing = {0};
     int added = 0, reason;
     s->several = true;
-    allow_descriptors();
+    regular_files_allow_many();
     /* Threads may be created while the events are being opened. */
     for (int round = 0; round < 5 && (round == 0 || added > 0); round++)
         added = add_threads(s, pid, &listing);
@@ -420,7 +396,7 @@ static bool has_seccomp(void)
 {
     char text[8192];
     const char *line =
-        small_file_text("/proc/self/status", text, sizeof text) ? strstr(text, "\nSeccomp:") : NULL;
+        small_file_text(text, sizeof text, "/proc/self/status") ? strstr(text, "\nSeccomp:") : NULL;
     return line && atoi(line + strlen("\nSeccomp:")) == 2;
 }
 

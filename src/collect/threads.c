@@ -79,7 +79,6 @@ size_t threads_count(const struct collect *c)
 static bool make_room_for_slot(struct threads *threads, uint32_t slot)
 {
     size_t had = threads->slot_room;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(threads->in_slot, threads->slot_room, slot + 1))
         return false;
     for (size_t i = had; i < threads->slot_room; i++)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/small_file.h"
+
 /* struct io_uring_sqe: code at 0, flags at 1, descriptor at 4. */
 #define ENTRY_SIZE 64
 /* Flag: the descriptor is an index into a table that the program has registered. */
@@ -62,15 +64,12 @@ static void read_line(const char *line, struct ring *ring, struct uring_operatio
 static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_operation *operations,
                       size_t most)
 {
-    char path[64], line[256];
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", (int)pid, fd);
-    file = fopen(path, "re");
-    /* The list of completions that had no room follows, whose lines have other forms. */
-    while (file && fgets(line, sizeof line, file) && strncmp(line, "CqOverflowList:", 15) != 0)
-        read_line(line, ring, operations, most);
-    if (file)
-        (void)fclose(file);
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)pid, fd) {
+        /* The list of completions that had no room follows, whose lines have other forms. */
+        if (strncmp(lines.text, "CqOverflowList:", 15) == 0)
+            break;
+        read_line(lines.text, ring, operations, most);
+    }
 }
 
 /* MARK: The entries */
@@ -78,24 +77,17 @@ static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_op
 /* Returns where the program has mapped the ring's entries, and the mapped size; 0: nowhere. */
 static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
 {
-    char path[64], line[512];
-    uint64_t found = 0;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
         uint64_t start, end, offset, inode;
-        if (strstr(line, "anon_inode:[io_uring]") &&
-            sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end,
+        if (strstr(lines.text, "anon_inode:[io_uring]") &&
+            sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end,
                    &offset, &inode) == 4 &&
             offset == ENTRIES_AT && inode == ring->inode) {
-            found = start;
             *size = end - start;
+            return start;
         }
     }
-    if (file)
-        (void)fclose(file);
-    return found;
+    return 0;
 }
 
 /* Copies the entries; returns their number, 0: they cannot be read, or have another size. */

@@ -67,7 +67,7 @@ static uint64_t find_tracepoint(size_t *tid_offset)
     };
     char text[4096];
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (!small_file_text(paths[i], text, sizeof text))
+        if (!small_file_text(text, sizeof text, "%s", paths[i]))
             continue;
         *tid_offset = number_behind(text, "pid_t pid;\toffset:");
         return *tid_offset ? number_behind(text, "ID: ") : 0;

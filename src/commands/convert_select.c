@@ -6,7 +6,9 @@
 #include <string.h>
 #include <trail/analyze.h>
 
+#include "base/text.h"
 #include "ui/goroutine_filter.h"
+#include "ui/nearest.h"
 #include "wire/merged_ids.h"
 
 /* MARK: The command line */
@@ -88,29 +90,6 @@ static const char *text_of(const struct finder *f, trail_name name, char *buf, s
     return buf;
 }
 
-/* The name nearest to a mistyped one, of those compared. */
-struct nearest {
-    char text[512];
-    unsigned distance;
-};
-
-static void pass_by(struct nearest *nearest, const char *word, const char *text)
-{
-    unsigned distance = strstr(text, word) ? 0 : edit_distance(word, text);
-    if (*text == '\0' || (*nearest->text && distance >= nearest->distance))
-        return;
-    nearest->distance = distance;
-    (void)snprintf(nearest->text, sizeof nearest->text, "%.511s", text);
-}
-
-static int unknown_name(const struct finder *f, const char *what, const char *word,
-                        const struct nearest *nearest)
-{
-    return usage_error(f->command, "no %s '%s'%s%s%s", what, word,
-                       *nearest->text ? "; did you mean '" : "", nearest->text,
-                       *nearest->text ? "'?" : "");
-}
-
 static bool matches(const char *pattern, const char *text)
 {
     return strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
@@ -150,7 +129,7 @@ static bool matches_with(const char *pattern, const char *program, const char *n
 static int want_named(struct finder *f, const char *pattern)
 {
     char text[NAME_SIZE] = "", program[PROGRAM_SIZE] = "";
-    struct nearest nearest = {0};
+    struct nearest nearest = {.word = pattern};
     bool found = false;
     trail_name last = 0;
     bool last_matches = matches(pattern, "");
@@ -163,13 +142,14 @@ static int want_named(struct finder *f, const char *pattern)
             last = g->name;
             text_of(f, g->name, text, sizeof text);
             last_matches = matches(pattern, text) || matches_with(pattern, program, text);
-            pass_by(&nearest, pattern, text);
+            nearest_offer(&nearest, text_from(text));
         }
         f->wanted[i] |= last_matches;
         found |= last_matches;
     }
     return found ? EXIT_GOOD
-                 : unknown_name(f, "goroutine has the start function", pattern, &nearest);
+                 : usage_error(f->command, "no goroutine has the start function '%s'%s", pattern,
+                               nearest_hint(&nearest));
 }
 
 /* Selects goroutines that took part in a task or its subtasks. */
@@ -207,18 +187,19 @@ static int want_task_number(struct finder *f, int64_t id)
 static int want_task_named(struct finder *f, const char *name)
 {
     char text[NAME_SIZE];
-    struct nearest nearest = {0};
+    struct nearest nearest = {.word = name};
     bool found = false, good = true;
     for (size_t i = 0; i < f->task_count && good; i++) {
         if (matches(name, text_of(f, f->tasks[i].name, text, sizeof text))) {
             found = true;
             good = want_task(f, i);
         }
-        pass_by(&nearest, name, text);
+        nearest_offer(&nearest, text_from(text));
     }
     if (!good)
         return EXIT_INOUT;
-    return found ? EXIT_GOOD : unknown_name(f, "task", name, &nearest);
+    return found ? EXIT_GOOD
+                 : usage_error(f->command, "no task '%s'%s", name, nearest_hint(&nearest));
 }
 
 static int want_all(struct finder *f)

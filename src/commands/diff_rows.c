@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/text.h"
 #include "report/overview.h"
 #include "ui/lock_name.h"
@@ -21,19 +22,6 @@ struct collector {
 
 /* MARK: Rows */
 
-static bool make_room(struct diff_rows *rows)
-{
-    if (rows->count < rows->capacity)
-        return true;
-    size_t wanted = rows->capacity ? rows->capacity * 2 : 256;
-    struct diff_row *grown = reallocarray(rows->rows, wanted, sizeof *grown);
-    if (!grown)
-        return false;
-    rows->rows = grown;
-    rows->capacity = wanted;
-    return true;
-}
-
 static char *copy_of(trail_string text)
 {
     return strndup(text.size > 0 ? text.data : "", text.size);
@@ -45,7 +33,7 @@ static void append(struct collector *c, char *path, enum diff_unit unit, bool su
 {
     struct diff_rows *rows = c->rows;
     char *name = copy_of(c->name);
-    if (!path || !name || !make_room(rows)) {
+    if (!path || !name || !GROW(rows->rows, rows->capacity, rows->count + 1)) {
         rows->no_memory = true;
         free(path);
         free(name);
@@ -195,15 +183,9 @@ static struct reason *reason_of(struct collector *c, struct reasons *reasons, tr
     for (size_t i = 0; i < reasons->count; i++)
         if (reasons->list[i].name == name)
             return &reasons->list[i];
-    if (reasons->count == reasons->capacity) {
-        size_t wanted = reasons->capacity + 32;
-        struct reason *grown = reallocarray(reasons->list, wanted, sizeof *grown);
-        if (!grown) {
-            c->rows->no_memory = true;
-            return NULL;
-        }
-        reasons->list = grown;
-        reasons->capacity = wanted;
+    if (!GROW(reasons->list, reasons->capacity, reasons->count + 1)) {
+        c->rows->no_memory = true;
+        return NULL;
     }
     reasons->list[reasons->count] = (struct reason){.name = name};
     return &reasons->list[reasons->count++];

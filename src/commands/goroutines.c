@@ -115,12 +115,9 @@ static bool is_wanted(const struct request *request, const trail_goroutine *g)
     if (request->name && g->name != request->wanted)
         return false;
     if (request->match &&
-        !match_words(analysis_text(&request->analysis, g->name), g->id, request->match))
+        !match_words(analysis_text(&request->analysis, g->name), &g->id, 1, request->match))
         return false;
-    for (size_t i = 0; i < request->ids.count; i++)
-        if (request->ids.ids[i] == g->id)
-            return true;
-    return request->ids.count == 0;
+    return id_list_allows(&request->ids, g->id);
 }
 
 /* MARK: Columns */
@@ -168,18 +165,6 @@ static void put_goroutine(struct row *row, const void *of)
                   g->region_count);
 }
 
-/* Sorted and limited only on request. */
-static void json_goroutines(const struct request *request, const trail_goroutine *const *list,
-                            size_t wanted)
-{
-    struct json json = analysis_json_begin(&request->analysis);
-    size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_number(&json, "all", wanted);
-    rows_json(&request->analysis, &json, "goroutines", put_goroutine, list, 0,
-              wanted < limit ? wanted : limit);
-    analysis_json_end(&json);
-}
-
 /* MARK: Order */
 
 static int by_column_of_goroutine(const void *a, const void *b, void *column)
@@ -225,17 +210,16 @@ static int show_goroutines(struct request *request)
     bool by_id = request->analysis.json && !request->view.sort.given && !request->view.limit;
     if (wrong)
         return wrong;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_goroutine **list = calloc(count + 1, sizeof *list);
+    const trail_goroutine **list = calloc(count + 1, sizeof(void *));
     if (!list)
         return exit_no_memory();
     for (size_t i = 0; i < count; i++)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];
-    if (!by_id) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort.column);
+    if (!by_id)
+        qsort_r(list, wanted, sizeof(void *), by_column_of_goroutine, &request->view.sort.column);
     if (request->analysis.json)
-        json_goroutines(request, list, wanted);
+        groups_json_list(&request->view, "goroutines", put_goroutine, list, wanted);
     else
         show_list(request, list, wanted);
     free(list);

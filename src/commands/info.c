@@ -12,8 +12,10 @@
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/part_name.h"
+#include "base/varint.h"
 #include "base/whole.h"
 #include "read/maker.h"
+#include "read/v1/lex.h"
 #include "read/wall.h"
 #include "ui/cli.h"
 #include "ui/cpu_limits.h"
@@ -110,16 +112,8 @@ static bool count_id(struct idmap *seen, uint64_t id)
 
 static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
-    uint64_t sum = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        uint8_t byte = *(*at)++;
-        sum |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *value = sum;
-            return true;
-        }
-    }
-    return false;
+    *at = uvarint_get(*at, end, value);
+    return *at;
 }
 
 /*
@@ -173,30 +167,6 @@ static void read_sync(struct info *info, const trail_batch *batch, const uint8_t
     }
 }
 
-/* Skips one v1 record of a footer (§1.1). Returns false at its end, or at an invalid record. */
-static bool skip_v1_record(const uint8_t **at, const uint8_t *end, int version)
-{
-    uint8_t first = *(*at)++;
-    unsigned type = first & 0x3f, count = first >> 6;
-    uint64_t value;
-    if (type == 37) {
-        if (!get_uvarint(at, end, &value) || !get_uvarint(at, end, &value))
-            return false;
-    } else if (count == 3) {
-        if (!get_uvarint(at, end, &value))
-            return false;
-    } else {
-        for (unsigned i = 0; i < count + (version < 7 ? 2 : 1); i++)
-            if (!get_uvarint(at, end, &value))
-                return false;
-        return true;
-    }
-    if (value > (uint64_t)(end - *at))
-        return false;
-    *at += value;
-    return true;
-}
-
 /*
  * Reads the Frequency record of a v1 file: in the footer, which has no Batch record before it, or,
  * in 1.21, at the start of the batches written at the end.
@@ -204,17 +174,12 @@ static bool skip_v1_record(const uint8_t **at, const uint8_t *end, int version)
 static void read_v1_frequency(struct info *info, const trail_batch *batch, const uint8_t *at)
 {
     const uint8_t *end = at + batch->size;
-    uint64_t frequency;
-    while (at < end) {
-        if ((*at & 0x3f) == 2) {
-            at++;
-            if (get_uvarint(&at, end, &frequency))
-                info->frequency = frequency;
-            return;
-        }
-        if (batch->header_size > 0 || !skip_v1_record(&at, end, info->version))
-            return;
-    }
+    struct v1_lex lex;
+    v1_lex_init(&lex, info->version);
+    while (at && at < end && (*at & V1_TYPE_MASK) != V1_Frequency)
+        at = batch->header_size > 0 ? NULL : v1_lex_skip(&lex, at, end);
+    if (at && at < end)
+        (void)uvarint_get(at + 1, end, &info->frequency);
 }
 
 /* Each generation of v2 names the maker, so the tables of later ones need not be read. */

@@ -112,8 +112,7 @@ static bool list_wanted(const struct request *request, struct lock_list *list)
 {
     const trail_lock *const *locks;
     size_t count = trail_analysis_locks(request->analysis.answers, &locks);
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    list->items = calloc(count + 1, sizeof *list->items);
+    list->items = calloc(count + 1, sizeof(void *));
     for (size_t i = 0; list->items && i < count; i++)
         if (!request->match ||
             match_all(request->match, has_word, &(struct candidate){request, locks[i]}))
@@ -125,13 +124,8 @@ static bool list_wanted(const struct request *request, struct lock_list *list)
 
 static void put_longest(struct row *row, const char *key, const trail_longest *longest)
 {
-    if (!row->json || longest->ns == 0)
-        return;
-    json_open(row->json, key, '{');
-    json_signed(row->json, "ns", longest->ns);
-    json_signed(row->json, "begin_ns", longest->begin_ns);
-    json_signed(row->json, "goroutine", longest->goroutine);
-    json_close(row->json, '}');
+    if (longest->ns != 0)
+        row_longest(row, key, longest, "goroutine");
 }
 
 static void put_place(struct row *row, const void *of)

@@ -171,8 +171,8 @@ static void add_yama(struct facts *facts)
 static void add_clock(struct facts *facts)
 {
     char source[64];
-    bool known = small_file_text("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                                 source, sizeof source);
+    bool known = small_file_text(
+        source, sizeof source, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     bool distrusted = known && (strcmp(source, "hpet") == 0 || strcmp(source, "acpi_pm") == 0 ||
                                 strcmp(source, "jiffies") == 0);
     if (!clock_counter_is_invariant())
@@ -201,7 +201,7 @@ static void add_environment(struct facts *facts)
             preload);
     else
         fact(facts, FACT_OK, "LD_PRELOAD", NULL, "not in use");
-    if (small_file_text("/etc/ld.so.preload", everywhere, sizeof everywhere) && *everywhere)
+    if (small_file_text(everywhere, sizeof everywhere, "/etc/ld.so.preload") && *everywhere)
         fact(facts, FACT_NOTE, "/etc/ld.so.preload", NULL,
              "loaded into every program, after the recorder: %s", everywhere);
     if (urls && *urls)

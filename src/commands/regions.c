@@ -66,44 +66,23 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Which */
 
-static bool in_list(const struct id_list *list, uint64_t id)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if ((uint64_t)list->ids[i] == id)
-            return true;
-    return list->count == 0;
-}
-
-/* What --match examines. */
-struct candidate {
-    const struct request *request;
-    const trail_region *region;
-};
-
-static bool has_word(const void *context, const char *word)
-{
-    const struct candidate *candidate = context;
-    const trail_region *region = candidate->region;
-    return match_number(region->goroutine, word) || match_number((int64_t)region->task, word) ||
-           match_part(trail_analysis_text(candidate->request->analysis.answers, region->name),
-                      word);
-}
-
 static bool is_wanted(const struct request *request, const trail_region *region)
 {
     trail_string name = trail_analysis_text(request->analysis.answers, region->name);
     if (request->name && !text_is(name, request->name))
         return false;
-    return in_list(&request->goroutines, (uint64_t)region->goroutine) &&
-           in_list(&request->tasks, region->task);
+    return id_list_allows(&request->goroutines, region->goroutine) &&
+           id_list_allows(&request->tasks, (int64_t)region->task);
 }
 
 /* Whether it has the requested words and duration. */
 static bool is_chosen(const struct request *request, const trail_region *region)
 {
-    struct candidate candidate = {request, region};
+    const int64_t numbers[] = {region->goroutine, (int64_t)region->task};
     return lengths_have(&request->lengths, region->times.total_ns) &&
-           (!request->match || match_all(request->match, has_word, &candidate));
+           (!request->match ||
+            match_words(trail_analysis_text(request->analysis.answers, region->name), numbers, 2,
+                        request->match));
 }
 
 /* Reports that nothing matches, with the nearest name. */
@@ -156,12 +135,11 @@ static int by_length(const void *a, const void *b)
 static const trail_region **in_order(const struct request *request,
                                      int (*order)(const void *a, const void *b))
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    const trail_region **list = calloc(request->count + 1, sizeof(void *));
     for (size_t i = 0; list && i < request->count; i++)
         list[i] = &request->regions[i];
-    if (list) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(list, request->count, sizeof *list, order);
+    if (list)
+        qsort(list, request->count, sizeof(void *), order);
     return list;
 }
 
@@ -226,17 +204,6 @@ static void put_region(struct row *row, const void *of)
     row_text(row, "region<", NULL,
              region->is_inherited ? text_from("(inherited)")
                                   : analysis_text(row->analysis, region->name));
-}
-
-static void json_regions(const struct request *request, const trail_region *const *list,
-                         size_t wanted)
-{
-    struct json json = analysis_json_begin(&request->analysis);
-    size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_number(&json, "all", wanted);
-    rows_json(&request->analysis, &json, "regions", put_region, list, 0,
-              wanted < limit ? wanted : limit);
-    analysis_json_end(&json);
 }
 
 /* Prints the groups, each with its median. Returns EXIT_GOOD or, if out of memory, EXIT_INOUT. */
@@ -304,7 +271,7 @@ static void show_list(const struct request *request, const trail_region *const *
 {
     size_t shown = groups_shown(&request->view, wanted);
     if (request->analysis.json) {
-        json_regions(request, list, wanted);
+        groups_json_list(&request->view, "regions", put_region, list, wanted);
     } else if (wanted == 0) {
         fputs(request->count > 0 ? "no region took this long, or none has these words\n"
                                  : EMPTY_REGIONS,
@@ -321,8 +288,7 @@ static int show_regions(struct request *request)
     bool found = !request->name && request->goroutines.count == 0 && request->tasks.count == 0;
     bool in_sequence = request->analysis.json && !request->view.sort.given && !request->view.limit;
     size_t wanted = 0;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    const trail_region **list = calloc(request->count + 1, sizeof(void *));
     if (!list)
         return exit_no_memory();
     for (size_t i = 0; i < request->count; i++) {
@@ -332,8 +298,8 @@ static int show_regions(struct request *request)
         if (is && is_chosen(request, region))
             list[wanted++] = region;
     }
-    if (!in_sequence) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort.column);
+    if (!in_sequence)
+        qsort_r(list, wanted, sizeof(void *), by_column, &request->view.sort.column);
     if (found)
         show_list(request, list, wanted);
     free(list);

@@ -3,7 +3,6 @@
  * prints deadlocks, then threads with what they wait for and their stacks, grouping those that are
  * alike.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include "base/grow.h"
 #include "base/idmap.h"
 #include "base/order.h"
+#include "base/small_file.h"
 #include "collect/mapped_files.h"
 #include "collect/process.h"
 #include "inspect/program.h"
@@ -542,18 +542,6 @@ struct pids {
     size_t count, capacity;
 };
 
-static bool add_pid(struct pids *pids, pid_t pid)
-{
-    for (size_t i = 0; i < pids->count; i++) {
-        if (pids->list[i] == pid)
-            return true;
-    }
-    if (!GROW(pids->list, pids->capacity, pids->count + 1))
-        return false;
-    pids->list[pids->count++] = pid;
-    return true;
-}
-
 static bool is_listed(const void *context, pid_t pid)
 {
     const struct pids *pids = context;
@@ -564,26 +552,29 @@ static bool is_listed(const void *context, pid_t pid)
     return false;
 }
 
+static bool add_pid(struct pids *pids, pid_t pid)
+{
+    if (is_listed(pids, pid))
+        return true;
+    if (!GROW(pids->list, pids->capacity, pids->count + 1))
+        return false;
+    pids->list[pids->count++] = pid;
+    return true;
+}
+
 static bool add_children(struct pids *pids)
 {
     struct pids given = *pids;
-    const struct dirent *entry;
     bool good = true;
-    DIR *folder;
     /* Copies the list, which may move while it grows. */
     given.list = malloc((given.count + 1) * sizeof *given.list);
     if (!given.list)
         return false;
     if (given.count > 0)
         memcpy(given.list, pids->list, given.count * sizeof *given.list);
-    folder = opendir("/proc");
-    while (good && folder && (entry = readdir(folder))) {
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && process_descends(pid, &(struct process_family){is_listed, &given}))
-            good = add_pid(pids, pid);
-    }
-    if (folder)
-        (void)closedir(folder);
+    const struct process_family family = {is_listed, &given};
+    SMALL_FILE_NUMBERS(process, "/proc")
+        good = good && (!process_descends(process.at, &family) || add_pid(pids, process.at));
     free(given.list);
     return good;
 }

@@ -68,15 +68,6 @@ static int64_t length_of(const struct request *request)
 
 /* MARK: JSON */
 
-static void put_longest(struct row *row, const trail_longest *longest, const char *whose)
-{
-    json_open(row->json, "longest", '{');
-    json_signed(row->json, "ns", longest->ns);
-    json_signed(row->json, "begin_ns", longest->begin_ns);
-    json_signed(row->json, whose, longest->goroutine);
-    json_close(row->json, '}');
-}
-
 /* Writes the command that shows a time, for copying. */
 static void put_command(struct row *row, const char *title, const trail_longest *longest)
 {
@@ -128,7 +119,7 @@ static void put_wait(struct row *row, const void *of)
     row_number(row, NULL, "count", wait->spread.count);
     row_duration(row, NULL, "sum_ns", wait->spread.sum_ns);
     row_spread(row, NULL, "spread", &wait->spread);
-    put_longest(row, &wait->longest, "goroutine");
+    row_longest(row, "longest", &wait->longest, "goroutine");
 }
 
 static void put_ready(struct row *row, const void *of)
@@ -137,7 +128,7 @@ static void put_ready(struct row *row, const void *of)
     row_number(row, NULL, "count", waits->ready.count);
     row_duration(row, NULL, "sum_ns", waits->ready.sum_ns);
     row_spread(row, NULL, "spread", &waits->ready);
-    put_longest(row, &waits->ready_longest, "goroutine");
+    row_longest(row, "longest", &waits->ready_longest, "goroutine");
 }
 
 static void put_waits(struct row *row, const void *of)
@@ -160,10 +151,7 @@ static void put_task(struct row *row, const void *of)
     row_number(row, "ended>", "ended", kind->ended);
     row_spread(row, SPREAD_TITLES, "spread", &kind->spread);
     row_name(row, "type<", NULL, kind->name);
-    if (row->json) {
-        put_longest(row, &kind->longest, "task");
-        return;
-    }
+    row_longest(row, "longest", &kind->longest, "task");
     (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
                    (uint64_t)kind->longest.goroutine, follow_up_file(row->analysis, file));
     row_word(row, "the_longest<", NULL, kind->spread.count > 0 ? text : "-");

@@ -103,10 +103,8 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     trail_string name = trail_analysis_text(request->analysis.answers, task->name);
     if (request->name && !text_is(name, request->name))
         return false;
-    for (size_t i = 0; i < request->ids.count; i++)
-        if ((uint64_t)request->ids.ids[i] == task->id)
-            return true;
-    return request->ids.count == 0 && task->id != TRAIL_BACKGROUND_TASK;
+    return id_list_allows(&request->ids, (int64_t)task->id) &&
+           (request->ids.count > 0 || task->id != TRAIL_BACKGROUND_TASK);
 }
 
 /* Whether the first task, by ID, stands for everything outside of tasks, such as logs: it is shown
@@ -161,8 +159,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
 {
     bool json = request->analysis.json;
     size_t limit = request->limit ? request->limit : json ? SIZE_MAX : ROWS;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    list->items = calloc(request->count + 1, sizeof *list->items);
+    list->items = calloc(request->count + 1, sizeof(void *));
     if (!list->items)
         return false;
     for (size_t i = 0; i < request->count; i++) {
@@ -171,8 +168,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
             list->items[list->count++] = task;
     }
     if (!json || request->limit || request->groups)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list->items, list->count, sizeof *list->items, by_duration, &request->analysis);
+        qsort_r(list->items, list->count, sizeof(void *), by_duration, &request->analysis);
     list->shown = list->count < limit ? list->count : limit;
     return true;
 }

@@ -40,7 +40,7 @@ struct chrome {
     struct frame_node *nodes; /* by number - 1 */
     size_t node_count, node_capacity;
     uint32_t *by_stack; /* by trail_stack: node of the innermost frame; 0: not looked up */
-    size_t stack_count, stack_capacity;
+    size_t stack_capacity;
     struct slab threads;    /* for of_threads */
     struct idmap processes; /* for of_threads: the described ones, by PID */
 };
@@ -169,14 +169,9 @@ static void put_stack(struct chrome *c, const char *key, trail_stack stack)
 {
     if (stack == 0)
         return;
-    if (stack >= c->stack_count) {
-        if (!GROW(c->by_stack, c->stack_capacity, (size_t)stack + 1)) {
-            c->timeline.failed = true;
-            return;
-        }
-        memset(c->by_stack + c->stack_count, 0,
-               (c->stack_capacity - c->stack_count) * sizeof *c->by_stack);
-        c->stack_count = c->stack_capacity;
+    if (!GROW_ZEROED(c->by_stack, c->stack_capacity, (size_t)stack + 1)) {
+        c->timeline.failed = true;
+        return;
     }
     if (c->by_stack[stack] == 0)
         c->by_stack[stack] = stack_node(c, stack);

@@ -98,7 +98,7 @@ struct ctf {
     int64_t first_ns, last_ns; /* of its events */
     uint64_t shift;            /* added to make times positive */
     uint8_t *written;          /* by trail_stack: whether it has been written */
-    size_t written_count, written_capacity;
+    size_t written_capacity;
     bool has_clock;
     trail_clock_snapshot clock;
 };
@@ -204,16 +204,12 @@ static void begin_event(struct ctf *c, enum event_id id)
  * begins. */
 static void define_stack(struct ctf *c, trail_stack stack)
 {
-    if (stack == 0 || (stack < c->written_count && c->written[stack]))
+    if (!GROW_ZEROED(c->written, c->written_capacity, (size_t)stack + 1)) {
+        c->timeline.failed = true;
         return;
-    if (stack >= c->written_count) {
-        if (!GROW(c->written, c->written_capacity, (size_t)stack + 1)) {
-            c->timeline.failed = true;
-            return;
-        }
-        memset(c->written + c->written_count, 0, c->written_capacity - c->written_count);
-        c->written_count = c->written_capacity;
     }
+    if (stack == 0 || c->written[stack])
+        return;
     c->written[stack] = 1;
     struct stack_row row = stacks_get(&c->timeline.stacks, stack);
     begin_event(c, EVENT_STACK);

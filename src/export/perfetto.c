@@ -71,7 +71,7 @@ static inline uint64_t name_iid(enum name_kind kind, uint64_t number)
 /* Which numbers have been defined: one byte each. */
 struct marks {
     uint8_t *items;
-    size_t count, capacity;
+    size_t capacity;
 };
 
 /* A thread has left a CPU slot; its next state decides as what. */
@@ -106,15 +106,11 @@ struct frame_key {
 /* Returns true the first time it is called for a number. */
 static inline bool is_new(struct perfetto *p, struct marks *marks, size_t number)
 {
-    if (__builtin_expect(number < marks->count && marks->items[number], 1))
+    if (__builtin_expect(number < marks->capacity && marks->items[number], 1))
         return false;
-    if (number >= marks->count) {
-        if (!GROW(marks->items, marks->capacity, number + 1)) {
-            p->timeline.failed = true;
-            return false;
-        }
-        memset(marks->items + marks->count, 0, marks->capacity - marks->count);
-        marks->count = marks->capacity;
+    if (!GROW_ZEROED(marks->items, marks->capacity, number + 1)) {
+        p->timeline.failed = true;
+        return false;
     }
     marks->items[number] = 1;
     return true;
@@ -680,7 +676,7 @@ static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
     if (span->kind == TIMELINE_RANGE && span->range == TRAIL_RANGE_STW)
         return TRACK_STOPPED;
     if (span->proc >= 0) {
-        struct timeline_lane *lane = idmap_find(&p->timeline.procs, (uint64_t)span->proc);
+        struct timeline_lane *lane = objects_find(&p->timeline.procs, (uint64_t)span->proc);
         if (!lane->known)
             describe_lane(p, lane);
         return second_track(p, lane->writer, &lane->described, "ranges");

@@ -21,17 +21,10 @@ bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
     return all->used != NULL;
 }
 
-static void free_values(struct idmap *map)
-{
-    IDMAP_EACH(slot, map)
-        free(slot->value);
-    idmap_free(map);
-}
-
 void import_threads_dispose(struct import_threads *all)
 {
-    free_values(&all->threads);
-    free_values(&all->names);
+    idmap_free_values(&all->threads);
+    idmap_free_values(&all->names);
     idmap_free(&all->frames);
     thread_writer_dispose(&all->out);
     free(all->cpus);

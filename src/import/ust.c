@@ -143,15 +143,8 @@ bool ust_take(struct ust *ust, const struct ust_event *e)
     return true;
 }
 
-static void free_values(struct idmap *map)
-{
-    IDMAP_EACH(slot, map)
-        free(slot->value);
-    idmap_free(map);
-}
-
 void ust_free(struct ust *ust)
 {
-    free_values(&ust->mutexes);
-    free_values(&ust->threads);
+    idmap_free_values(&ust->mutexes);
+    idmap_free_values(&ust->threads);
 }

@@ -104,7 +104,7 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
     const struct printer *printer = printers[options->format];
     if (printer == &print_text && options->stacks)
         printer = &print_text_stacks;
-    struct print print = {.reader = reader, .options = options};
+    struct print print = {.reader = reader, .options = options, .spans = SPANS_NONE};
     struct filter filter = {.rules = options->filter};
     int result;
     bool ready = out_init(&print.out, sink->write, sink->context);

@@ -29,7 +29,6 @@ struct replay_result {
     int64_t *tasks;   /* lengths of the goal's tasks that began and ended; sorted */
     size_t task_count;
     uint64_t regions; /* regions of the goal that ended */
-    uint64_t matched; /* how much the changes apply to: see replay_applies */
 };
 
 /* What a thread does in a replay. */

@@ -160,7 +160,6 @@ static struct lane *lane_get(struct moments *all, struct moment *moment, int64_t
         moment->left_out++;
         return NULL;
     }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     bool room = GROW(moment->lanes, moment->lane_capacity, moment->lane_count + 1);
     lane = room ? calloc(1, sizeof *lane) : NULL;
     if (!lane || !idmap_put(&moment->by_id, (uint64_t)id, lane)) {
@@ -295,8 +294,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         lane_add(all, moment, lane, g->drawn, g->wait, g->drawn_ns, moment->to_ns);
     }
     if (moment->lane_count > 1)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(moment->lanes, moment->lane_count, sizeof *moment->lanes, by_interest, moment);
+        qsort_r(moment->lanes, moment->lane_count, sizeof(void *), by_interest, moment);
     moment->closed = true;
     all->open--;
 }

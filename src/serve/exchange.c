@@ -76,10 +76,11 @@ int parameter_word(struct exchange *exchange, const char *name, const char *cons
     return other;
 }
 
+const char *const kind_words[TRAIL_LANE_KINDS + 1] = {"goroutine", "proc", "thread", NULL};
+
 trail_lane_kind parameter_kind(struct exchange *exchange)
 {
-    static const char *const names[] = {"goroutine", "proc", "thread", NULL};
-    return (trail_lane_kind)parameter_word(exchange, "kind", names, TRAIL_LANE_GOROUTINE);
+    return (trail_lane_kind)parameter_word(exchange, "kind", kind_words, TRAIL_LANE_GOROUTINE);
 }
 
 struct window parameter_window(struct exchange *exchange, int64_t end_ns)
@@ -132,12 +133,8 @@ bool lane_set_has(const struct lane_set *set, int64_t lane)
 
 int64_t name_list_add(struct name_list *list, trail_name name)
 {
-    if (name >= list->number_capacity) {
-        size_t old = list->number_capacity;
-        if (!GROW(list->number, list->number_capacity, (size_t)name + 1))
-            return -1;
-        memset(list->number + old, 0, (list->number_capacity - old) * sizeof *list->number);
-    }
+    if (!GROW_ZEROED(list->number, list->number_capacity, (size_t)name + 1))
+        return -1;
     if (list->number[name] == 0) {
         if (!GROW(list->names, list->capacity, list->count + 1))
             return -1;

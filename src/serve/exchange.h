@@ -45,6 +45,8 @@ int64_t parameter_number(struct exchange *exchange, const char *name, int64_t le
 int parameter_word(struct exchange *exchange, const char *name, const char *const *words,
                    int other);
 
+extern const char *const kind_words[TRAIL_LANE_KINDS + 1];
+
 /* Returns the parameter kind: goroutine (the default), proc or thread. */
 trail_lane_kind parameter_kind(struct exchange *exchange);
 

@@ -33,10 +33,8 @@ struct search {
 
 static bool has_text(struct search *s, trail_name name)
 {
-    size_t old = s->has_capacity;
-    if (!GROW(s->has, s->has_capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(s->has, s->has_capacity, (size_t)name + 1))
         return false;
-    memset(s->has + old, 0, s->has_capacity - old);
     if (s->has[name] == 0)
         s->has[name] = match_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
     return s->has[name] == 1;
@@ -68,12 +66,11 @@ struct place {
 
 static void put_result(struct search *s, const char *type, trail_string text, struct place place)
 {
-    static const char *const kinds[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
     struct json *json = &s->exchange->json;
     json_open(json, NULL, '{');
     json_string(json, "type", type);
     json_text(json, "text", text);
-    json_string(json, "kind", kinds[place.kind]);
+    json_string(json, "kind", kind_words[place.kind]);
     json_signed(json, "lane", place.lane);
     if (place.lane >= 0) {
         trail_lane row;
@@ -91,10 +88,9 @@ static void put_result(struct search *s, const char *type, trail_string text, st
 
 static void put_lane(struct search *s, trail_lane_kind kind, size_t lane)
 {
-    static const char *const types[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
     trail_lane row;
     trail_lanes_get(s->lanes, kind, lane, &row);
-    put_result(s, types[kind], trail_lanes_text(s->lanes, row.name),
+    put_result(s, kind_words[kind], trail_lanes_text(s->lanes, row.name),
                (struct place){kind, (int64_t)lane, row.begin_ns, row.end_ns, 0});
 }
 

@@ -35,10 +35,8 @@ struct shares {
 /* Returns NULL if out of memory. */
 static struct share *share_of(struct shares *shares, trail_name name)
 {
-    size_t old = shares->capacity;
-    if (!GROW(shares->items, shares->capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(shares->items, shares->capacity, (size_t)name + 1))
         return NULL;
-    memset(shares->items + old, 0, (shares->capacity - old) * sizeof *shares->items);
     shares->items[name].name = name;
     return &shares->items[name];
 }
@@ -185,7 +183,7 @@ static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t 
     if (!filter)
         return true;
     trail_lanes_get(lanes, kind, lane, &row);
-    return match_words(trail_lanes_text(lanes, row.name), row.id, filter);
+    return match_words(trail_lanes_text(lanes, row.name), &row.id, 1, filter);
 }
 
 bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,

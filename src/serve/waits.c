@@ -19,11 +19,9 @@ struct sums {
 static bool add_wait(struct sums *sums, const trail_span *row)
 {
     int64_t number = name_list_add(&sums->list, row->reason);
-    size_t old = sums->capacity;
-    if (number < 0 || !GROW(sums->ns, sums->capacity, (size_t)number + 1) ||
+    if (number < 0 || !GROW_ZEROED(sums->ns, sums->capacity, (size_t)number + 1) ||
         !GROW(sums->touched, sums->touched_capacity, sums->touched_count + 1))
         return false;
-    memset(sums->ns + old, 0, (sums->capacity - old) * sizeof *sums->ns);
     if (row->end_ns > row->begin_ns && sums->ns[number] == 0)
         sums->touched[sums->touched_count++] = (uint32_t)number;
     sums->ns[number] += row->end_ns - row->begin_ns;

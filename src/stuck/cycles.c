@@ -250,7 +250,6 @@ static void add_to(struct closure *closure, struct stuck_thread *thread)
     if (thread->state == STUCK_ENDED || thread->checked == closure->walk)
         return;
     thread->checked = closure->walk;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (GROW(closure->list, closure->capacity, closure->count + 1))
         closure->list[closure->count++] = thread;
     else
@@ -319,7 +318,6 @@ static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
         return false;
     if (!is_there)
         return true;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
         return false;
     stuck->cycles[stuck->cycle_count++] = first;

@@ -363,12 +363,11 @@ static void describe_locked(struct stuck_thread *thread, const struct describe *
 /* Fills in the process's children. */
 static void find_children(const struct held *process, struct peers *children)
 {
-    char path[64], text[4096], *at, *end;
+    char text[4096], *at, *end;
     *children = (struct peers){.is_all = true};
     for (size_t i = 0; i < process->count; i++) {
-        (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", process->pid,
-                       process->threads[i].tid);
-        if (!small_file_text(path, text, sizeof text))
+        if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/children", process->pid,
+                             process->threads[i].tid))
             continue;
         for (at = text; (void)(end = at), strtol(at, &end, 10) > 0; at = end) {
             if (children->count < ENDS_PEERS)

@@ -20,21 +20,16 @@
 /* Writes the path of a Unix socket; "" for none. */
 static bool unix_path(pid_t pid, unsigned long inode, char *text, size_t size)
 {
-    char path[64], line[512], name[LINK_SIZE] = "";
     unsigned long one = 0;
-    bool found = false;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/net/unix", pid);
-    file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        *name = '\0';
-        found =
-            sscanf(line, "%*[^:]: %*s %*s %*s %*s %*s %lu %255s", &one, name) >= 1 && one == inode;
+    SMALL_FILE_LINES(lines, "/proc/%d/net/unix", pid) {
+        char name[LINK_SIZE] = "";
+        if (sscanf(lines.text, "%*[^:]: %*s %*s %*s %*s %*s %lu %255s", &one, name) >= 1 &&
+            one == inode) {
+            (void)snprintf(text, size, "%s", name);
+            return true;
+        }
     }
-    if (file)
-        (void)fclose(file);
-    (void)snprintf(text, size, "%s", name);
-    return found;
+    return false;
 }
 
 static void socket_text(pid_t pid, unsigned long inode, char *text, size_t size)
@@ -72,9 +67,8 @@ void descriptor_text(pid_t pid, int fd, char *text, size_t size)
 
 void descriptor_process(pid_t pid, char *text, size_t size)
 {
-    char path[64], name[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    if (small_file_text(path, name, sizeof name))
+    char name[64];
+    if (small_file_text(name, sizeof name, "/proc/%d/comm", pid))
         (void)snprintf(text, size, "%d (%s)", pid, name);
     else
         (void)snprintf(text, size, "%d", pid);
@@ -131,15 +125,12 @@ void descriptor_peers(struct ends *ends, pid_t tid, int fd, bool is_write, struc
 
 void descriptor_polled(pid_t pid, int fd, char *text, size_t size)
 {
-    char path[64], line[128], one[96];
+    char one[96];
     size_t used = 0;
     int polled, n;
-    FILE *file;
     *text = '\0';
-    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "tfd: %d", &polled) != 1)
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%d", pid, fd) {
+        if (sscanf(lines.text, "tfd: %d", &polled) != 1)
             continue;
         descriptor_text(pid, polled, one, sizeof one);
         n = snprintf(text + used, size - used, "%s%s", used ? ", " : "", one);
@@ -149,8 +140,6 @@ void descriptor_polled(pid_t pid, int fd, char *text, size_t size)
         }
         used += (size_t)n;
     }
-    if (file)
-        (void)fclose(file);
 }
 
 static void file_name(void *pid, int fd, char *text, size_t size)
@@ -170,23 +159,17 @@ void descriptor_operations(pid_t pid, int fd, char *text, size_t size)
 /* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF"; lines with "->" show waiting processes. */
 pid_t descriptor_lock_holder(pid_t pid, int fd)
 {
-    char path[64], line[256];
+    char path[64];
     unsigned long inode;
     struct stat status;
-    pid_t holder = 0;
     int owner;
-    FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
     if (stat(path, &status) != 0)
         return 0;
-    file = fopen("/proc/locks", "re");
-    while (file && !holder && fgets(line, sizeof line, file)) {
-        if (!strstr(line, "->") &&
-            sscanf(line, "%*d: %*s %*s %*s %d %*x:%*x:%lu", &owner, &inode) == 2 && owner > 0 &&
-            inode == status.st_ino)
-            holder = owner;
-    }
-    if (file)
-        (void)fclose(file);
-    return holder;
+    SMALL_FILE_LINES(lines, "/proc/locks")
+        if (!strstr(lines.text, "->") &&
+            sscanf(lines.text, "%*d: %*s %*s %*s %d %*x:%*x:%lu", &owner, &inode) == 2 &&
+            owner > 0 && inode == status.st_ino)
+            return owner;
+    return 0;
 }

@@ -1,5 +1,4 @@
 /* Processes that others wait for: stuck_follow (stuck.h). */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +26,14 @@ static void add(struct stuck *stuck, pid_t pid)
  * and inode. */
 static bool maps_it(pid_t pid, const char *identity)
 {
-    char path[64], wanted[64], *line = NULL;
-    size_t room = 0;
-    bool found = false;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    char wanted[64];
     (void)snprintf(wanted, sizeof wanted, " %s", identity);
-    file = fopen(path, "re");
-    while (file && !found && getline(&line, &room, file) > 0) {
-        const char *at = strstr(line, wanted);
-        found = at && (at[strlen(wanted)] == ' ' || at[strlen(wanted)] == '\n');
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid) {
+        const char *at = strstr(lines.text, wanted);
+        if (at && (at[strlen(wanted)] == ' ' || at[strlen(wanted)] == '\0'))
+            return true;
     }
-    free(line);
-    if (file)
-        (void)fclose(file);
-    return found;
+    return false;
 }
 
 /* Adds the process of the thread that holds an object in shared memory. */
@@ -77,24 +69,15 @@ static bool may_wait(long call)
  * not stopped. */
 static bool waits_for_others(pid_t pid)
 {
-    char path[300], text[256], *end;
-    const struct dirent *entry;
-    bool waits = true;
+    char text[256], *end;
     size_t threads = 0;
-    DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", pid);
-    folder = opendir(path);
-    while (folder && waits && (entry = readdir(folder))) {
-        if (*entry->d_name == '.')
-            continue;
-        (void)snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid) {
         threads++;
-        waits = small_file_text(path, text, sizeof text) && may_wait(strtol(text, &end, 10)) &&
-                end != text;
+        if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", pid, task.at) ||
+            !may_wait(strtol(text, &end, 10)) || end == text)
+            return false;
     }
-    if (folder)
-        (void)closedir(folder);
-    return waits && threads > 0;
+    return threads > 0;
 }
 
 static void follow_peers(struct stuck *stuck, const struct peers *peers)

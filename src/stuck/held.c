@@ -1,7 +1,6 @@
 /* Stopping and copying: see held.h. */
 #include "stuck/held.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -33,10 +32,10 @@
 /* Returns the character after the name, which may contain anything (proc(5), stat). */
 static char state_of(pid_t pid, pid_t tid)
 {
-    char path[64], text[512];
+    char text[512];
     const char *end;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-    if (!small_file_text(path, text, sizeof text) || !(end = strrchr(text, ')')) || end[1] != ' ')
+    if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/stat", pid, tid) ||
+        !(end = strrchr(text, ')')) || end[1] != ' ')
         return '\0';
     return end[2];
 }
@@ -47,11 +46,10 @@ static char state_of(pid_t pid, pid_t tid)
  */
 static bool read_call(pid_t pid, struct held_thread *thread)
 {
-    char path[64], text[256];
+    char text[256];
     uint64_t *a = thread->arguments;
     thread->in_call = false;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", pid, thread->tid);
-    if (!small_file_text(path, text, sizeof text))
+    if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", pid, thread->tid))
         return false;
     if (sscanf(text,
                "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
@@ -389,9 +387,7 @@ enum { ARE_REGISTERS_EXACT = false };
 
 static void read_name(pid_t pid, pid_t tid, char *name, size_t size)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, tid);
-    if (!small_file_text(path, name, size))
+    if (!small_file_text(name, size, "/proc/%d/task/%d/comm", pid, tid))
         *name = '\0';
 }
 
@@ -424,19 +420,12 @@ static bool add_thread(struct take *take, pid_t tid)
 /* Adds the threads that are not known yet; returns whether there were any. */
 static bool list_threads(struct take *take)
 {
-    char path[64];
-    const struct dirent *entry;
     size_t before = take->held->count;
-    DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", take->held->pid);
-    folder = opendir(path);
-    while (folder && !take->no_memory && take->held->count < take->most &&
-           (entry = readdir(folder))) {
-        pid_t tid = (pid_t)atoi(entry->d_name);
-        take->no_memory = tid > 0 && !add_thread(take, tid);
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", take->held->pid) {
+        if (take->no_memory || take->held->count >= take->most)
+            break;
+        take->no_memory = !add_thread(take, task.at);
     }
-    if (folder)
-        (void)closedir(folder);
     return !take->no_memory && take->held->count > before;
 }
 
@@ -645,34 +634,24 @@ bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t e
 
 static bool read_mappings(struct held *held)
 {
-    char path[64], *line = NULL;
-    size_t room = 0;
-    bool good = true;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", held->pid);
-    file = fopen(path, "re");
-    while (good && file && getline(&line, &room, file) > 0) {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", held->pid) {
         struct held_mapping m = {0};
         char rights[8] = "", device[16], inode[24];
         int at = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %15s %23s %n", &m.start, &m.end, rights,
-                   device, inode, &at) != 5 ||
+        if (sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %7s %*s %15s %23s %n", &m.start, &m.end,
+                   rights, device, inode, &at) != 5 ||
             at == 0)
             continue;
         m.is_shared = rights[3] == 's';
         (void)snprintf(m.identity, sizeof m.identity, "%s %s", device, inode);
-        line[strcspn(line, "\n")] = '\0';
-        m.path = strdup(line + at);
-        good = m.path && GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1);
-        if (good)
-            held->mappings[held->mapping_count++] = m;
-        else
+        m.path = strdup(lines.text + at);
+        if (!m.path || !GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1)) {
             free(m.path);
+            return false;
+        }
+        held->mappings[held->mapping_count++] = m;
     }
-    free(line);
-    if (file)
-        (void)fclose(file);
-    return good;
+    return true;
 }
 
 bool held_refuse(pid_t pid, trail_error *err)

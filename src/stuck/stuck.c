@@ -367,8 +367,7 @@ static bool infer_holder(struct naming *naming, struct guarding *holder, int64_t
     struct stuck_process *process = holder->process;
     size_t group = holder->thread->held->group, count = process->held.count;
     struct unsure unsure = {.sleeps = calloc(count + 1, sizeof *unsure.sleeps)};
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    unsure.waiters = calloc(count + 1, sizeof *unsure.waiters);
+    unsure.waiters = calloc(count + 1, sizeof(void *));
     bool good = unsure.sleeps && unsure.waiters;
     for (size_t i = 0; good && i < count; i++) {
         struct stuck_thread *thread = &process->threads[i];

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "symbols/symbols.h"
 
@@ -49,16 +49,6 @@ static void file_free(void *node)
     free(file);
 }
 
-/* A program may have more libraries than the soft limit of open files allows. */
-static void allow_files(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 struct modules *modules_open(const char *const *folders, size_t count, bool quick)
 {
     struct modules *modules = calloc(1, sizeof *modules);
@@ -68,7 +58,7 @@ struct modules *modules_open(const char *const *folders, size_t count, bool quic
     modules->folder_count = count;
     modules->quick = quick;
     modules->last = &modules->first;
-    allow_files();
+    regular_files_allow_many(); /* a program may have many libraries */
     return modules;
 }
 

@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/order.h"
 #include "base/search.h"
 
@@ -11,25 +12,12 @@
 
 /* MARK: Spans */
 
-static void *grow(void *list, size_t *capacity, size_t count, size_t element_size)
-{
-    if (count < *capacity)
-        return list;
-    size_t wanted = *capacity ? *capacity * 2 : 256;
-    void *grown = reallocarray(list, wanted, element_size);
-    if (grown)
-        *capacity = wanted;
-    return grown;
-}
-
 bool spans_add(struct spans *spans, struct span span)
 {
     if (span.high <= span.low)
         return true;
-    void *grown = grow(spans->list, &spans->capacity, spans->count, sizeof *spans->list);
-    if (!grown)
+    if (!GROW(spans->list, spans->capacity, spans->count + 1))
         return false;
-    spans->list = grown;
     spans->list[spans->count++] = span;
     return true;
 }
@@ -88,10 +76,8 @@ const struct span *spans_find(const struct spans *spans, uint64_t address)
 static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size_t owner)
 {
     bool is_function = caller == SCOPE_NONE;
-    void *grown = grow(scopes->list, &scopes->capacity, scopes->count, sizeof *scopes->list);
-    if (!grown)
+    if (!GROW(scopes->list, scopes->capacity, scopes->count + 1))
         return false;
-    scopes->list = grown;
     scopes->list[scopes->count] = (struct scope){
         .die = *die, .caller = caller, .depth = is_function ? 0 : scopes->list[caller].depth + 1};
     return spans_add_ranges(is_function ? &scopes->functions : &scopes->list[owner].inside, die,

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/regular_file.h"
 #include "base/text.h"
 #include "inspect/debug_info.h"
@@ -174,14 +175,8 @@ static bool load_unranged(struct symbols *symbols, struct unit *unit)
 
 static bool load_unit(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die *split)
 {
-    if (symbols->unit_count == symbols->unit_capacity) {
-        size_t wanted = symbols->unit_capacity ? symbols->unit_capacity * 2 : 64;
-        struct unit *grown = reallocarray(symbols->units, wanted, sizeof *grown);
-        if (!grown)
-            return false;
-        symbols->units = grown;
-        symbols->unit_capacity = wanted;
-    }
+    if (!GROW(symbols->units, symbols->unit_capacity, symbols->unit_count + 1))
+        return false;
     struct unit *unit = &symbols->units[symbols->unit_count];
     *unit = (struct unit){.die = *die, .split = dwarf_tag(split) > 0 ? *split : *die};
     size_t before = symbols->by_unit.count;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "tables/producer.h"
 
 /* A live goroutine and its current state. */
@@ -156,30 +155,15 @@ bool states_fill(struct trail_tables *tables, const trail_event *events, size_t 
 
 /* MARK: End of the trace */
 
-static int by_goroutine(const void *a, const void *b)
-{
-    const struct span *x = *(struct span *const *)a, *y = *(struct span *const *)b;
-    return ORDER(x->id, y->id);
-}
-
 bool states_finish(struct trail_tables *tables)
 {
-    const struct idmap *map = &tables->follow.alive;
-    size_t count = 0;
-    if (map->count == 0)
-        return true;
-    struct span **spans = calloc(map->count, sizeof(struct span *));
-    if (!spans || !rows_room(&tables->rows[TRAIL_TABLE_STATES], map->count)) {
-        free(spans);
-        return false;
-    }
-    IDMAP_EACH(slot, map)
-        spans[count++] = slot->value;
-    qsort(spans, count, sizeof(struct span *), by_goroutine);
-    for (size_t i = 0; i < count; i++)
-        put_span(tables, spans[i], tables->last_ns, NULL);
+    const struct idmap *alive = &tables->follow.alive;
+    struct idmap_slot *spans = idmap_sorted(alive);
+    bool good = spans && rows_room(&tables->rows[TRAIL_TABLE_STATES], alive->count);
+    for (size_t i = 0; good && i < alive->count; i++)
+        put_span(tables, spans[i].value, tables->last_ns, NULL);
     free(spans);
-    return true;
+    return good;
 }
 
 void states_init(struct trail_tables *tables)

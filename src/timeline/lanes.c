@@ -259,9 +259,9 @@ static uint32_t goroutine_lane(const struct trail_lanes *lanes, int64_t id)
     return g ? (uint32_t)(g->writer - 1) : UINT32_MAX;
 }
 
-static uint32_t lane_of(const struct idmap *map, int64_t id)
+static uint32_t lane_of(const struct objects *lanes, int64_t id)
 {
-    const struct timeline_lane *lane = id < 0 ? NULL : idmap_find(map, (uint64_t)id);
+    const struct timeline_lane *lane = id < 0 ? NULL : objects_find(lanes, (uint64_t)id);
     return lane ? (uint32_t)(lane->writer - 1) : UINT32_MAX;
 }
 

@@ -1,10 +1,6 @@
 /* How long each state, range and task lasted, for printers. */
 #include "timeline/spans.h"
 
-struct span {
-    int64_t begin_ns;
-};
-
 /* Kinds of open spans, in the lowest bits of a key; the other bits are an ID. */
 enum span_tag { SPAN_GOROUTINE, SPAN_TASK, SPAN_RANGE /* and the other three ranges */ };
 #define SPAN_TAG_BITS 3
@@ -20,27 +16,20 @@ static uint64_t span_key(unsigned tag, uint64_t id)
 
 static void span_begin(struct spans *spans, uint64_t key, int64_t time_ns)
 {
-    struct span *span = idmap_find(&spans->open, key);
-    if (!span) {
-        spans->slab.object_size =
-            sizeof(struct span) < sizeof(void *) ? sizeof(void *) : sizeof(struct span);
-        span = slab_get(&spans->slab);
-        if (!span || !idmap_put(&spans->open, key, span)) {
-            spans->failed = true;
-            return;
-        }
-    }
-    span->begin_ns = time_ns;
+    int64_t *begin_ns = objects_get(&spans->open, key);
+    spans->failed |= !begin_ns;
+    if (begin_ns)
+        *begin_ns = time_ns;
 }
 
 /* Closes the span and returns its duration; -1 if it was not open. */
 static int64_t span_end(struct spans *spans, uint64_t key, int64_t time_ns)
 {
-    struct span *span = idmap_remove(&spans->open, key);
-    if (!span)
+    const int64_t *begin_ns = objects_find(&spans->open, key);
+    if (!begin_ns)
         return -1;
-    int64_t lasted = (int64_t)((uint64_t)time_ns - (uint64_t)span->begin_ns);
-    slab_put(&spans->slab, span);
+    int64_t lasted = (int64_t)((uint64_t)time_ns - (uint64_t)*begin_ns);
+    objects_drop(&spans->open, key);
     return lasted;
 }
 
@@ -86,6 +75,5 @@ int64_t spans_observe(struct spans *spans, const trail_event *event)
 
 void spans_free(struct spans *spans)
 {
-    idmap_free(&spans->open);
-    slab_free(&spans->slab);
+    objects_free(&spans->open);
 }

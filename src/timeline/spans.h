@@ -9,14 +9,13 @@
 #include <stdbool.h>
 #include <trail/read.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
-/* Zero-initialised: empty and ready. */
+/* Initialised by SPANS_NONE: empty and ready. */
+#define SPANS_NONE ((struct spans){.open = OBJECTS_OF(int64_t)})
 struct spans {
-    struct idmap open; /* key of the open span -> struct span */
-    struct slab slab;
-    bool failed; /* out of memory: durations are missing */
+    struct objects open; /* of the keys of open spans: when it began, int64_t */
+    bool failed;         /* out of memory: durations are missing */
 };
 
 /*

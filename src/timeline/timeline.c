@@ -33,14 +33,14 @@ const char *timeline_state_name(const struct timeline *timeline, enum timeline_s
 
 static struct timeline_lane *lane_get(struct timeline *t, int64_t id, bool is_thread)
 {
-    struct idmap *map = is_thread ? &t->threads : &t->procs;
+    struct objects *lanes = is_thread ? &t->threads : &t->procs;
     if (id < 0)
         return NULL;
-    struct timeline_lane *lane = idmap_find(map, (uint64_t)id);
+    struct timeline_lane *lane = objects_find(lanes, (uint64_t)id);
     if (__builtin_expect(lane != NULL, 1))
         return lane;
-    lane = slab_get(&t->lane_slab);
-    if (!lane || !idmap_put(map, (uint64_t)id, lane)) {
+    lane = objects_get(lanes, (uint64_t)id);
+    if (!lane) {
         t->failed = true;
         return NULL;
     }
@@ -578,8 +578,8 @@ static void count_from(struct timeline *t, int64_t ns)
     t->last_ns = ns;
     TELL(t, begin, ns);
     EACH_BY_ID(t, &t->follow.alive, emit_alive);
-    EACH_BY_ID(t, &t->procs, emit_lane);
-    EACH_BY_ID(t, &t->threads, emit_lane);
+    EACH_BY_ID(t, &t->procs.map, emit_lane);
+    EACH_BY_ID(t, &t->threads.map, emit_lane);
     emit_spans(t, t->spans);
     EACH_BY_ID(t, &t->tasks, emit_spans);
 }
@@ -609,7 +609,7 @@ static void finish(struct timeline *t)
         return;
     t->last_ns = t->over ? t->to_ns : t->last_ns;
     EACH_BY_ID(t, &t->follow.alive, finish_alive);
-    EACH_BY_ID(t, &t->procs, finish_lane);
+    EACH_BY_ID(t, &t->procs.map, finish_lane);
     close_all(t, &t->spans, t->last_ns);
     EACH_BY_ID(t, &t->tasks, finish_task);
 }
@@ -689,7 +689,7 @@ void timeline_begin(struct timeline *t)
     t->names.reader = t->reader;
     t->stacks.names = &t->names;
     t->goroutine_slab.object_size = sizeof(struct timeline_goroutine);
-    t->lane_slab.object_size = sizeof(struct timeline_lane);
+    t->procs = t->threads = OBJECTS_OF(struct timeline_lane);
     t->span_slab.object_size = sizeof(struct timeline_span);
     follow_init(&t->follow, t->reader, &t->names);
     if (t->options->name)
@@ -723,10 +723,9 @@ void timeline_free(struct timeline *t)
     names_free(&t->names);
     stacks_free(&t->stacks);
     follow_free(&t->follow);
-    idmap_free(&t->procs);
-    idmap_free(&t->threads);
+    objects_free(&t->procs);
+    objects_free(&t->threads);
     idmap_free(&t->tasks);
     slab_free(&t->goroutine_slab);
-    slab_free(&t->lane_slab);
     slab_free(&t->span_slab);
 }

@@ -135,8 +135,9 @@ struct timeline {
     bool started, counting, over, failed;
     bool of_threads;  /* each goroutine is a thread, not of Go; set before `begin` is called */
     int64_t main_tid; /* of_threads: the TID of the recording's first thread, its PID; 0: unknown */
-    struct idmap procs, threads, tasks;
-    struct slab goroutine_slab, lane_slab, span_slab;
+    struct objects procs, threads; /* struct timeline_lane */
+    struct idmap tasks;
+    struct slab goroutine_slab, span_slab;
     struct timeline_span *spans; /* of neither a goroutine nor a P */
     uint64_t span_count;
     trail_export_stats stats;

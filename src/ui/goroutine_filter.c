@@ -8,6 +8,7 @@
 
 #include "base/search.h"
 #include "base/text.h"
+#include "ui/nearest.h"
 #include "words/function_name.h"
 #include "words/place.h"
 #include "words/wrappers.h"
@@ -50,31 +51,12 @@ static int check_goroutines(const struct goroutine_filter *filter, const struct 
 static int print_no_name(const struct goroutine_filter *filter, const struct analysis *analysis,
                          const trail_group *rows, size_t count)
 {
-    const char **names = calloc(count + 1, sizeof *names);
-    char *texts = NULL;
-    size_t size = 0, used = 0;
+    struct nearest nearest = {.word = filter->name};
     for (size_t i = 0; i < count; i++)
-        size += trail_analysis_text(analysis->answers, rows[i].name).size + 1;
-    texts = malloc(size + 1);
-    for (size_t i = 0; names && texts && i < count; i++) {
-        trail_string text = trail_analysis_text(analysis->answers, rows[i].name);
-        names[i] = texts + used;
-        memcpy(texts + used, text.data, text.size);
-        texts[used + text.size] = '\0';
-        used += text.size + 1;
-    }
-    const char *nearest = names && texts ? nearest_word(filter->name, names) : NULL;
-    int code = nearest
-                   ? usage_error(analysis->command,
-                                 "no %s has the start function '%s'; did you mean '%s'?",
-                                 term(&analysis->vocabulary, TERM_task), filter->name, nearest)
-                   : usage_error(analysis->command,
-                                 "no %s has the start function '%s'; '%s' lists those there are",
-                                 term(&analysis->vocabulary, TERM_task), filter->name,
-                                 term(&analysis->vocabulary, TERM_task_command));
-    free((void *)names);
-    free(texts);
-    return code;
+        nearest_offer(&nearest, trail_analysis_text(analysis->answers, rows[i].name));
+    return usage_error(analysis->command, "no %s has the start function '%s'%s",
+                       term(&analysis->vocabulary, TERM_task), filter->name,
+                       nearest_hint(&nearest));
 }
 
 int goroutine_filter_check(const struct goroutine_filter *filter, const struct analysis *analysis)

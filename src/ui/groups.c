@@ -170,6 +170,16 @@ void groups_json(const struct analysis *analysis, struct json *json, const char 
     json_close(json, ']');
 }
 
+void groups_json_list(const struct groups_view *view, const char *key, put_row *put,
+                      const void *rows, size_t count)
+{
+    struct json json = analysis_json_begin(view->analysis);
+    json_number(&json, "all", count);
+    rows_json(view->analysis, &json, key, put, rows, 0,
+              view->limit && view->limit < count ? view->limit : count);
+    analysis_json_end(&json);
+}
+
 /* MARK: Goroutines */
 
 struct groups_view groups_of_goroutines(struct analysis *analysis)

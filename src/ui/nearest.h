@@ -17,8 +17,8 @@ struct nearest {
     const char *word;
     bool found;
     unsigned distance;
-    char name[256];
-    char hint[300];
+    char name[512];
+    char hint[540];
 };
 
 /* Offers one of the existing names; ignores empty ones. A name that contains the word is near. */

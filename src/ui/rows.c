@@ -180,6 +180,17 @@ void row_none(struct row *row, const char *title, const char *key)
         json_null(row->json, key);
 }
 
+void row_longest(struct row *row, const char *key, const trail_longest *longest, const char *of)
+{
+    if (!is_member(row, key))
+        return;
+    json_open(row->json, key, '{');
+    json_signed(row->json, "ns", longest->ns);
+    json_signed(row->json, "begin_ns", longest->begin_ns);
+    json_signed(row->json, of, longest->goroutine);
+    json_close(row->json, '}');
+}
+
 void row_bool(struct row *row, const char *key, bool value)
 {
     if (is_member(row, key))

@@ -122,3 +122,11 @@ bool parse_size(const char *text, uint64_t *bytes)
     }
     return true;
 }
+
+bool id_list_allows(const struct id_list *list, int64_t id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->ids[i] == id)
+            return true;
+    return list->count == 0;
+}

@@ -40,4 +40,7 @@ struct id_list {
 /* Adds the IDs in "18,22,7". Also returns false if out of memory. */
 bool parse_id_list(const char *text, const char *letters, struct id_list *list);
 
+/* Whether the list has the ID, or nothing: IDs were not given. */
+bool id_list_allows(const struct id_list *list, int64_t id);
+
 #endif

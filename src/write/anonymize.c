@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 /* MARK: What is of a library */
 
@@ -101,15 +102,9 @@ static const char *const reasons[] = {
 static bool is_one_of(trail_string text, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strlen(list[i]) == text.size && memcmp(text.data, list[i], text.size) == 0)
+        if (text_is(text, list[i]))
             return true;
     return false;
-}
-
-static bool begins_with(trail_string text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
 }
 
 static bool contains(trail_string text, const char *what)
@@ -148,7 +143,7 @@ static bool is_c_function(trail_string function)
     if (contains(function, "@GLIBC") || is_one_of(function, c_names, COUNT(c_names)))
         return true;
     for (size_t i = 0; i < COUNT(c_prefixes); i++)
-        if (begins_with(function, c_prefixes[i]))
+        if (text_begins(function, c_prefixes[i]))
             return is_plain(function) && !memchr(function.data, '(', function.size);
     return false;
 }
@@ -314,7 +309,7 @@ void anonymize_frame(const struct anonymizer *a, trail_string *function, trail_s
     bool of_go =
         function->size > 0 && is_go_function(*function) && (go.size > 0 || is_no_file(*file));
     bool of_c = function->size > 0 && is_c_function(*function);
-    bool c_file = of_c && (begins_with(*file, "./") || begins_with(*file, "/usr/include/"));
+    bool c_file = of_c && (text_begins(*file, "./") || text_begins(*file, "/usr/include/"));
     if (function->size > 0 && !of_go && !of_c) {
         size_t inner = inner_at(*function);
         trail_string suffix = {function->data + inner, function->size - inner};

@@ -79,7 +79,7 @@ void convert_writer_last(struct convert_writer *w, int64_t time_ns,
                          const trail_clock_snapshot *clocks)
 {
     struct event_writer *base = &w->base;
-    const struct idmap *ps = &base->model.ps;
+    const struct idmap *ps = &base->model.ps.map;
     if (!base->begun || time_ns + base->shift_ns <= base->last_ns || ps->count == 0 ||
         event_writer_failed(base))
         return;

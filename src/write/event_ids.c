@@ -11,16 +11,10 @@
 
 static struct known_id *known(struct event_writer *w, struct known_ids *ids, uint32_t handle)
 {
-    if (handle < ids->count)
+    if (GROW_ZEROED(ids->ids, ids->capacity, (size_t)handle + 1))
         return &ids->ids[handle];
-    size_t wanted = (size_t)handle + 1;
-    if (!GROW(ids->ids, ids->capacity, wanted)) {
-        w->model.no_memory = true;
-        return NULL;
-    }
-    memset(ids->ids + ids->count, 0, (ids->capacity - ids->count) * sizeof *ids->ids);
-    ids->count = ids->capacity;
-    return &ids->ids[handle];
+    w->model.no_memory = true;
+    return NULL;
 }
 
 /* MARK: Strings */

@@ -23,7 +23,7 @@ uint64_t event_new_stack_id(struct event_writer *w, trail_stack_handle handle);
 static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle handle)
 {
     const struct known_ids *known = &w->from->stacks;
-    if (handle < known->count && known->ids[handle].life == w->from->life)
+    if (handle < known->capacity && known->ids[handle].life == w->from->life)
         return known->ids[handle].id;
     return event_new_stack_id(w, handle);
 }

@@ -34,7 +34,7 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
 
 struct model_m *event_any_running(struct event_writer *w)
 {
-    const struct idmap *gs = &w->model.gs;
+    const struct idmap *gs = &w->model.gs.map;
     IDMAP_EACH(slot, gs) {
         const struct model_g *g = slot->value;
         struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;

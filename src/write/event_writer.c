@@ -26,9 +26,9 @@ static void announce_gc(struct event_writer *w)
 static void announce_all(struct event_writer *w)
 {
     struct trace_model *model = &w->model;
-    IDMAP_EACH(slot, &model->ps)
+    IDMAP_EACH(slot, &model->ps.map)
         event_announce_p(w, slot->value);
-    IDMAP_EACH(slot, &model->gs)
+    IDMAP_EACH(slot, &model->gs.map)
         event_announce_g(w, slot->value);
     announce_gc(w);
 }
@@ -36,7 +36,7 @@ static void announce_all(struct event_writer *w)
 /* Returns the maximum number of records that announce what is alive. */
 static uint64_t to_announce(const struct event_writer *w)
 {
-    return 2 * (w->model.gs.count + w->model.ps.count) + 2;
+    return 2 * (w->model.gs.map.count + w->model.ps.map.count) + 2;
 }
 
 /* MARK: Generations */
@@ -139,7 +139,7 @@ static int64_t begin_time(const struct event_writer *w, bool announce)
 {
     int64_t before_ns = announce ? (int64_t)to_announce(w) + EVENT_WRITER_AHEAD_NS : 0;
     int64_t begin_ns = w->time_ns - before_ns;
-    if (!announce || (w->model.gs.count == 0 && w->model.ps.count == 0))
+    if (!announce || (w->model.gs.map.count == 0 && w->model.ps.map.count == 0))
         begin_ns = w->time_ns;
     return begin_ns > 1 ? begin_ns : 1;
 }

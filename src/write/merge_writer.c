@@ -403,7 +403,7 @@ static void end_gs(struct merge_writer *w, size_t number)
 {
     struct trace_model *model = &w->base.model;
     size_t count, left = 0;
-    int64_t *ids = ids_of(w, &model->gs, number, origin_of_g, &count);
+    int64_t *ids = ids_of(w, &model->gs.map, number, origin_of_g, &count);
     for (size_t i = 0; i < count; i++)
         if (!end_bound_g(w, model_find_g(model, ids[i])))
             ids[left++] = ids[i];
@@ -418,7 +418,7 @@ static void end_gs(struct merge_writer *w, size_t number)
 static void end_ps(struct merge_writer *w, size_t number)
 {
     size_t count;
-    int64_t *ids = ids_of(w, &w->base.model.ps, number, origin_of_p, &count);
+    int64_t *ids = ids_of(w, &w->base.model.ps.map, number, origin_of_p, &count);
     for (size_t i = 0; i < count; i++)
         if (ids[i] != w->helper.proc)
             end_p(w, model_find_p(&w->base.model, ids[i]));

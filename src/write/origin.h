@@ -15,7 +15,7 @@ struct known_id {
 
 struct known_ids {
     struct known_id *ids;
-    size_t count, capacity;
+    size_t capacity;
 };
 
 /* Set `reader`, `label` and `pc_mask`; zero-initialise the rest. Freed by origin_fini. */

@@ -7,9 +7,9 @@
 void model_init(struct trace_model *model)
 {
     *model = (struct trace_model){
-        .g_slab.object_size = sizeof(struct model_g),
-        .p_slab.object_size = sizeof(struct model_p),
-        .m_slab.object_size = sizeof(struct model_m),
+        .gs = OBJECTS_OF(struct model_g),
+        .ps = OBJECTS_OF(struct model_p),
+        .ms = OBJECTS_OF(struct model_m),
         .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
     };
 }
@@ -25,26 +25,23 @@ static void drop_regions(struct model_g *g)
 
 void model_fini(struct trace_model *model)
 {
-    IDMAP_EACH(slot, &model->gs)
+    IDMAP_EACH(slot, &model->gs.map)
         drop_regions(slot->value);
-    idmap_free(&model->gs);
-    idmap_free(&model->ps);
-    idmap_free(&model->ms);
+    objects_free(&model->gs);
+    objects_free(&model->ps);
+    objects_free(&model->ms);
     idmap_free(&model->tasks);
-    slab_free(&model->g_slab);
-    slab_free(&model->p_slab);
-    slab_free(&model->m_slab);
 }
 
 struct model_m *model_m(struct trace_model *model, int64_t id)
 {
     if (id == TRAIL_NONE)
         return &model->nobody;
-    struct model_m *m = idmap_find(&model->ms, (uint64_t)id);
+    struct model_m *m = objects_find(&model->ms, (uint64_t)id);
     if (m)
         return m;
-    m = slab_get(&model->m_slab);
-    if (!m || !idmap_put(&model->ms, (uint64_t)id, m)) {
+    m = objects_get(&model->ms, (uint64_t)id);
+    if (!m) {
         model->no_memory = true;
         return &model->nobody;
     }
@@ -55,8 +52,8 @@ struct model_m *model_m(struct trace_model *model, int64_t id)
 
 struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status)
 {
-    struct model_g *g = slab_get(&model->g_slab);
-    if (!g || !idmap_put(&model->gs, (uint64_t)id, g)) {
+    struct model_g *g = objects_get(&model->gs, (uint64_t)id);
+    if (!g) {
         model->no_memory = true;
         return NULL;
     }
@@ -70,8 +67,8 @@ struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned stat
 
 struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status)
 {
-    struct model_p *p = slab_get(&model->p_slab);
-    if (!p || !idmap_put(&model->ps, (uint64_t)id, p)) {
+    struct model_p *p = objects_get(&model->ps, (uint64_t)id);
+    if (!p) {
         model->no_memory = true;
         return NULL;
     }
@@ -85,24 +82,24 @@ struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned stat
 
 void model_remove_g(struct trace_model *model, struct model_g *g)
 {
-    idmap_remove(&model->gs, (uint64_t)g->id);
+    uint64_t id = (uint64_t)g->id;
     drop_regions(g);
     model->stopped_worlds -= g->stops_world;
     g->id = TRAIL_NONE;
-    slab_put(&model->g_slab, g);
+    objects_drop(&model->gs, id);
 }
 
 struct model_m *model_thread_of_g(struct trace_model *model, const struct model_g *g)
 {
     struct model_m *m =
-        g->thread == TRAIL_NONE ? NULL : idmap_find(&model->ms, (uint64_t)g->thread);
+        g->thread == TRAIL_NONE ? NULL : objects_find(&model->ms, (uint64_t)g->thread);
     return m && m->g_id == g->id ? m : NULL;
 }
 
 struct model_m *model_thread_of_p(struct trace_model *model, const struct model_p *p)
 {
     struct model_m *m =
-        p->thread == TRAIL_NONE ? NULL : idmap_find(&model->ms, (uint64_t)p->thread);
+        p->thread == TRAIL_NONE ? NULL : objects_find(&model->ms, (uint64_t)p->thread);
     return m && m->p_id == p->id ? m : NULL;
 }
 
@@ -157,9 +154,9 @@ static void forget_unannounced(struct trace_model *model, struct model_m *m)
 
 void model_forget_begun(struct trace_model *model)
 {
-    IDMAP_EACH(slot, &model->ms)
+    IDMAP_EACH(slot, &model->ms.map)
         forget_unannounced(model, slot->value);
-    IDMAP_EACH(slot, &model->gs) {
+    IDMAP_EACH(slot, &model->gs.map) {
         struct model_g *g = slot->value;
         drop_regions(g);
         g->stops_world = false;

@@ -11,8 +11,7 @@
 
 #include <trail/read.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "wire/wire.h"
 
 /* The number of the last record in `generation`; if that is not the current one, it is not
@@ -61,8 +60,8 @@ enum model_gc { MODEL_GC_UNDETERMINED, MODEL_GC_OFF, MODEL_GC_ON };
 
 /* Initialised by model_init. Not thread-safe. */
 struct trace_model {
-    struct idmap gs, ps, ms, tasks;
-    struct slab g_slab, p_slab, m_slab;
+    struct objects gs, ps, ms; /* struct model_g, model_p, model_m */
+    struct idmap tasks;
     struct model_m nobody; /* for records without a thread; unbound after each */
     uint64_t generation;
     uint64_t gc_seq;
@@ -77,12 +76,12 @@ void model_fini(struct trace_model *model);
 
 static inline struct model_g *model_find_g(const struct trace_model *model, int64_t id)
 {
-    return idmap_find(&model->gs, (uint64_t)id);
+    return objects_find(&model->gs, (uint64_t)id);
 }
 
 static inline struct model_p *model_find_p(const struct trace_model *model, int64_t id)
 {
-    return idmap_find(&model->ps, (uint64_t)id);
+    return objects_find(&model->ps, (uint64_t)id);
 }
 
 /* Returns the M with an ID, created if necessary; the placeholder for TRAIL_NONE or if out of

@@ -180,6 +180,8 @@ def only_some_waiters_count():
         equal([len(c["links"]) for c in found["chains"]], [3])
     code, _, err = run_text("locks", "--name=thre", HAND)
     assert code == 2 and "did you mean 'three'" in err, err
+    code, _, err = run_text("locks", "--name=of-another-kind", HAND)
+    assert code == 2 and "did you mean '" in err, err
     code, _, err = run_text("locks", "--goroutine=9", HAND)
     assert code == 2 and "goroutine 9" in err, err
 

@@ -8,18 +8,22 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/arena.h"
 #include "base/duration.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/idmap.h"
 #include "base/intern.h"
+#include "base/objects.h"
 #include "base/search.h"
 #include "base/share.h"
 #include "base/show.h"
+#include "base/small_file.h"
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "base/whole.h"
@@ -159,6 +163,71 @@ static void chosen_ids_are_spread_as_others(void **state)
     assert_groups_are_spread();
     assert_spread(1);                 /* all in the first slot */
     assert_spread(UINT64_C(1) << 46); /* one behind the other, in 2^18 slots */
+}
+
+static void an_id_has_one_object_until_it_is_dropped(void **state)
+{
+    struct objects objects = OBJECTS_OF(int);
+    (void)state;
+    int *one = objects_get(&objects, 1), *two = objects_get(&objects, 2);
+    assert_non_null(one);
+    assert_non_null(two);
+    assert_ptr_not_equal(one, two);
+    *one = 5;
+    assert_ptr_equal(objects_get(&objects, 1), one);
+    assert_ptr_equal(objects_find(&objects, 1), one);
+    objects_drop(&objects, 1);
+    objects_drop(&objects, 3);
+    assert_null(objects_find(&objects, 1));
+    one = objects_get(&objects, 1);
+    assert_int_equal(*one, 0);
+    *one = 6;
+    objects_clear(&objects);
+    assert_null(objects_find(&objects, 1));
+    assert_null(objects_find(&objects, 2));
+    assert_int_equal(*(int *)objects_get(&objects, 2), 0);
+    objects_free(&objects);
+}
+
+static void grown_elements_are_zero(void **state)
+{
+    uint32_t *numbers = NULL;
+    size_t capacity = 0;
+    (void)state;
+    for (size_t wanted = 1; wanted < 1000; wanted = 3 * capacity) {
+        size_t had = capacity;
+        assert_true(GROW_ZEROED(numbers, capacity, wanted));
+        for (size_t i = 0; i < capacity; i++) {
+            assert_int_equal(numbers[i], i < had ? 7 : 0);
+            numbers[i] = 7;
+        }
+    }
+    free(numbers);
+}
+
+static void files_of_the_kernel_are_read_by_lines_and_numbers(void **state)
+{
+    char name[16], text[32];
+    int pid = 0;
+    bool is_self = false;
+    (void)state;
+    SMALL_FILE_LINES(lines, "/proc/%s/status", "self") {
+        assert_null(strchr(lines.text, '\n'));
+        if (sscanf(lines.text, "Name:\t%15s", name) == 1)
+            continue;
+        if (sscanf(lines.text, "Pid:\t%d", &pid) == 1)
+            break;
+    }
+    assert_int_equal(pid, getpid());
+    SMALL_FILE_NUMBERS(process, "/proc")
+        is_self |= process.at == pid;
+    assert_true(is_self);
+    assert_true(small_file_text(text, sizeof text, "/proc/%d/comm", pid));
+    assert_string_equal(text, name);
+    SMALL_FILE_LINES(none, "/proc/self/none")
+        fail();
+    SMALL_FILE_NUMBERS(none, "/proc/self/none")
+        fail();
 }
 
 static void an_arena_gives_aligned_memory_that_stays(void **state)
@@ -617,6 +686,9 @@ int main(void)
         cmocka_unit_test(the_id_map_forgets_what_is_removed),
         cmocka_unit_test(chosen_ids_are_spread_as_others),
         cmocka_unit_test(entries_come_by_id_whatever_the_hash),
+        cmocka_unit_test(an_id_has_one_object_until_it_is_dropped),
+        cmocka_unit_test(grown_elements_are_zero),
+        cmocka_unit_test(files_of_the_kernel_are_read_by_lines_and_numbers),
         cmocka_unit_test(an_arena_gives_aligned_memory_that_stays),
         cmocka_unit_test(tables_take_dense_and_far_ids),
         cmocka_unit_test(the_first_frame_of_a_pc_stands_for_all),

@@ -279,17 +279,15 @@ static int shown(trail_string text)
 
 static int on_task_create(struct v1_check *check, struct v1_event *ev)
 {
-    struct task *task = idmap_find(&check->tasks, ev->arg[0]);
+    struct task *task = objects_find(&check->tasks, ev->arg[0]);
     ev->misused = false;
     if (task) {
         trail_string was = text_of(check, task->name), is = text_of(check, ev->arg[2]);
         if (misused(check, ev, "task id conflicts (id:%llu), \"%.*s\" vs \"%.*s\"", u(ev->arg[0]),
                     shown(is), is.data, shown(was), was.data))
             return -1;
-    } else {
-        task = slab_get(&check->task_slab);
-        if (!task || !idmap_put(&check->tasks, ev->arg[0], task))
-            return no_memory(check);
+    } else if (!(task = objects_get(&check->tasks, ev->arg[0]))) {
+        return no_memory(check);
     }
     *task = (struct task){.parent = ev->arg[1], .name = ev->arg[2]};
     return 0;
@@ -297,13 +295,13 @@ static int on_task_create(struct v1_check *check, struct v1_event *ev)
 
 static int on_task_end(struct v1_check *check, struct v1_event *ev)
 {
-    struct task *task = idmap_remove(&check->tasks, ev->arg[0]);
+    const struct task *task = objects_find(&check->tasks, ev->arg[0]);
     ev->misused = false;
     ev->arg[3] = task != NULL;
     if (task) {
         ev->arg[1] = task->parent;
         ev->arg[2] = task->name;
-        slab_put(&check->task_slab, task);
+        objects_drop(&check->tasks, ev->arg[0]);
     }
     return 0;
 }
@@ -370,15 +368,14 @@ void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
         .newer_rules = merge->format->newer_rules,
         .strict = strict,
         .repaired = repairs->count > 0,
-        .task_slab = {.object_size = sizeof(struct task)},
+        .tasks = OBJECTS_OF(struct task),
     };
     error_clear(&check->error);
 }
 
 void v1_check_fini(struct v1_check *check)
 {
-    idmap_free(&check->tasks);
-    slab_free(&check->task_slab);
+    objects_free(&check->tasks);
 }
 
 /* The kinds of most events: few, so that branches on them are predicted better than on the type. */

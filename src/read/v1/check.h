@@ -9,6 +9,7 @@
 #ifndef TRAIL_READ_V1_CHECK_H
 #define TRAIL_READ_V1_CHECK_H
 
+#include "base/objects.h"
 #include "read/v1/merge.h"
 
 struct v1_check {
@@ -22,8 +23,7 @@ struct v1_check {
     uint64_t misused; /* annotations marked as such */
     bool repaired;    /* an earlier pass has made repairs: events are lost */
     bool gc_running, stopped_world;
-    struct idmap tasks; /* tasks that have not ended */
-    struct slab task_slab;
+    struct objects tasks; /* tasks that have not ended */
     trail_error error;
 };
 

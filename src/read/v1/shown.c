@@ -13,27 +13,19 @@ static int compare_begins(const void *a, const void *b)
     return order ? order : ORDER(x->g, y->g);
 }
 
-static void free_goroutines(struct v1_shown *shown)
-{
-    idmap_free(&shown->goroutines);
-    slab_free(&shown->slab);
-    shown->slab = (struct slab){.object_size = sizeof(struct v1_shown_g)};
-}
-
 void v1_shown_collect(struct v1_shown *shown)
 {
-    *shown =
-        (struct v1_shown){.collecting = true, .slab = {.object_size = sizeof(struct v1_shown_g)}};
+    *shown = (struct v1_shown){.collecting = true, .goroutines = OBJECTS_OF(struct v1_shown_g)};
 }
 
 bool v1_shown_replay(struct v1_shown *shown)
 {
     bool good = true;
-    IDMAP_EACH(slot, &shown->goroutines) {
+    IDMAP_EACH(slot, &shown->goroutines.map) {
         const struct v1_shown_g *g = slot->value;
         good = good && idmap_put(&shown->last, g->id, (void *)(uintptr_t)(g->offset + 1));
     }
-    free_goroutines(shown);
+    objects_free(&shown->goroutines);
     shown->collecting = false;
     if (shown->doubted_count > 0)
         qsort(shown->doubted, shown->doubted_count, sizeof *shown->doubted, compare_begins);
@@ -42,7 +34,7 @@ bool v1_shown_replay(struct v1_shown *shown)
 
 void v1_shown_fini(struct v1_shown *shown)
 {
-    free_goroutines(shown);
+    objects_free(&shown->goroutines);
     idmap_free(&shown->last);
     free(shown->doubted);
     free(shown->lasting);
@@ -51,13 +43,9 @@ void v1_shown_fini(struct v1_shown *shown)
 
 struct v1_shown_g *v1_shown_get(struct v1_shown *shown, uint64_t id)
 {
-    struct v1_shown_g *g = idmap_find(&shown->goroutines, id);
+    struct v1_shown_g *g = objects_get(&shown->goroutines, id);
     if (g)
-        return g;
-    g = slab_get(&shown->slab);
-    if (!g || !idmap_put(&shown->goroutines, id, g))
-        return NULL;
-    g->id = id;
+        g->id = id;
     return g;
 }
 
@@ -85,7 +73,6 @@ bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g)
 
 bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(shown->lasting, shown->lasting_capacity, shown->lasting_count + 1))
         return false;
     shown->lasting[shown->lasting_count++] = g;
@@ -102,7 +89,6 @@ static int compare_ids(const void *a, const void *b)
 size_t v1_shown_sort_lasting(struct v1_shown *shown)
 {
     if (shown->lasting_count > 0)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(shown->lasting, shown->lasting_count, sizeof *shown->lasting, compare_ids);
+        qsort(shown->lasting, shown->lasting_count, sizeof(void *), compare_ids);
     return shown->lasting_count;
 }

@@ -15,8 +15,7 @@
 #ifndef TRAIL_READ_V1_SHOWN_H
 #define TRAIL_READ_V1_SHOWN_H
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 /* The start of a state: the event at `offset` of goroutine `g`. */
 struct v1_begin {
@@ -33,10 +32,9 @@ struct v1_shown_g {
 
 struct v1_shown {
     bool collecting;
-    struct idmap goroutines; /* by ID -> struct v1_shown_g */
-    struct slab slab;
-    struct idmap last;        /* goroutine -> offset where its last state begins, plus 1 */
-    struct v1_begin *doubted; /* states with an unknown end; sorted in the second pass */
+    struct objects goroutines; /* struct v1_shown_g */
+    struct idmap last;         /* goroutine -> offset where its last state begins, plus 1 */
+    struct v1_begin *doubted;  /* states with an unknown end; sorted in the second pass */
     size_t doubted_count, doubted_capacity;
     struct v1_shown_g **lasting; /* second pass: goroutines in their last state, outside holes */
     size_t lasting_count, lasting_capacity;

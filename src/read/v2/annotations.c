@@ -157,9 +157,7 @@ static enum v2_step on_task_end(struct annotation *a)
 
 void v2_drop_tasks(struct v2_order *o)
 {
-    IDMAP_EACH(slot, &o->tasks)
-        free(slot->value);
-    idmap_free(&o->tasks);
+    idmap_free_values(&o->tasks);
 }
 
 /* MARK: Regions */
