@@ -51,8 +51,10 @@ static uint64_t *list_of(uint32_t version)
 static void store_list(const uint64_t *words)
 {
     uint32_t next = trail_categories_ + 2;
-    for (size_t i = 0; i < LIST_WORDS; i++)
+    for (size_t i = 0; i < LIST_WORDS; i++) {
         __atomic_store_n(&list_of(next)[i], words[i], __ATOMIC_RELEASE);
+        tracer_pause(PAUSE_STORES);
+    }
     __atomic_store_n(&trail_categories_, next, __ATOMIC_RELEASE);
     __atomic_store_n(&categories_listed, words[0] != 0, __ATOMIC_RELAXED);
 }
@@ -63,8 +65,10 @@ static uint32_t load_list(uint64_t *copy)
     uint32_t version, after = __atomic_load_n(&trail_categories_, __ATOMIC_ACQUIRE);
     do {
         version = after;
-        for (size_t i = 0; i < LIST_WORDS; i++)
+        for (size_t i = 0; i < LIST_WORDS; i++) {
             copy[i] = __atomic_load_n(&list_of(version)[i], __ATOMIC_ACQUIRE);
+            tracer_pause(PAUSE_COPIES);
+        }
         after = __atomic_load_n(&trail_categories_, __ATOMIC_ACQUIRE);
     } while (after != version);
     return version;
