@@ -157,7 +157,8 @@ typedef struct trail_m {
     uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
     uint32_t lock_;
     uint32_t in_use_;
-    uint64_t spare_[3];
+    uint64_t seen_id_; /* ID of the goroutine that readers see on it */
+    uint64_t spare_[2];
 } trail_m;
 
 /*
@@ -1168,7 +1169,8 @@ TRAIL_INLINE_ bool trail_proc_steal(trail_m *m, trail_p *p)
     if (!off)
         return trail_proc_steal_(m, p);
     owner = __atomic_load_n(&inner->m_, __ATOMIC_RELAXED);
-    if (owner)
+    /* It may hold another one since. */
+    if (owner && __atomic_load_n(&owner->p, __ATOMIC_RELAXED) == inner)
         trail_set_proc_(owner, NULL);
     __atomic_store_n(&inner->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
     trail_set_(&inner->state_, TRAIL_P_IDLE_);

@@ -336,6 +336,45 @@ static void collection_without_goroutines(void **state)
     alone(false);
 }
 
+/*
+ * The memory of the goroutine that runs is initialized again, and a trace begins before the thread's next call: the
+ * goroutine that it had is in the trace until that call. So it is if the thread is in a system call.
+ */
+static void lost_before_the_trace(void **state)
+{
+    (void)state;
+    alone(true);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int in_call = 0; in_call < 2; in_call++) {
+            trail_options beside = {.format = formats[f], .generation_ns = HOUR_NS};
+            struct trace trace = {0};
+            trail_error err;
+            start_flight(formats[f], HOUR_NS, (size_t)1 << 30);
+            begin_only();
+            if (in_call)
+                trail_syscall_enter(&m, 0);
+            trail_g_init(&only);
+            assert_true(trail_start_sink(&beside, trace_append, &trace, &err));
+            /* A generation without a call of the thread. */
+            trail_advance();
+            trail_go_create(&m, &only, 0, 0);
+            if (in_call)
+                trail_proc_start(&m, &p);
+            assert_true(trail_go_start(&m, &only));
+            assert_false(trail_stop(&err));
+            assert_int_equal(err.code, TRAIL_USAGE);
+            assert_non_null(strstr(err.message, "trail_go_end is missing"));
+            read_good(&trace, NULL, NULL, "a goroutine that was lost before");
+            trace.size = 0;
+            assert_true(take_snapshot(&trace, &err));
+            read_good(&trace, NULL, NULL, "a snapshot");
+            end_only();
+            trail_flight_stop();
+            trace_free(&trace);
+        }
+    alone(false);
+}
+
 /* MARK: While the world is stopped */
 
 /*
@@ -382,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collection_without_goroutines),
+        cmocka_unit_test(lost_before_the_trace),
         cmocka_unit_test(world_is_stopped),
         cmocka_unit_test(a_stream_beside),
         cmocka_unit_test(beside_a_stream),
