@@ -96,8 +96,8 @@ static size_t double_text(char to[NUMBER_MAX], double value)
             to[size++] = is_point ? '.' : *from;
     }
     if (!is_double) {
-        memcpy(to + size, ".0", 2);
-        size += 2;
+        to[size++] = '.';
+        to[size++] = '0';
     }
     return size;
 }
