@@ -423,6 +423,8 @@ typedef struct trail_flight_options {
  * Keeps the newest generations in memory, with a thread of the library. A stream may be started and
  * stopped at the same time. trail_flight_snapshot ends the current generation and writes everything
  * kept, as a complete trace, to `fd`; *bytes (may be NULL) receives its size. Recording continues.
+ * While a goroutine has stopped the world, no generation ends: a snapshot, and the trail_stop of a
+ * stream, then fail.
  */
 TRAIL_API bool trail_flight_start(const trail_flight_options *options, trail_error *err);
 TRAIL_API bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err);
