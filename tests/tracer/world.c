@@ -7,7 +7,7 @@
 
 void world_call(trail_m *m, struct op *op)
 {
-    static const uintptr_t pcs[] = {0x1001, 0x2002};
+    static const uintptr_t pcs[] = {0x1001, 0x2002, 0};
     uintptr_t address = (uintptr_t)op->value;
     op->ok = true;
     switch (op->call) {
@@ -139,7 +139,7 @@ void world_call(trail_m *m, struct op *op)
                          trail_field_int("value", (int64_t)op->value));
         break;
     case CPU_SAMPLE:
-        op->ok = trail_cpu_sample(pcs, 2);
+        op->ok = trail_cpu_sample(pcs, 3);
         break;
     case ALLOC_OBJECT:
         op->ok = op->kind % 3 == 0   ? trail_object_alloc(m, address, 7)
