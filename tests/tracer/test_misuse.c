@@ -449,7 +449,9 @@ static void one_call(void)
     struct op op = any_call();
     unsigned thread = random_below(&state, THREADS);
     const trail_m *m = &world.workers[thread].m;
-    struct before before = {m->g ? (int64_t)m->g->id : 0, m->p ? m->p->id : -1};
+    /* A P may have been finished and initialized anew while the thread holds the former one. */
+    bool holds = m->p && m->inner_ && m->inner_->p == m->p->inner_;
+    struct before before = {m->g ? (int64_t)m->g->id : 0, holds ? m->p->id : -1};
     char text[16];
     if (op.call >= LOG && op.call <= LOG_FIELDS) {
         snprintf(text, sizeof text, "text%04u", (unsigned)(right.logs % 10000));
