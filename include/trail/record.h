@@ -157,7 +157,8 @@ typedef struct trail_m {
     uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
     uint32_t lock_;
     uint32_t in_use_;
-    uint64_t spare_[3];
+    uint64_t seen_id_; /* ID of the goroutine that readers see on it */
+    uint64_t spare_[2];
 } trail_m;
 
 /*
@@ -422,6 +423,8 @@ typedef struct trail_flight_options {
  * Keeps the newest generations in memory, with a thread of the library. A stream may be started and
  * stopped at the same time. trail_flight_snapshot ends the current generation and writes everything
  * kept, as a complete trace, to `fd`; *bytes (may be NULL) receives its size. Recording continues.
+ * While a goroutine has stopped the world, no generation ends: a snapshot, and the trail_stop of a
+ * stream, then fail.
  */
 TRAIL_API bool trail_flight_start(const trail_flight_options *options, trail_error *err);
 TRAIL_API bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err);
@@ -694,12 +697,103 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
     } while (0)
 
 /*
+ * Logs typed fields:
+ *
+ *     trail_log_fields(task, "request", trail_field_int("status", 200),
+ *                      trail_field_double("ms", 1.5), trail_field_text("path", path));
+ *
+ * The message is text in logfmt, status=200 ms=1.5 path="/", from which `trail sql` reads typed
+ * values (int_field, double_field, text_field). The arguments are evaluated only while something is
+ * recorded. Not async-signal-safe.
+ *
+ * Names and texts are copied. A name consists of letters, digits, _ . and -; other bytes become _.
+ * Doubles are exact. A message has at most 1,024 bytes in every format: a text that does not fit is
+ * cut, any other field left out.
+ */
+typedef enum trail_field_kind {
+    TRAIL_FIELD_INT,
+    TRAIL_FIELD_DOUBLE,
+    TRAIL_FIELD_TEXT
+} trail_field_kind;
+
+typedef struct trail_field {
+    const char *name;
+    trail_field_kind kind;
+    union {
+        int64_t integer;
+        double number;
+        const char *text; /* NULL: empty */
+    } value;
+} trail_field;
+
+static inline trail_field trail_field_int(const char *name, int64_t value);
+static inline trail_field trail_field_double(const char *name, double value);
+static inline trail_field trail_field_text(const char *name, const char *value);
+#define trail_log_fields(task, category, ...)                                                      \
+    do {                                                                                           \
+        if (trail_enabled()) {                                                                     \
+            const trail_field trail_fields_[] = {__VA_ARGS__};                                     \
+            trail_log_fields_((task), (category), trail_fields_,                                   \
+                              sizeof trail_fields_ / sizeof *trail_fields_);                       \
+        }                                                                                          \
+    } while (0)
+
+/*
  * A region that ends with its scope: `TRAIL_REGION("parse");` (GNU C; C++ has trail::region). If
  * its goroutine waits when the scope ends, or has moved to another thread, the region ends as soon
  * as the goroutine runs and the region is its innermost one; at the latest with the goroutine.
  */
-#define TRAIL_REGION(name)            TRAIL_REGION_AT_(0, name, __COUNTER__)
-#define TRAIL_TASK_REGION(task, name) TRAIL_REGION_AT_(task, name, __COUNTER__) /* of a task */
+#define TRAIL_REGION(name) TRAIL_TASK_REGION(0, name)
+#define TRAIL_TASK_REGION(task, name)                                                              \
+    TRAIL_SCOPE_(trail_scope_enter_((task), (name)), __COUNTER__) /* of a task */
+
+/* MARK: Categories
+ *
+ * A program turns categories of annotations on and off while it runs. A log has one; other
+ * annotations can be given one. All are on at first, or those of the environment variable
+ * TRAIL_CATEGORIES.
+ */
+#define TRAIL_CATEGORIES_MAX 255
+
+/*
+ * Sets the categories that are recorded, by a list of names separated by commas: "net,db.*" has
+ * these on, and others off; "-net" has all on but that; "db.*,-db.pool" both. A * at the end stands
+ * for any rest, and of several entries for one category the last decides. NULL or "": all. Applies
+ * to calls that begin afterwards, in any trace, until it is set again. Returns false if the list is
+ * longer than TRAIL_CATEGORIES_MAX bytes, and changes nothing. Any thread; not async-signal-safe.
+ */
+TRAIL_API bool trail_categories_set(const char *list, trail_error *err);
+
+/*
+ * A category for regions, tasks and costly arguments:
+ *
+ *     static trail_category net = TRAIL_CATEGORY("net");
+ *     uint64_t task = trail_category_enabled(&net) ? trail_task_begin(0, "connect") : 0;
+ *     TRAIL_CATEGORY_REGION(&net, task, "resolve");
+ *
+ * Needs no initialization and no end; any number may have the same name, which must stay valid.
+ */
+typedef struct trail_category {
+    const char *name;
+    uint32_t seen_; /* version of the list in which it was looked up; lowest bit: on */
+} trail_category;
+#define TRAIL_CATEGORY(name)                                                                       \
+    {                                                                                              \
+        (name), 0                                                                                  \
+    }
+
+/*
+ * Whether something is recorded and the category is on. Costs one load while nothing is, and three
+ * otherwise. Async-signal-safe.
+ */
+static inline bool trail_category_enabled(trail_category *category);
+
+/*
+ * TRAIL_TASK_REGION if trail_category_enabled(category) when the scope begins, whatever is on when
+ * it ends; otherwise nothing is recorded. task 0: none.
+ */
+#define TRAIL_CATEGORY_REGION(category, task, name)                                                \
+    TRAIL_SCOPE_(trail_scope_enter_in_((category), (task), (name)), __COUNTER__)
 
 /* Sets the current goroutine's label until its next start (v2). Needs P, G. */
 TRAIL_API bool trail_go_label(trail_m *m, const char *label);
@@ -806,14 +900,31 @@ TRAIL_INLINE_ bool trail_off_end_(trail_m *inner)
     return true;
 }
 
+/* The version of the list of categories, an even number. */
+extern TRAIL_API uint32_t trail_categories_;
+
+TRAIL_API bool trail_category_look_up_(trail_category *category);
+
+TRAIL_INLINE_ bool trail_category_enabled(trail_category *category)
+{
+    uint32_t seen;
+    if (!trail_enabled())
+        return false;
+    seen = __atomic_load_n(&category->seen_, __ATOMIC_RELAXED);
+    if (__builtin_expect((seen & ~1u) == __atomic_load_n(&trail_categories_, __ATOMIC_RELAXED), 1))
+        return seen & 1;
+    return trail_category_look_up_(category);
+}
+
 /*
  * A region that ends with a scope, its goroutine's ID, and the session in which it began; 0:
- * nothing was recorded.
+ * nothing was recorded; TRAIL_SCOPE_OFF_: nor is its end.
  */
 struct trail_scope_ {
     const char *name;
     uint64_t task, goroutine, session;
 };
+#define TRAIL_SCOPE_OFF_ UINT64_MAX
 
 TRAIL_API bool trail_go_create_(trail_m *m, trail_g *g, uintptr_t function, int skip, bool blocked);
 TRAIL_API bool trail_go_start_(trail_m *m, trail_g *g, const char *label);
@@ -839,6 +950,8 @@ TRAIL_API void trail_scope_end_(const struct trail_scope_ *scope);
 TRAIL_API void trail_log_(uint64_t task, const char *category, const char *message);
 TRAIL_API void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+TRAIL_API void trail_log_fields_(uint64_t task, const char *category, const trail_field *fields,
+                                 size_t n);
 
 /*
  * What the calls do to the states of `off`, the inner M of `m`, while nothing is recorded. Each ends
@@ -1058,7 +1171,8 @@ TRAIL_INLINE_ bool trail_proc_steal(trail_m *m, trail_p *p)
     if (!off)
         return trail_proc_steal_(m, p);
     owner = __atomic_load_n(&inner->m_, __ATOMIC_RELAXED);
-    if (owner)
+    /* It may hold another one since. */
+    if (owner && __atomic_load_n(&owner->p, __ATOMIC_RELAXED) == inner)
         trail_set_proc_(owner, NULL);
     __atomic_store_n(&inner->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
     trail_set_(&inner->state_, TRAIL_P_IDLE_);
@@ -1110,19 +1224,53 @@ TRAIL_INLINE_ struct trail_scope_ trail_scope_enter_(uint64_t task, const char *
     return scope;
 }
 
+TRAIL_INLINE_ struct trail_scope_ trail_scope_enter_in_(trail_category *category, uint64_t task,
+                                                        const char *name)
+{
+    struct trail_scope_ scope = {name, task, 0, TRAIL_SCOPE_OFF_};
+    return trail_category_enabled(category) ? trail_scope_enter_(task, name) : scope;
+}
+
 TRAIL_INLINE_ void trail_scope_leave_(const struct trail_scope_ *scope)
 {
-    if (trail_enabled()) {
+    if (trail_enabled() && scope->session != TRAIL_SCOPE_OFF_) {
         trail_scope_end_(scope);
         TRAIL_STAY_();
     }
 }
 
-#define TRAIL_REGION_NAME_(name, number)  TRAIL_REGION_NAME2_(name, number)
-#define TRAIL_REGION_NAME2_(name, number) name##number
-#define TRAIL_REGION_AT_(task, text, number)                                                       \
+TRAIL_INLINE_ trail_field trail_field_int(const char *name, int64_t value)
+{
+    trail_field field;
+    field.name = name;
+    field.kind = TRAIL_FIELD_INT;
+    field.value.integer = value;
+    return field;
+}
+
+TRAIL_INLINE_ trail_field trail_field_double(const char *name, double value)
+{
+    trail_field field;
+    field.name = name;
+    field.kind = TRAIL_FIELD_DOUBLE;
+    field.value.number = value;
+    return field;
+}
+
+TRAIL_INLINE_ trail_field trail_field_text(const char *name, const char *value)
+{
+    trail_field field;
+    field.name = name;
+    field.kind = TRAIL_FIELD_TEXT;
+    field.value.text = value;
+    return field;
+}
+
+#define TRAIL_SCOPE_NAME_(name, number)  TRAIL_SCOPE_NAME2_(name, number)
+#define TRAIL_SCOPE_NAME2_(name, number) name##number
+#define TRAIL_SCOPE_(scope, number)                                                                \
     __attribute__((cleanup(trail_scope_leave_), unused)) const struct trail_scope_                 \
-    TRAIL_REGION_NAME_(trail_region_, number) = trail_scope_enter_((task), (text))
+    TRAIL_SCOPE_NAME_(trail_region_, number) = (scope)
 
 #ifdef __cplusplus
 }

@@ -66,6 +66,15 @@ class region
         : scope_(trail_scope_enter_(task, name))
     {
     }
+    /* Only if the category is on when it begins, as TRAIL_CATEGORY_REGION. */
+    TRAIL_ALWAYS_INLINE_ region(trail_category &category, const char *name)
+        : region(category, 0, name)
+    {
+    }
+    TRAIL_ALWAYS_INLINE_ region(trail_category &category, std::uint64_t task, const char *name)
+        : scope_(trail_scope_enter_in_(&category, task, name))
+    {
+    }
     region(const region &) = delete;
     region &operator=(const region &) = delete;
     TRAIL_ALWAYS_INLINE_ ~region()

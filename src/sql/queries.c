@@ -138,12 +138,30 @@ const struct sql_named sql_queries[] = {
 #define WALL(in_file)        "(time_ns + (SELECT min(trail_t.wall_begin_ns - trail_t.begin_ns) FROM traces trail_t" in_file "))"
 #define WALL_FILE            " WHERE trail_t.file = of_file"
 
+/*
+ * Fields of a log in logfmt, status=200 ms=1.5 path="/": an integer, any number, any value as text.
+ * A field may have only fields before it, so that nothing in quotes or in other text is one.
+ */
+#define VALUE "(\"(?:[^\"\\\\]|\\\\.)*\"|[^\\s\"]*)"
+#define RAW \
+    "regexp_extract(message, '^(?:[^\\s\"=]+=" VALUE " )*?' || regexp_escape(name) || '=" VALUE "(?: |$)', 2)"
+#define UNQUOTED \
+    "replace(replace(replace(replace(replace(replace(trail_raw(message, name)[2:-2], '\\\\', chr(1)), '\\\"', '\"'), " \
+    "'\\n', chr(10)), '\\r', chr(13)), '\\t', chr(9)), chr(1), '\\')"
+#define FIELDS \
+    "CREATE MACRO trail_raw(message, name) AS " RAW ";" \
+    "CREATE MACRO int_field(message, name) AS " \
+    "TRY_CAST(regexp_extract(trail_raw(message, name), '^-?[0-9]+$') AS BIGINT);" \
+    "CREATE MACRO double_field(message, name) AS TRY_CAST(trail_raw(message, name) AS DOUBLE);" \
+    "CREATE MACRO text_field(message, name) AS CASE WHEN starts_with(trail_raw(message, name), '\"') " \
+    "THEN " UNQUOTED " ELSE nullif(trail_raw(message, name), '') END;"
+
 const char *sql_macros(bool several)
 {
-    return several ? MACRO("wall_ns", "time_ns", NO_FILE("wall_ns", "time_ns"), WALL(WALL_FILE))
+    return several ? FIELDS MACRO("wall_ns", "time_ns", NO_FILE("wall_ns", "time_ns"), WALL(WALL_FILE))
                      MACRO("stack", "number", NO_FILE("stack", "number"), STACK(IN_FILE))
                      MACRO("path", "number", NO_FILE("path", "number"), PATH(IN_FILE))
-                   : MACRO("wall_ns", "time_ns", WALL(""), WALL(WALL_FILE))
+                   : FIELDS MACRO("wall_ns", "time_ns", WALL(""), WALL(WALL_FILE))
                      MACRO("stack", "number", STACK(""), STACK(IN_FILE))
                      MACRO("path", "number", PATH(""), PATH(IN_FILE));
 }

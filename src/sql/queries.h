@@ -14,9 +14,9 @@ struct sql_named {
 extern const struct sql_named sql_queries[];
 
 /*
- * Statements that define macros for queries: stack() and path(); and since_start(), through a
- * temporary table trail_begins(file, ns). With `several` traces, a call without the file is an
- * error.
+ * Statements that define macros for queries: wall_ns(), stack(), path() and those for fields of
+ * logs; and since_start(), through a temporary table trail_begins(file, ns). With `several` traces,
+ * a call without the file is an error.
  */
 const char *sql_macros(bool several);
 const char *sql_macro_since_start(bool several);

@@ -74,7 +74,7 @@ static void start(trail_m *m, uint64_t generation, trail_g *g)
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
     trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
-    trail_set_runs_(m, g);
+    runs_seen(m, g);
     g->last_p_ = m->p;
     EVENT(m, generation, GoStart, GoStart, g->id, seq);
     regions_settle(m, generation);
@@ -263,8 +263,9 @@ trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what)
 {
     if (!tracer.v2 || !m->own_)
         return context_borrow(m, generation, what);
-    if (!in_state_g(m, *generation, TRAIL_G_SYSCALL_) ||
-        state_load(&m->p->state_) != state_word(*generation, TRAIL_P_SYSCALL_)) {
+    const trail_p *p = held_p(m);
+    if (!in_state_g(m, *generation, TRAIL_G_SYSCALL_) || !p ||
+        state_load(&p->state_) != state_word(*generation, TRAIL_P_SYSCALL_)) {
         m = context_borrow(m, generation, what);
         /* A call made with its M while nothing was recorded may have taken it out of its system
          * call. */

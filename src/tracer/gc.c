@@ -67,6 +67,15 @@ bool trail_gc_end(trail_m *outer)
     return call_end(m, written);
 }
 
+bool gc_is_unannounced(uint64_t generation)
+{
+    bool unannounced;
+    lock_mutex(&tracer.gc);
+    unannounced = tracer.gc_active && tracer.gc_recorded && tracer.gc_announced < generation;
+    pthread_mutex_unlock(&tracer.gc);
+    return unannounced;
+}
+
 /* MARK: Mark assists */
 
 /* Updated even while nothing is recorded: a trace shows an assist that is in progress at its

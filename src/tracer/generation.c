@@ -190,20 +190,39 @@ static bool switch_to(uint64_t next)
     return false;
 }
 
-void v2_advance(void)
+/*
+ * A recording may begin with this generation, and its readers accept a collection under way only in
+ * the first (§6.5). If no thread has run a goroutine in it, this one runs its own for the event.
+ */
+static void announce_collection(uint64_t generation)
+{
+    trail_m *m = gc_is_unannounced(generation) ? section_open(&generation) : NULL;
+    if (m)
+        m = context_borrow(m, &generation, "trail_advance");
+    if (!m)
+        return;
+    states_announce(m, generation);
+    context_return(m, generation);
+    section_leave(m);
+}
+
+bool v2_advance(void)
 {
     uint64_t generation = tracer.last_generation;
     struct claims claims = {generation, {0}, 0};
     size_t next_reserve;
+    bool ended;
     if (!__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) || !queue_open(generation + 1))
-        return;
+        return false;
     queue_urgent(true);
+    announce_collection(generation);
     write_sync(generation + 1);
     each_goroutine(claim_one, &claims);
     claim_own(&claims);
     if (!reserve_next(claims.goroutines, &next_reserve))
         session_lacks_memory();
-    if (switch_to(generation + 1)) {
+    ended = switch_to(generation + 1);
+    if (ended) {
         tracer.last_generation = generation + 1;
         finish(generation, &claims);
         queue_unreserve(tracer.generation_reserve);
@@ -217,6 +236,7 @@ void v2_advance(void)
         queue_withdraw(generation + 1);
     }
     queue_urgent(false);
+    return ended;
 }
 
 void v2_session_begin(void)

@@ -143,12 +143,12 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
         misuse(m, "trail_go_start", "the thread holds no P");
     } else if (state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_,
                               "trail_go_start")) {
-        trail_set_runs_(m, g);
+        runs_seen(m, g);
         m->unlike_ = 0;
         written = start(m, generation, g, label);
     } else if (!state_in_session(state_load(&g->state_))) {
         /* The status could not be written. */
-        trail_set_runs_(m, g);
+        runs_seen(m, g);
         set_unlike(m, UNLIKE_UNSEEN);
     }
     if (tracer.v2 && written &&
@@ -359,7 +359,7 @@ static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trai
     from->last_p_ = m->p;
     if (!state_change_g(m, generation, to, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, "trail_go_switch"))
         return false;
-    trail_set_runs_(m, to);
+    runs_seen(m, to);
     return start(m, generation, to, NULL) && written;
 }
 
@@ -388,7 +388,7 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
         written = ends ? V2(m, generation, GoSwitchDestroy, g->id, seq)
                        : V2(m, generation, GoSwitch, g->id, seq);
         note_block(from, generation, NULL);
-        trail_set_runs_(m, g);
+        runs_seen(m, g);
     }
     forget_goroutine(m);
     if (written)
@@ -429,7 +429,7 @@ static bool step_back(trail_m *m, uint64_t generation, trail_g *from)
 {
     bool written = unblock(m, generation, from, 0);
     trail_set_(&from->state_, state_word(generation, TRAIL_G_RUNNING_));
-    trail_set_runs_(m, from);
+    runs_seen(m, from);
     return start(m, generation, from, NULL) && written;
 }
 
@@ -439,7 +439,7 @@ static bool run_to_end(trail_m *m, uint64_t generation, trail_g *g)
     bool written;
     if (!state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, "trail_go_destroy"))
         return false;
-    trail_set_runs_(m, g);
+    runs_seen(m, g);
     written = start(m, generation, g, NULL);
     stw_end_with(m, generation);
     leave_regions(m, generation, true);

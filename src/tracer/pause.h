@@ -16,7 +16,9 @@ enum pause {
     PAUSE_SWITCHES, /* the generation is about to change, or has changed before trail_tracing_ */
     PAUSE_SWITCHED, /* the generation has changed, and sections of the old one may continue */
     PAUSE_VISITS,   /* in the thread that visits all others: one of them is locked */
-    PAUSE_LISTS     /* in the thread that ends a generation or trace: a line of the module map */
+    PAUSE_LISTS,    /* in the thread that ends a generation or trace: a line of the module map */
+    PAUSE_STORES,   /* a word of the list of categories is stored, and not all are */
+    PAUSE_COPIES    /* a word of the list of categories is copied, and not all are */
 };
 
 #ifdef TRACER_PAUSES

@@ -502,7 +502,7 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
         written = write_create_syscall(m, generation, g);
         identity_created(m, generation, g);
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
-        trail_set_runs_(m, g);
+        runs_seen(m, g);
         m->unlike_ = 0;
         if (holds_proc(m, generation))
             set_unlike(m, UNLIKE_TOOK_PROC);

@@ -511,6 +511,8 @@ static bool stream_on(void)
     return stream.on;
 }
 
+#define NO_END "the world stays stopped, or too many generations are unread"
+
 /*
  * Begins generation `first` for a stream beside the flight recorder or vice versa. Its state must
  * be set before, because the reading thread may get the first batch before this returns. control is
@@ -518,12 +520,11 @@ static bool stream_on(void)
  */
 static bool begin_beside(uint64_t first, trail_error *err)
 {
-    v2_advance();
+    (void)v2_advance();
     if (tracer.last_generation >= first)
         return true;
     return record_fail(err, TRAIL_USAGE,
-                       "no generation can begin now: the world stays stopped, or too many "
-                       "generations are unread; try again later");
+                       "no generation can begin now: " NO_END "; try again later");
 }
 
 static void set_stream(struct stream wanted, uint64_t first)
@@ -677,8 +678,11 @@ static bool wait_for_stream(void)
     return true;
 }
 
-/* Reports whether the trace is complete, with the reason in *err. The lock is held. */
-static bool verdict(bool in_time, trail_error *err)
+/*
+ * Reports whether the trace is complete, with the reason in *err: its last generation may not have
+ * ended, or not have been read in time. The lock is held.
+ */
+static bool verdict(bool ended, bool in_time, trail_error *err)
 {
     if (stream.error.code != TRAIL_OK) {
         if (err)
@@ -690,6 +694,9 @@ static bool verdict(bool in_time, trail_error *err)
             *err = tracer.error;
         return false;
     }
+    if (!ended)
+        return record_fail(err, TRAIL_TRUNCATED,
+                           "the trace is incomplete: its last generation cannot end now: " NO_END);
     if (!in_time)
         return record_fail(err, TRAIL_TRUNCATED,
                            "the trace is incomplete: its last part was not read in time");
@@ -704,18 +711,21 @@ static bool verdict(bool in_time, trail_error *err)
     return true;
 }
 
-/* Ends the stream with the current generation; the flight recorder continues. control is held. */
-static void end_stream(bool with_flight)
+/*
+ * Ends the stream with the current generation; the flight recorder continues. Returns false if the
+ * generation cannot end; that of a trace that has ended by itself is over. control is held.
+ */
+static bool end_stream(bool with_flight)
 {
-    if (with_flight) {
-        /* Set before the next generation begins, which the stream does not receive. */
-        pthread_mutex_lock(&tracer.lock);
-        stream.last = tracer.last_generation;
-        pthread_mutex_unlock(&tracer.lock);
-        v2_advance();
-    } else {
+    if (!with_flight) {
         session_end();
+        return true;
     }
+    /* Set before the next generation begins, which the stream does not receive. */
+    pthread_mutex_lock(&tracer.lock);
+    stream.last = tracer.last_generation;
+    pthread_mutex_unlock(&tracer.lock);
+    return v2_advance() || !trace_is_on();
 }
 
 /* Begins a stop, one at a time; false if there is nothing to stop. The lock is held. */
@@ -743,7 +753,7 @@ static void end_stop(bool with_flight)
  */
 static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err)
 {
-    bool with_flight, ok, in_time, own_thread;
+    bool with_flight, ok, ended, in_time, own_thread;
     pthread_mutex_lock(&tracer.lock);
     if (!begin_stop(is_on)) {
         pthread_mutex_unlock(&tracer.lock);
@@ -754,13 +764,13 @@ static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err)
     pthread_mutex_unlock(&tracer.lock);
 
     pthread_mutex_lock(&tracer.control);
-    end_stream(with_flight);
+    ended = end_stream(with_flight);
     pthread_mutex_unlock(&tracer.control);
 
     pthread_mutex_lock(&tracer.lock);
     pthread_cond_broadcast(&tracer.changed);
-    in_time = waits || own_thread ? wait_for_stream() : stream.ended;
-    ok = verdict(in_time, err);
+    in_time = ended && (waits || own_thread) ? wait_for_stream() : stream.ended;
+    ok = verdict(ended, in_time, err);
     stream.ended = true;
     /* A thread that is still writing will close it. */
     if (stream.fd >= 0 && !delivering)
@@ -863,10 +873,13 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
 {
     struct timespec until;
     uint64_t wanted;
-    bool on, there;
+    bool on, ended, there;
     tracer_init();
     if (refuse_in_call(err))
         return false;
+    if (gc_has_stopped_world())
+        return record_fail(err, TRAIL_USAGE,
+                           "the calling goroutine has stopped the world: no generation can end");
     pthread_mutex_lock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
     on = flight_on();
@@ -876,8 +889,11 @@ bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err)
         return record_fail(err, TRAIL_USAGE, "the flight recorder is not on");
     }
     wanted = tracer.last_generation;
-    v2_advance();
+    ended = v2_advance();
     pthread_mutex_unlock(&tracer.control);
+    if (!ended && trace_is_on())
+        return record_fail(err, TRAIL_USAGE,
+                           "no generation can end now: " NO_END "; try again later");
 
     until = deadline_after(tracer.options.wait_ns);
     pthread_mutex_lock(&tracer.lock);

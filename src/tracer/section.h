@@ -66,6 +66,13 @@ static inline void end_lost_goroutine(trail_m *m, uint64_t generation)
         states_end_lost(m, generation);
 }
 
+/* The thread runs `g`, or is in a system call with it, also for readers. */
+static inline void runs_seen(trail_m *m, trail_g *g)
+{
+    trail_set_runs_(m, g);
+    m->seen_id_ = g->id;
+}
+
 /* Sets busy_ before the generation or `held` is loaded: pairs with the barriers in control.c. */
 static inline void section_busy(trail_m *m)
 {

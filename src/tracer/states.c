@@ -233,6 +233,18 @@ static void note_unlike(trail_m *m)
 }
 
 /*
+ * The status of a goroutine whose memory was used again before its end, for a recording that begins
+ * with this generation: its end follows (states_end_lost).
+ */
+static void introduce_lost(const trail_m *m, uint64_t generation, struct trail_writer_ *writer)
+{
+    bool runs = holds_proc(m, generation) && !is_unlike(m, UNLIKE_TOOK_PROC);
+    if (generation != tracer.first_generation && !is_unlike(m, UNLIKE_UNSEEN))
+        v2_write_to(writer, m->id, generation, V2_GoStatus, 3,
+                    (uint64_t[]){m->seen_id_, m->id, runs ? TRAIL_G_RUNNING_ : TRAIL_G_SYSCALL_});
+}
+
+/*
  * Writes the status of what an M holds and runs, unless it is in this generation already. `itself`:
  * the M is in a section. Otherwise m->lock_ is held, for which its first section of the next
  * generation waits, so that its goroutine cannot end here. Once nothing is recorded it can end, and
@@ -252,7 +264,11 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
         g = NULL;
     if (p)
         introduce_proc(m, p, generation, writer, itself);
-    if (g && has_goroutine(m) && is_initialized_g(g)) {
+    if (g && lost_goroutine(m)) {
+        /* Its status is there if the thread had a section in the generation before it was lost. */
+        if (itself || m->generation_ < generation)
+            introduce_lost(m, generation, writer);
+    } else if (g && has_goroutine(m) && is_initialized_g(g)) {
         word = state_load_before(&g->state_);
         state = plausible_g(m, word);
         if (word >> STATE_BITS < generation &&
@@ -260,6 +276,7 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
              (generation == tracer.first_generation && (itself || recording()))) &&
             claim_g(g, word, generation, state)) {
             write_go_status(writer, m->id, generation, g, state, NULL);
+            m->seen_id_ = g->id;
             if (!itself)
                 m->shown_session_ = tracer.first_generation;
             note_unlike(m);

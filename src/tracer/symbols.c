@@ -64,13 +64,13 @@ struct frame_name symbol_of(uintptr_t pc)
         cache = memory_map(CACHE_SIZE * sizeof *cache);
     for (size_t i = 0; cache && i < CACHE_PROBES; i++) {
         struct cached *slot = &cache[(at + i) % CACHE_SIZE];
-        if (slot->pc == pc)
-            return slot->name;
         if (!slot->pc) {
             slot->name = look_up(pc);
-            slot->pc = pc;
+            slot->pc = pc; /* 0 leaves the slot empty */
             return slot->name;
         }
+        if (slot->pc == pc)
+            return slot->name;
     }
     return look_up(pc);
 }

@@ -291,8 +291,11 @@ void v1_session_begin(void);
 void v1_session_end(void);
 void v2_session_begin(void);
 void v2_session_end(void);
-/* Ends the generation and begins the next. control is held. */
-void v2_advance(void);
+/*
+ * Ends the generation and begins the next. Returns false if the world stays stopped, too many
+ * generations are unread, or the trace has ended by itself. control is held.
+ */
+bool v2_advance(void);
 
 /* Holds all other threads outside of sections, or releases them. */
 void hold_threads(bool hold);
@@ -301,6 +304,10 @@ void hold_threads(bool hold);
 void wait_for_sections(void);
 
 /* MARK: Collections (gc.c) */
+
+/* Whether a collection that the session has recorded is under way, without an event in this
+ * generation. */
+bool gc_is_unannounced(uint64_t generation);
 
 /* Whether the calling thread's goroutine has stopped the world: no generation can end. */
 bool gc_has_stopped_world(void);

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "tracer/annotation.h"
+#include "tracer/categories.h"
 #include "tracer/event.h"
+#include "tracer/fields.h"
 #include "tracer/tsan.h"
 
 /* v1 cuts a message to the size of a buffer, less the record before it. */
@@ -67,7 +69,8 @@ static void write_log(trail_m *m, uint64_t generation, uint64_t task, const char
         v1_write_log(m, generation, task, key, stack, message, strlen(message));
 }
 
-void trail_log_(uint64_t task, const char *category, const char *message)
+/* In the function that the host called. */
+always_inline void log_message(uint64_t task, const char *category, const char *message)
 {
     uint64_t generation;
     trail_m *m = open_annotation(&generation, "trail_log");
@@ -76,17 +79,29 @@ void trail_log_(uint64_t task, const char *category, const char *message)
     close_annotation(m, generation);
 }
 
+void trail_log_(uint64_t task, const char *category, const char *message)
+{
+    if (category_is_on(category))
+        log_message(task, category, message);
+}
+
 void trail_logf_(uint64_t task, const char *category, const char *format, ...)
 {
-    uint64_t generation;
     char message[4096];
-    trail_m *m;
     va_list args;
+    if (!category_is_on(category))
+        return;
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    m = open_annotation(&generation, "trail_log");
-    RECORD_OUTSIDE_UNLESS(m, log, task, category, message);
-    write_log(m, generation, task, category, message, stack_id(stack_here(m, generation, 0)));
-    close_annotation(m, generation);
+    log_message(task, category, message);
+}
+
+void trail_log_fields_(uint64_t task, const char *category, const trail_field *fields, size_t n)
+{
+    char message[FIELDS_MAX + 1];
+    if (!category_is_on(category))
+        return;
+    fields_write(message, fields, n);
+    log_message(task, category, message);
 }

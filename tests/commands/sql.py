@@ -675,6 +675,39 @@ def only_columns_that_are_asked_for_are_made_and_still_right():
         equal(sql(trace, "select max(reason) as r from events")[0]["r"], max(r["reason"] for r in rows if r["reason"]))
 
 
+FIELDS = [
+    # The message, the name, and the integer, double and text of that field.
+    ('status=200 ms=1.5 path="/a b"', "status", (200, 200.0, "200")),
+    ('status=200 ms=1.5 path="/a b"', "ms", (None, 1.5, "1.5")),
+    ('status=200 ms=1.5 path="/a b"', "path", (None, None, "/a b")),
+    ('status=200 ms=1.5 path="/a b"', "tatus", (None, None, None)),
+    # Go's log/slog.
+    ('time=2026-11-27T10:00:00.000Z level=INFO msg="hello world" user=alice n=-3', "user", (None, None, "alice")),
+    ('time=2026-11-27T10:00:00.000Z level=INFO msg="hello world" user=alice n=-3', "n", (-3, -3.0, "-3")),
+    # Only what is a field.
+    ('text="x\\" status=5 y=" status=6', "status", (6, 6.0, "6")),
+    ("hello status=5", "status", (None, None, None)),
+    ('number="200"', "number", (None, None, "200")),
+    ("n=12x", "n", (None, None, "12x")),
+    ("n=99999999999999999999", "n", (None, 1e20, "99999999999999999999")),
+    ("n= m=1", "n", (None, None, None)),
+    ("a.b=1 axb=2", "axb", (2, 2.0, "2")),
+    ("axb=2 a.b=1", "a.b", (1, 1.0, "1")),
+    ('t="a\\\\n\\n\\"b\\""', "t", (None, None, 'a\\n\n"b"')),
+    ("", "n", (None, None, None)),
+]
+
+
+@with_duckdb
+def fields_of_logs_have_their_types():
+    for message, name, right in FIELDS:
+        quoted = message.replace("'", "''")
+        select = ", ".join(f"{kind}_field('{quoted}', '{name}') as {kind[0]}" for kind in ("int", "double", "text"))
+        for files in [HAND], [HAND, EXAMPLES[3]]:
+            row = json.loads(good("sql", "--json", *files, f"select {select}"))[0]
+            equal((row["i"], row["d"], row["t"]), right, f"{name} of {message}")
+
+
 @with_duckdb
 def stacks_have_the_same_numbers_in_all_tables():
     # The tables of one query are made in passes of their own.
@@ -894,7 +927,9 @@ def each_function_over_two_files_is_of_the_file_or_refused():
     calls = {"stack": ("stack", "stacks"), "path": ("stack", "stacks"), "since_start": ("time_ns", "events"), "wall_ns": ("time_ns", "events")}
     query = "select function_name as name from duckdb_functions() where function_type = 'macro' and not internal"
     used = " -- " + ", ".join(calls)
-    equal({row["name"] for row in sql(HAND, query + used)}, {*calls, "trail_of"})
+    # Fields are those of a message, whichever the trace.
+    of_messages = {"int_field", "double_field", "text_field", "trail_raw"}
+    equal({row["name"] for row in sql(HAND, query + used)}, {*calls, *of_messages, "trail_of"})
     for name, (column, rows) in calls.items():
         code, out, err = run("sql", *TWO, f"select {name}({column}) from {rows}")
         assert code == 2 and not out and f"{name}({'time_ns' if column == 'time_ns' else 'number'}, file)" in err, (out, err)

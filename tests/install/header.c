@@ -12,6 +12,10 @@ static const char *work(trail_m *m, trail_g *g)
     trail_go_block(m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
     trail_logf(0, "header", "plain");
     trail_logf(0, "header", "%d of %s", 1, "two");
+    trail_log_fields(0, "header", trail_field_int("n", 1), trail_field_double("x", 0.5),
+                     trail_field_text("t", "two"));
+    static trail_category category = TRAIL_CATEGORY("header");
+    TRAIL_CATEGORY_REGION(&category, 0, "three");
     return "done";
 }
 

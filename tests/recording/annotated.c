@@ -31,6 +31,7 @@ int main(int argc, char **argv)
     trail_region_begin(task, "inner");
     trail_region_end(task, "outer");
     trail_region_end(task, "inner");
+    trail_log_fields(task, "typed", trail_field_int("n", -5), trail_field_double("x", 0.25));
     trail_task_end(task);
     return 0;
 }

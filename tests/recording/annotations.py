@@ -50,11 +50,12 @@ def long_message(number):
 path = record()
 found = annotations(path)
 kinds = [e["kind"] for e in found]
-wanted = ["TaskBegin"] + ["RegionBegin", "Log", "RegionEnd"] * 2 + ["RegionBegin"] * 2 + ["RegionEnd", "TaskEnd"]
+wanted = ["TaskBegin"] + ["RegionBegin", "Log", "RegionEnd"] * 2 + ["RegionBegin"] * 2 + ["RegionEnd", "Log", "TaskEnd"]
 check("tasks, regions and logs are there in their order", kinds != wanted and kinds)
 text = json.dumps(found)
 check("with their names and messages", [w for w in ('"job"', '"work"', '"number"', long_message(1), long_message(2))
                                         if w not in text])
+check("and typed fields", [e["message"] for e in found if e.get("category") == "typed"] != ["n=-5 x=0.25"] and text)
 ended = [json.dumps(e) for e in found if e["kind"] == "RegionEnd"]
 check("the end of a region that is not the innermost one is left out", len(ended) != 3 and ended)
 check("the trace is good", subprocess.run([trail, "check", path], capture_output=True).returncode)

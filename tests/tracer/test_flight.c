@@ -263,9 +263,166 @@ static void snapshots_at_once(void **state)
     each_format(two_at_once, 3);
 }
 
+/* MARK: A host of one goroutine */
+
+static trail_m m;
+static trail_p p;
+static trail_g only;
+
+static void list_only(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
+{
+    (void)context;
+    visit(&only, arg);
+}
+
+static void begin_only(void)
+{
+    static const trail_host host = {.each_goroutine = list_only};
+    trail_host_set(&host);
+    trail_m_start(&m);
+    trail_p_init(&p, 0);
+    trail_g_init(&only);
+    trail_proc_start(&m, &p);
+    trail_go_create(&m, &only, 0, 0);
+    trail_go_start(&m, &only);
+}
+
+static void end_only(void)
+{
+    trail_go_end(&m);
+    trail_proc_stop(&m);
+    trail_p_fini(&p);
+    trail_m_exit(&m);
+    trail_host_set(NULL);
+}
+
+static void see_collection(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    if (event->kind == TRAIL_RANGE_ACTIVE || event->kind == TRAIL_RANGE_END)
+        *(unsigned *)context += event->kind == TRAIL_RANGE_ACTIVE ? 1 : 100;
+}
+
+/* A trace begins during a collection, in a generation in which no goroutine runs. */
+static void collection_without_goroutines(void **state)
+{
+    (void)state;
+    alone(true);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        trail_options beside = {.format = formats[f], .generation_ns = HOUR_NS};
+        struct trace trace = {0};
+        unsigned seen = 0;
+        trail_error err;
+        start_flight(formats[f], HOUR_NS, (size_t)1 << 30);
+        begin_only();
+        assert_true(trail_gc_begin(&m, 0));
+        trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+        trail_proc_stop(&m);
+        assert_true(trail_start_sink(&beside, trace_append, &trace, &err));
+        trail_advance();
+        trail_proc_start(&m, &p);
+        trail_go_unblock(&m, &only, 0);
+        trail_go_start(&m, &only);
+        assert_true(trail_gc_end(&m));
+        if (!trail_stop(&err))
+            fail_msg("%s", err.message);
+        end_only();
+        read_good(&trace, see_collection, &seen, "a collection under way");
+        /* Active in both generations. */
+        assert_int_equal(seen, 102);
+        trail_flight_stop();
+        trace_free(&trace);
+    }
+    alone(false);
+}
+
+/*
+ * The memory of the goroutine that runs is initialized again, and a trace begins before the thread's next call: the
+ * goroutine that it had is in the trace until that call. So it is if the thread is in a system call.
+ */
+static void lost_before_the_trace(void **state)
+{
+    (void)state;
+    alone(true);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (int in_call = 0; in_call < 2; in_call++) {
+            trail_options beside = {.format = formats[f], .generation_ns = HOUR_NS};
+            struct trace trace = {0};
+            trail_error err;
+            start_flight(formats[f], HOUR_NS, (size_t)1 << 30);
+            begin_only();
+            if (in_call)
+                trail_syscall_enter(&m, 0);
+            trail_g_init(&only);
+            assert_true(trail_start_sink(&beside, trace_append, &trace, &err));
+            /* A generation without a call of the thread. */
+            trail_advance();
+            trail_go_create(&m, &only, 0, 0);
+            if (in_call)
+                trail_proc_start(&m, &p);
+            assert_true(trail_go_start(&m, &only));
+            assert_false(trail_stop(&err));
+            assert_int_equal(err.code, TRAIL_USAGE);
+            assert_non_null(strstr(err.message, "trail_go_end is missing"));
+            read_good(&trace, NULL, NULL, "a goroutine that was lost before");
+            trace.size = 0;
+            assert_true(take_snapshot(&trace, &err));
+            read_good(&trace, NULL, NULL, "a snapshot");
+            end_only();
+            trail_flight_stop();
+            trace_free(&trace);
+        }
+    alone(false);
+}
+
+/* MARK: While the world is stopped */
+
+/*
+ * No generation ends then, so there is no snapshot, and a stream beside the recorder does not end well: both are
+ * said, without the wait for a reader that has nothing to read. A hang is a failure.
+ */
+static void world_is_stopped(void **state)
+{
+    (void)state;
+    alone(true);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        trail_flight_options options = {
+            .trace = {.format = formats[f], .generation_ns = HOUR_NS, .wait_ns = HOUR_NS}};
+        trail_options beside = {.format = formats[f]};
+        struct snapper other = {0};
+        struct trace trace = {0};
+        trail_error err;
+        assert_true(trail_flight_start(&options, &err));
+        assert_true(trail_start_sink(&beside, trace_append, &trace, &err));
+        begin_only();
+        assert_true(trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0));
+        assert_false(take_snapshot(&trace, &err));
+        assert_non_null(strstr(err.message, "has stopped the world"));
+        assert_int_equal(pthread_create(&other.thread, NULL, snap, &other), 0);
+        pthread_join(other.thread, NULL);
+        assert_false(other.done);
+        assert_int_equal(other.err.code, TRAIL_USAGE);
+        assert_non_null(strstr(other.err.message, "the world stays stopped"));
+        assert_false(trail_stop(&err));
+        assert_int_equal(err.code, TRAIL_TRUNCATED);
+        assert_non_null(strstr(err.message, "the world stays stopped"));
+        assert_true(trail_stw_end(&m));
+        end_only();
+        trace_free(&trace);
+        assert_true(take_snapshot(&trace, &err));
+        read_good(&trace, NULL, NULL, "after the pause");
+        trail_flight_stop();
+        trace_free(&trace);
+    }
+    alone(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collection_without_goroutines),
+        cmocka_unit_test(lost_before_the_trace),
+        cmocka_unit_test(world_is_stopped),
         cmocka_unit_test(a_stream_beside),
         cmocka_unit_test(beside_a_stream),
         cmocka_unit_test(it_forgets),

@@ -544,16 +544,75 @@ static void no_thread_waits_for_a_visitor(void **state)
     }
 }
 
+/* MARK: Categories */
+
+static const char *const lists[] = {"both,a,bbbbbbbbbbbbbbbb,c", "d,eeeeeeeeeeeeeeeeeeeeee,both"};
+static unsigned looked_up, changes_left;
+
+static void set_list(unsigned which)
+{
+    assert_true(trail_categories_set(lists[which], NULL));
+}
+
+/* Each list has one of the two on, whichever is in use. */
+static void look_up_both(void)
+{
+    trail_category both = TRAIL_CATEGORY("both"), none = TRAIL_CATEGORY("none");
+    assert_true(trail_category_enabled(&both));
+    assert_false(trail_category_enabled(&none));
+    looked_up++;
+}
+
+/* As a signal handler that interrupts the change. */
+static void look_up_while_stored(enum pause at)
+{
+    if (at == PAUSE_STORES)
+        look_up_both();
+}
+
+/* As other threads that change the list twice, into the memory that the look-up reads. */
+static void change_while_copied(enum pause at)
+{
+    if (at != PAUSE_COPIES || !changes_left)
+        return;
+    changes_left--;
+    set_list(changes_left % 2);
+    set_list(!(changes_left % 2));
+}
+
+/* A look-up beside a change sees one list or the other. */
+static void categories_change(void **state)
+{
+    trail_options options = {.format = 23};
+    struct trace trace = {0};
+    (void)state;
+    alone(true);
+    start_good(&options, &trace);
+    set_list(0);
+    hook_set(look_up_while_stored);
+    set_list(1);
+    set_list(0);
+    assert_true(looked_up > 20);
+    hook_set(change_while_copied);
+    for (unsigned n = 1; n < 100; n++) {
+        changes_left = n;
+        look_up_both();
+        assert_int_equal(changes_left, 0);
+    }
+    hook_set(NULL);
+    assert_true(trail_categories_set(NULL, NULL));
+    stop_good(&options);
+    trace_free(&trace);
+    alone(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_that_enters),
-        cmocka_unit_test(call_that_waits),
-        cmocka_unit_test(call_before_the_inline_ones),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(announced_at_the_end),
-        cmocka_unit_test(fork_in_walk),
-        cmocka_unit_test(no_thread_waits_for_a_visitor),
+        cmocka_unit_test(categories_change), cmocka_unit_test(call_that_enters),
+        cmocka_unit_test(call_that_waits),   cmocka_unit_test(call_before_the_inline_ones),
+        cmocka_unit_test(numbers),           cmocka_unit_test(announced_at_the_end),
+        cmocka_unit_test(fork_in_walk),      cmocka_unit_test(no_thread_waits_for_a_visitor),
     };
     /* A hang is a failure. */
     alarm(880);

@@ -1145,6 +1145,37 @@ static void one_proc_twice(void **state)
     trace_free(&trace);
 }
 
+/* A thread takes a second P while nothing is recorded. That its first one is taken from it leaves it the second. */
+static void second_proc_stays(void **state)
+{
+    struct trace trace = {0};
+    trail_p second;
+    (void)state;
+    host_begin();
+    trail_p_init(&second, 1);
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        trail_g_init(&one);
+        list(&one);
+        trail_proc_start(&m, &p);
+        trail_proc_start(&m, &second);
+        trail_proc_steal(&m, &p);
+        trail_go_create(&m, &one, 0, 0);
+        start_good(&options, &trace);
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_go_end(&m));
+        assert_true(trail_proc_stop(&m));
+        listed_count = 0;
+        stop_good(&options);
+        read_good(&trace, NULL, NULL, "two Ps");
+    }
+    trail_proc_start(&m, &p);
+    trail_p_fini(&second);
+    host_end();
+    trace_free(&trace);
+}
+
 /* MARK: What is refused or counted */
 
 static void options_out_of_range(void **state)
@@ -1439,6 +1470,7 @@ int main(void)
         cmocka_unit_test(call_releases_proc),
         cmocka_unit_test(assist_under_way),
         cmocka_unit_test(one_proc_twice),
+        cmocka_unit_test(second_proc_stays),
         cmocka_unit_test(options_out_of_range),
         cmocka_unit_test(left_out_is_counted),
         cmocka_unit_test(false_is_counted),

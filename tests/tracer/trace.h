@@ -70,12 +70,13 @@ static inline void trace_keep(const struct trace *trace)
 
 typedef void (*trace_event_fn)(trail_reader *reader, const trail_event *event, void *context);
 
-/* Delivers all events to `each` (may be NULL). Their number; -1 if the trace is not good: *err says why. */
+/* Delivers all events to `each` (may be NULL). Their number; -1 if Go would refuse the trace: *err says why. */
 static inline long trace_read(const struct trace *trace, trace_event_fn each, void *context,
                               trail_error *err)
 {
     trail_source *source = trail_source_open_memory(trace->data, trace->size, err);
-    trail_reader *reader = source ? trail_reader_open(source, NULL, err) : NULL;
+    trail_reader_options options = {.strict = true};
+    trail_reader *reader = source ? trail_reader_open(source, &options, err) : NULL;
     const trail_event *event;
     long n = 0;
     int status = -1;

@@ -7,7 +7,7 @@
 
 void world_call(trail_m *m, struct op *op)
 {
-    static const uintptr_t pcs[] = {0x1001, 0x2002};
+    static const uintptr_t pcs[] = {0x1001, 0x2002, 0};
     uintptr_t address = (uintptr_t)op->value;
     op->ok = true;
     switch (op->call) {
@@ -134,20 +134,36 @@ void world_call(trail_m *m, struct op *op)
     case LOGF:
         trail_logf(op->task, op->name, "%s", op->text);
         break;
+    case LOG_FIELDS:
+        trail_log_fields(op->task, op->name, trail_field_text("text", op->text),
+                         trail_field_int("value", (int64_t)op->value));
+        break;
     case CPU_SAMPLE:
-        op->ok = trail_cpu_sample(pcs, 2);
+        op->ok = trail_cpu_sample(pcs, 3);
         break;
     case ALLOC_OBJECT:
-        op->ok = trail_object_alloc(m, address, 7);
+        op->ok = op->kind % 3 == 0   ? trail_object_alloc(m, address, 7)
+                 : op->kind % 3 == 1 ? trail_object_free(m, address)
+                                     : trail_object_exists(m, address, 0);
         break;
     case ALLOC_SPAN:
-        op->ok = trail_span_free(m, address);
+        op->ok = op->kind % 3 == 0   ? trail_span_free(m, address)
+                 : op->kind % 3 == 1 ? trail_span_alloc(m, address, op->value, 1)
+                                     : trail_span_exists(m, address, 1, 2);
         break;
     case ALLOC_STACK:
-        op->ok = trail_stack_alloc(m, address, 4096);
+        op->ok = op->kind % 3 == 0   ? trail_stack_alloc(m, address, 4096)
+                 : op->kind % 3 == 1 ? trail_stack_free(m, address)
+                                     : trail_stack_exists(m, address, 8192);
+        break;
+    case ALLOC_TYPE:
+        op->ok = trail_alloc_type(m, address, op->value, 8, op->name);
         break;
     case SCOPE_BEGIN:
         *op->scope = trail_scope_enter_(op->task, op->name);
+        break;
+    case SCOPE_BEGIN_IN:
+        *op->scope = trail_scope_enter_in_(op->category, op->task, op->name);
         break;
     case SCOPE_END:
         trail_scope_leave_(op->scope);
@@ -157,6 +173,9 @@ void world_call(trail_m *m, struct op *op)
         break;
     case SET_KIND:
         trail_g_set_kind(op->g, op->name);
+        break;
+    case SET_CATEGORIES:
+        op->ok = trail_categories_set(op->categories, NULL);
         break;
     case TIMER_GOROUTINE:
         trail_timer_goroutine(op->g);
@@ -204,7 +223,8 @@ static void *work(void *argument)
             pthread_cond_wait(&world->turn, &world->lock);
     }
     pthread_mutex_unlock(&world->lock);
-    trail_m_exit(&worker->m);
+    if (!worker->abandons)
+        trail_m_exit(&worker->m);
     return NULL;
 }
 
@@ -236,6 +256,27 @@ void world_run(struct world *world, unsigned thread, void (*job)(void *context),
     wait_for(world, &world->workers[thread]);
 }
 
+static void start_thread(struct world *world, unsigned thread)
+{
+    struct worker *worker = &world->workers[thread];
+    *worker = (struct worker){.world = world};
+    if (pthread_create(&worker->thread, NULL, work, worker) != 0)
+        abort();
+    /* Threads are made one after the other, so that the first run of each is over. */
+    world_run(world, thread, NULL, NULL);
+}
+
+void world_replace(struct world *world, unsigned thread)
+{
+    struct worker *worker = &world->workers[thread];
+    pthread_mutex_lock(&world->lock);
+    worker->quit = worker->abandons = true;
+    pthread_cond_broadcast(&world->turn);
+    pthread_mutex_unlock(&world->lock);
+    pthread_join(worker->thread, NULL);
+    start_thread(world, thread);
+}
+
 /* MARK: The host */
 
 static struct world *current;
@@ -259,13 +300,8 @@ void world_begin(struct world *world)
     trail_host_set(&host);
     for (int i = 0; i < PROCS; i++)
         trail_p_init(&world->procs[i], i);
-    for (unsigned i = 0; i < THREADS; i++) {
-        world->workers[i].world = world;
-        if (pthread_create(&world->workers[i].thread, NULL, work, &world->workers[i]) != 0)
-            abort();
-        /* Threads are made one after the other, so that the first run of each is over. */
-        world_run(world, i, NULL, NULL);
-    }
+    for (unsigned i = 0; i < THREADS; i++)
+        start_thread(world, i);
 }
 
 void world_end(struct world *world)

@@ -54,14 +54,18 @@ enum call {
     REGION_END,
     LOG,
     LOGF,
+    LOG_FIELDS,
     CPU_SAMPLE,
     ALLOC_OBJECT,
     ALLOC_SPAN,
     ALLOC_STACK,
+    ALLOC_TYPE,
     SCOPE_BEGIN,
+    SCOPE_BEGIN_IN,
     SCOPE_END,
     SET_NAME,
     SET_KIND,
+    SET_CATEGORIES,
     TIMER_GOROUTINE,
     G_INIT,
     P_INIT,
@@ -79,9 +83,10 @@ struct op {
     trail_g *g;
     trail_p *p;
     struct trail_scope_ *scope;
-    unsigned kind;        /* of a block or stop of the world; a number of Ps */
+    unsigned kind;        /* of a block or stop of the world; a number of Ps; which function */
     uint64_t task, value; /* also bytes, addresses */
-    const char *name, *text;
+    const char *name, *text, *categories;
+    trail_category *category;
     int skip;
     uint64_t result; /* of TASK_BEGIN */
     bool ok;         /* what the call returned; true if it returns nothing */
@@ -95,6 +100,7 @@ struct worker {
     void (*job)(void *context); /* or this */
     void *context;
     bool quit;
+    bool abandons; /* it quits without trail_m_exit */
 };
 
 struct world {
@@ -116,6 +122,9 @@ void world_call(trail_m *m, struct op *op);
 /* Has a thread make a call, or run a function, and waits for it. */
 void world_do(struct world *world, unsigned thread, struct op *op);
 void world_run(struct world *world, unsigned thread, void (*job)(void *context), void *context);
+
+/* Ends a thread, without trail_m_exit, and starts another in its place. */
+void world_replace(struct world *world, unsigned thread);
 
 /* xorshift64*: the same on every machine. */
 static inline uint64_t random_next(uint64_t *state)

@@ -32,6 +32,7 @@ GIVEN = {
         "trail_merge_options options, trail_merge_source web, trail_merge_source database, trail_sink sink,"
         "trail_convert_stats stats, trail_error err",
     ],
+    "record.h": ["uint64_t task, const char *path", ""],
     "tables.h": ["trail_reader *reader, trail_error err"],
     "record.hpp": ["std::size_t size", ""],
 }
