@@ -21,6 +21,8 @@ from tap import test
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 WORK = work.folder("other_ends")
 TRACE = os.path.join(WORK, "x.trace")
+# Whether the descriptors of all processes may be read. If not, another one may have an end, too.
+SEES_ALL = os.access("/proc/1/fd", os.R_OK)
 IN_CLOSE_NOWRITE = 0x10
 IN_OPEN = 0x20
 
@@ -66,7 +68,16 @@ def record(*command, threads=2, ended=False, **options):
     return findings()
 
 
+def known(found):
+    """Skips the rest of the test if the machine does not let it be known, after a look that nothing is claimed."""
+    if not SEES_ALL:
+        assert "deadlock" not in found, found
+        raise tap.Skip("the descriptors of other users' processes may not be read; that nothing is claimed then was seen")
+    return found
+
+
 def check_circle(found, advice):
+    known(found)
     assert "deadlock" in found and "open-wait" not in found, found
     has = re.findall(r"\S+ \(\d+\): main \(\d+\) has (not ended|the other end of \S+) and waits (to \S+ \S+ \S+?|for the exit of process .*?)(?:;|\.(?: |$))",
                      found["deadlock"])
@@ -90,7 +101,7 @@ def a_parent_waits_for_the_exit_of_a_child_whose_pipe_is_full():
 
 @test
 def a_reader_has_the_other_end_itself():
-    found = record(PROGRAM, "own", threads=1, ended=True)
+    found = known(record(PROGRAM, "own", threads=1, ended=True))
     assert re.search(r"has the other end of (pipe:\[\d+\]) and waits to read from \1\. Close the other end where", found["deadlock"]), found
 
 
@@ -131,6 +142,7 @@ class Closes:
 
 @test
 def what_was_found_while_all_waited_outlives_the_processes():
+    known({})
     go = os.path.join(WORK, "go")
     # It is not quiet before the test watches.
     script = f"while [ ! -e '{go}' ]; do :; done; exec '{PROGRAM}' pipes"
