@@ -9,6 +9,7 @@
 #include "tracer/context.h"
 #include "tracer/control.h"
 #include "tracer/event.h"
+#include "tracer/flight.h"
 #include "tracer/read.h"
 #include "tracer/roster.h"
 #include "tracer/sample.h"
@@ -191,12 +192,17 @@ static bool switch_to(uint64_t next)
 }
 
 /*
- * A recording may begin with this generation, and its readers accept a collection under way only in
- * the first (§6.5). If no thread has run a goroutine in it, this one runs its own for the event.
+ * What the flight recorder keeps may begin with this generation, and readers accept a collection
+ * under way only in the first (§6.5). If no thread has run a goroutine in it, this one runs its own
+ * for the event.
  */
 static void announce_collection(uint64_t generation)
 {
-    trail_m *m = gc_is_unannounced(generation) ? section_open(&generation) : NULL;
+    bool kept;
+    pthread_mutex_lock(&tracer.lock);
+    kept = flight_on();
+    pthread_mutex_unlock(&tracer.lock);
+    trail_m *m = kept && gc_is_unannounced(generation) ? section_open(&generation) : NULL;
     if (m)
         m = context_borrow(m, &generation, "trail_advance");
     if (!m)
