@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "base/grow.h"
 #include "base/small_file.h"
 #include "base/text.h"
 #include "collect/ends.h"
@@ -184,7 +186,8 @@ static void look_at(struct look *look, const struct recorded *p)
     struct other_ends *found = &look->found;
     const struct thread *thread;
     for (size_t at = 0; (thread = threads_next(p->collect, &at)) != NULL;) {
-        if (found->count == OTHER_ENDS || recorder_now_ns() > found->at_ns + LOOK_NS)
+        if (found->count == OTHER_ENDS || recorder_now_ns() > found->at_ns + LOOK_NS ||
+            !GROW(found->rows, found->capacity, found->count + 1))
             break;
         found->count += find(look, p, thread, &found->rows[found->count]);
     }
@@ -203,9 +206,20 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
             look_at(&look, p);
     }
     look.found.threads = look.found.count > 0 ? count_threads(&look) : 0;
-    if (look.found.count > 0 && are_all_alive(&look))
+    if (look.found.count > 0 && are_all_alive(&look)) {
+        struct other_ends before = to->ends;
         to->ends = look.found;
+        look.found = before;
+    }
+    other_ends_free(&look.found);
     ends_free(&look.ends);
+}
+
+void other_ends_free(struct other_ends *ends)
+{
+    free(ends->rows);
+    ends->rows = NULL;
+    ends->count = ends->capacity = 0;
 }
 
 void other_ends_write(const struct recorded_trace *to)

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+struct other_ends;
 struct recorded_trace;
 struct recorder;
 
@@ -19,5 +20,7 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
 
 /* Writes the rows as TRAIL_RECORDED_ENDS. */
 void other_ends_write(const struct recorded_trace *to);
+
+void other_ends_free(struct other_ends *ends);
 
 #endif

@@ -84,14 +84,14 @@ struct recorder_options {
 /* The processes with the other end, those with the same socket, and its own. */
 #define OTHER_ENDS_PROCESSES 17
 
-/* Zero-initialized: empty. Owned by other_ends.c. */
+/* Zero-initialized: empty. Owned by other_ends.c; other_ends_free releases it. */
 struct other_ends {
     struct other_ends_row {
         uint64_t thread;                          /* the goroutine's ID */
         uint64_t processes[OTHER_ENDS_PROCESSES]; /* their blocks of IDs; the first has the end */
         size_t count;
-    } rows[OTHER_ENDS];
-    size_t count;
+    } * rows;
+    size_t count, capacity;
     uint64_t threads; /* of all processes in the trace, then */
     int64_t at_ns;    /* when they were looked up */
     int64_t last_ns;  /* of the trace's last event before the last look */

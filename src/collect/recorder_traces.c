@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "collect/account.h"
+#include "collect/other_ends.h"
 #include "collect/recorder_snapshots.h"
 #include "collect/recorder_traces.h"
 
@@ -57,6 +58,7 @@ void recorder_trace_free(struct recorded_trace *to)
         return;
     trace_close(to->trace);
     cpu_limits_dispose(&to->cpus);
+    other_ends_free(&to->ends);
     free(to->path);
     free(to);
 }
@@ -128,6 +130,7 @@ void recorder_trace_finish(struct recorder *r, struct recorded_trace *to)
     to->over = true;
     /* Losses of the output are found when it is closed. */
     whole = trace_finish(to->trace, &err) || to->out.out.reason;
+    other_ends_free(&to->ends);
     recorder_trace_look_for_loss(r, to);
     if (!whole)
         recorder_fail(r, to->path, &err);
