@@ -52,7 +52,12 @@ static void obey(char *line)
         return;
     }
     trail_log_fields_(0, "fields", fields, count);
-    count = 0;
+    while (count > 0) {
+        const trail_field *field = &fields[--count];
+        free((char *)(uintptr_t)field->name);
+        if (field->kind == TRAIL_FIELD_TEXT)
+            free((char *)(uintptr_t)field->value.text);
+    }
 }
 
 int main(int argc, char **argv)

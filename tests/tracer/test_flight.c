@@ -343,6 +343,9 @@ static void collection_without_goroutines(void **state)
 static void lost_before_the_trace(void **state)
 {
     (void)state;
+#ifdef TRAIL_CHECK
+    return; /* it ends at the misuse */
+#endif
     alone(true);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
         for (int in_call = 0; in_call < 2; in_call++) {
