@@ -61,6 +61,8 @@ static bool next_process(trail_string *list, uint64_t *process)
 {
     size_t digits = 0;
     *process = 0;
+    if (list->size == 0)
+        return false;
     for (; digits < list->size && digits < 10 && list->data[digits] != ' '; digits++)
         *process = *process * 10 + (uint64_t)(list->data[digits] - '0');
     list->data += digits;
