@@ -167,8 +167,9 @@ struct place {
 static bool read_place(const struct collect *c, const struct thread *thread, struct place *place)
 {
     char text[256];
-    uint64_t *a = place->arguments;
+    uint64_t *a;
     memset(place, 0, sizeof *place);
+    a = place->arguments;
     if (!small_file_text(text, sizeof text, "/proc/%d/task/%" PRIu64 "/syscall",
                          (int)c->options.process.pid, thread->tid))
         return false;

@@ -66,13 +66,12 @@ static uint64_t waits_without_idle(void)
 /* Writes "no kind of wait 'mutx'; did you mean 'mutex'? There are mutex, rwlock, ...". */
 static void explain_kinds(const char *word, char text[MORE_SIZE])
 {
-    const char *words[SHM_WAITS + 1];
+    const char *words[SHM_WAITS + 1] = {NULL};
     size_t count = 0, size;
     for (unsigned i = SHM_NO_WAIT + 1; i <= LAST_WAIT; i++) {
         if (count == 0 || strcmp(words[count - 1], kind_of(i)->word) != 0)
             words[count++] = kind_of(i)->word;
     }
-    words[count] = NULL;
     const char *nearest = nearest_word(word, words);
     size = (size_t)snprintf(text, MORE_SIZE, "no kind of wait '%.100s'; %s%s%sthere are", word,
                             nearest ? "did you mean '" : "", nearest ? nearest : "",
