@@ -168,12 +168,14 @@ int record_slow_add(const struct command *command, void *slow, const char *text)
     struct record_slow *s = slow;
     struct slow_limit *limits = reallocarray(s->limits, s->count + 1, sizeof *limits);
     const char **texts = reallocarray(s->texts, s->count + 1, sizeof *texts);
-    s->limits = limits ? limits : s->limits;
-    s->texts = texts ? texts : s->texts;
+    if (limits)
+        s->limits = limits;
+    if (texts)
+        s->texts = texts;
     if (!limits || !texts)
         return usage_error(command, "no memory");
-    texts[s->count] = text;
-    return parse(&limits[s->count++], command, text);
+    s->texts[s->count] = text;
+    return parse(&s->limits[s->count++], command, text);
 }
 
 void record_slow_free(struct record_slow *slow)
