@@ -48,23 +48,16 @@ static uint64_t name_with_place(struct collect *c, const struct op *op)
     return names_string(c, name);
 }
 
-static void look_at_task(struct collect *c, struct open_task *task, int64_t ns, bool ended)
+/* Reports a task or region if it is slow. */
+static void look_at(struct collect *c, enum slow_what what, struct slow_span *span, uint32_t text,
+                    int64_t ns, bool ended)
 {
-    slow_look_at(&c->trace->slow, &(struct slow_candidate){.what = SLOW_TASK,
-                                                           .span = &task->slow,
-                                                           .name = name_of(c, task->text),
-                                                           .ended = ended,
-                                                           .lasted_ns = ns - task->slow.begin_ns});
-}
-
-static void look_at_region(struct collect *c, struct open_region *region, int64_t ns, bool ended)
-{
-    slow_look_at(&c->trace->slow,
-                 &(struct slow_candidate){.what = SLOW_REGION,
-                                          .span = &region->slow,
-                                          .name = name_of(c, region->text),
-                                          .ended = ended,
-                                          .lasted_ns = ns - region->slow.begin_ns});
+    if (c->trace->slow.limits.count > 0)
+        slow_look_at(&c->trace->slow, &(struct slow_candidate){.what = what,
+                                                               .span = span,
+                                                               .name = name_of(c, text),
+                                                               .ended = ended,
+                                                               .lasted_ns = ns - span->begin_ns});
 }
 
 /* Readers reject a second task with the ID of one that has not ended. */
@@ -73,13 +66,12 @@ static void begin_task(struct collect *c, struct thread *thread, const struct op
 {
     uint64_t task = task_of(c, op->object);
     struct open_task *open;
-    if (task == 0 || task == UINT64_MAX || idmap_find(&c->annotations.tasks, task)) {
+    if (task == 0 || task == UINT64_MAX || objects_find(&c->annotations.tasks, task)) {
         collect_damage(c);
         return;
     }
-    c->annotations.open.object_size = sizeof *open;
-    open = slab_get(&c->annotations.open);
-    if (!open || !idmap_put(&c->annotations.tasks, task, open)) {
+    open = objects_get(&c->annotations.tasks, task);
+    if (!open) {
         collect_no_memory(c);
         return;
     }
@@ -94,12 +86,12 @@ static void end_task(struct collect *c, struct thread *thread, const struct op *
                      int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
-    struct open_task *open = idmap_remove(&c->annotations.tasks, task);
+    struct open_task *open = objects_find(&c->annotations.tasks, task);
     EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
     if (!open)
         return;
-    look_at_task(c, open, ns, true);
-    slab_put(&c->annotations.open, open);
+    look_at(c, SLOW_TASK, &open->slow, open->text, ns, true);
+    objects_drop(&c->annotations.tasks, task);
 }
 
 static void begin_region(struct collect *c, struct thread *thread, const struct op *op,
@@ -129,7 +121,7 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
     thread->g.region_count--;
     EVENT(c, thread, ns, V2_UserRegionEnd, region->task, names_string(c, name_of(c, op->text)),
           stack);
-    look_at_region(c, region, ns, true);
+    look_at(c, SLOW_REGION, &region->slow, region->text, ns, true);
 }
 
 /* Writes how often a thread called what has no records of its own: category "counted", text "read
@@ -179,17 +171,20 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
 void annotations_look_at_open(struct collect *c, int64_t ns)
 {
     struct thread *thread;
-    IDMAP_EACH(slot, &c->annotations.tasks)
-        look_at_task(c, slot->value, ns, false);
+    IDMAP_EACH(slot, &c->annotations.tasks.map) {
+        struct open_task *open = slot->value;
+        look_at(c, SLOW_TASK, &open->slow, open->text, ns, false);
+    }
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-        for (size_t i = 0; thread->g.state != G_DEAD && i < thread->g.region_count; i++)
-            look_at_region(c, &thread->g.regions[i], ns, false);
+        for (size_t i = 0; thread->g.state != G_DEAD && i < thread->g.region_count; i++) {
+            struct open_region *region = &thread->g.regions[i];
+            look_at(c, SLOW_REGION, &region->slow, region->text, ns, false);
+        }
     }
 }
 
 void annotations_dispose(struct collect *c)
 {
-    idmap_free(&c->annotations.tasks);
-    slab_free(&c->annotations.open);
+    objects_free(&c->annotations.tasks);
     idmap_free(&c->annotations.texts);
 }

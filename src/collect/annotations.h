@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "collect/slow.h"
 
 struct collect;
@@ -17,11 +16,10 @@ struct open_task {
     struct slow_span slow;
 };
 
-/* Owned by annotations.c. Zero-initialised: empty. */
+/* Owned by annotations.c. `tasks` is OBJECTS_OF(struct open_task); zero-initialise the rest. */
 struct annotations {
-    struct idmap tasks; /* struct open_task, by the trace's ID */
-    struct slab open;   /* their memory */
-    struct idmap texts; /* texts by number, in the collector's arena */
+    struct objects tasks; /* that have not ended, by the trace's ID */
+    struct idmap texts;   /* texts by number, in the collector's arena */
 };
 
 /* Writes the event of an OP_ANNOTATION. */

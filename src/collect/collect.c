@@ -20,6 +20,7 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
     c->options = *options;
     c->area = options->area;
     c->ticks = options->ticks;
+    c->annotations.tasks = OBJECTS_OF(struct open_task);
     trace_add(options->trace, c, options->former);
     if (options->former)
         oncpu_take_over(c, options->former);

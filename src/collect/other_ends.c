@@ -207,11 +207,11 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
     }
     look.found.threads = look.found.count > 0 ? count_threads(&look) : 0;
     if (look.found.count > 0 && are_all_alive(&look)) {
-        struct other_ends before = to->ends;
+        other_ends_free(&to->ends);
         to->ends = look.found;
-        look.found = before;
+    } else {
+        other_ends_free(&look.found);
     }
-    other_ends_free(&look.found);
     ends_free(&look.ends);
 }
 
