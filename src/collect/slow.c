@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 
-/* How often what is open is looked at. */
+/* Open tasks, regions and waits are checked this often. */
 #define LOOK_NS 50000000
 
 static bool is_about(const struct slow_limit *limit, const struct slow_candidate *candidate)

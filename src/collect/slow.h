@@ -80,7 +80,7 @@ void slow_report(struct slow *slow, const struct slow_candidate *candidate,
 /* Reports the task or region if it is slow at `ns`. */
 void slow_look_at(struct slow *slow, const struct slow_candidate *candidate);
 
-/* Whether what is open is to be looked at now. */
+/* Whether open tasks, regions and waits are due for a check. */
 bool slow_is_due(struct slow *slow, int64_t ns);
 
 #endif

@@ -62,8 +62,8 @@ void trace_output_generation(void *context, int64_t ns);
 bool trace_output_lost(struct trace_output *t, trail_error *err);
 
 /*
- * Flight recorder: writes what is in memory to a file of its own, whose path then is `current`. Its
- * name has `word` before the suffix; NULL: the file's number. False with *err.
+ * Flight recorder: writes its memory to a new file, and sets `current` to the path. The file's name
+ * has `word` before the suffix; NULL: the next number. False with *err.
  */
 bool trace_output_snapshot(struct trace_output *t, const char *word, trail_error *err);
 

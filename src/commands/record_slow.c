@@ -1,3 +1,4 @@
+/* The conditions of --snapshot-if, and messages about snapshots: see record_slow.h. */
 #include "commands/record_slow.h"
 
 #include <inttypes.h>

@@ -712,8 +712,8 @@ static bool verdict(bool ended, bool in_time, trail_error *err)
 }
 
 /*
- * Ends the stream with the current generation; the flight recorder continues. Returns false if the
- * generation cannot end; that of a trace that has ended by itself is over. control is held.
+ * Ends the stream with the current generation; the flight recorder continues. Returns false if that
+ * generation cannot end, and true if the trace has already ended by itself. control is held.
  */
 static bool end_stream(bool with_flight)
 {

@@ -1,9 +1,9 @@
-"""Snapshots of what is slow, and what is said of those that are not written: see slow.c. TAP.
+"""Snapshots of slow events, and messages about those that were not written: see slow.c. TAP.
 
 usage: slow.py TRAIL PROGRAM
 
-The program does one thing after the other, as this test lets it. What shall be slow lasts until the test has slept for longer
-than its limit, or has seen the snapshot; what shall not be slow has a limit of half an hour.
+The test tells the program when to take each step. Events that are to be slow last until the test has slept past their limit,
+or has seen the snapshot; the limit of all others is half an hour.
 """
 
 import glob
