@@ -1,6 +1,6 @@
 /*
- * trail export --to=csv, rowbinary, parquet: writes tables into files, one into a file or all into
- * a folder. Parquet is written by DuckDB, from the same tables as in trail sql.
+ * trail export --to=csv, rowbinary, parquet: writes the tables of a trace into files, one into a file or all into
+ * a folder.
  */
 #include "commands/export_tables.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "commands/parquet.h"
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/folders.h"
@@ -49,24 +50,6 @@ static int find_table(struct tables_request *tables)
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* Hosts are also used as folder names. */
-static int find_host(struct tables_request *tables)
-{
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const struct export_request *request = tables->request;
-    tables->host = request->host;
-    if (!tables->host) {
-        trace_host(tables->own_host);
-        tables->host = tables->own_host;
-    }
-    size_t size = strlen(tables->host);
-    if (size == 0 || *tables->host == '.' || strspn(tables->host, letters) != size)
-        return usage_error(request->command,
-                           "--host is letters, digits, '.', '_' and '-', not '%s'", tables->host);
-    return EXIT_GOOD;
-}
-
 static int find_day(struct tables_request *tables)
 {
     const struct export_request *request = tables->request;
@@ -95,6 +78,7 @@ static int find_all(struct tables_request *tables)
                            "from states where goroutine = 18'",
                            shell_file(request->word, file));
     int code = find_table(tables);
+    tables->host = request->host;
     if (code == EXIT_GOOD && tables->all && !request->output)
         code =
             usage_error(request->command, "all tables go into a folder: -o DIR (or --table=NAME)");
@@ -105,7 +89,7 @@ static int find_all(struct tables_request *tables)
         code = usage_error(request->command,
                            "no table given: --table=NAME; without it -o is a folder for all");
     if (code == EXIT_GOOD)
-        code = find_host(tables);
+        code = trace_host_find(request->command, &tables->host, tables->own_host);
     if (code == EXIT_GOOD)
         code = find_day(tables);
     if (code != EXIT_GOOD)
@@ -300,128 +284,18 @@ int export_tables(struct export_request *request)
 
 /* MARK: Parquet */
 
-/* The folder of a table's day, named so that readers of Hive partitions recognise it. */
-static char *partition_of(const struct tables_request *tables, int table)
+/* One table, or all, whose files have the name of the trace and its ID. */
+static int copy_tables(const struct tables_request *tables, struct sql_tables *sql)
 {
-    char *path = NULL, day[32];
-    time_t seconds = (time_t)tables->day * 86400;
-    struct tm parts;
-    if (!gmtime_r(&seconds, &parts) || strftime(day, sizeof day, "%Y-%m-%d", &parts) == 0)
-        return NULL;
-    if (asprintf(&path, "%s/%s/host=%s/day=%s", tables->request->output,
-                 trail_table_get((trail_table_id)table)->name, tables->host, day) < 0)
-        return NULL;
-    return path;
-}
-
-static void put_quoted(FILE *to, const char *text)
-{
-    for (; *text; text++)
-        fprintf(to, *text == '\'' ? "''" : "%c", *text);
-}
-
-/* Returns a COPY statement without host and day, which are in the names of the folders. */
-static char *copy_statement(const struct tables_request *tables, int table, const char *path)
-{
-    char *sql = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&sql, &size);
-    if (!to)
-        return NULL;
-    fprintf(to, "COPY (SELECT *%s FROM %s) TO '", tables->all ? " EXCLUDE (host, day)" : "",
-            trail_table_get((trail_table_id)table)->name);
-    put_quoted(to, path);
-    fputs("' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)",
-          to);
-    return fclose(to) == 0 ? sql : NULL;
-}
-
-/* Written under temporary names until all files are complete. */
-struct parquet {
-    char *beside[TRAIL_TABLES], *paths[TRAIL_TABLES];
-    struct folders folders;
-};
-
-/* Returns the path of a table; NULL if out of memory. */
-static char *parquet_path(const struct tables_request *tables, const char *folder)
-{
-    char *path = NULL;
+    const struct export_request *request = tables->request;
+    char *name = NULL;
+    memcpy(sql->ids[0], tables->id, sizeof tables->id);
     if (!tables->all)
-        return strdup(tables->request->output);
-    if (!folder || asprintf(&path, "%s/%s-%s.parquet", folder, tables->file, tables->id) < 0)
-        return NULL;
-    return path;
-}
-
-/* DuckDB opens the file by name. */
-static char *part_of(const char *path)
-{
-    char ending[32];
-    (void)snprintf(ending, sizeof ending, "%ld.part", (long)getpid());
-    return output_hidden(path, ending);
-}
-
-static int copy_table(struct sql_tables *sql, const struct tables_request *tables, int table,
-                      const char *beside)
-{
-    char *statement = copy_statement(tables, table, beside);
-    int code = statement ? duckdb_run(sql->duckdb, statement) : EXIT_INOUT;
-    sql_tables_forget(sql);
-    free(statement);
-    return code == EXIT_GOOD ? code : EXIT_INOUT;
-}
-
-static int copy_one(struct sql_tables *sql, const struct tables_request *tables, int table,
-                    struct parquet *parquet)
-{
-    char *folder = tables->all ? partition_of(tables, table) : NULL;
-    char **path = &parquet->paths[table], **beside = &parquet->beside[table];
-    int code = folder ? folders_make(&parquet->folders, folder) : EXIT_GOOD;
-    *path = parquet_path(tables, folder);
-    *beside = *path ? part_of(*path) : NULL;
-    if (!*beside)
-        code = EXIT_INOUT;
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): copy_all frees what `parquet` has. */
-    if (code == EXIT_GOOD)
-        code = copy_table(sql, tables, table, parquet->beside[table]);
-    free(folder);
-    return code;
-}
-
-/* Gives all files their final names or, on an error, removes the new ones. */
-static int name_parquet(const struct parquet *parquet)
-{
-    bool fresh[TRAIL_TABLES] = {false};
-    int code = EXIT_GOOD;
-    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
-        fresh[i] = parquet->paths[i] && access(parquet->paths[i], F_OK) != 0;
-        if (parquet->paths[i] && rename(parquet->beside[i], parquet->paths[i]) < 0)
-            code = print_output_error(parquet->paths[i], errno);
-    }
-    for (int i = 0; i < TRAIL_TABLES && code != EXIT_GOOD; i++)
-        if (fresh[i])
-            (void)unlink(parquet->paths[i]);
-    return code;
-}
-
-static int copy_all(struct sql_tables *sql, const struct tables_request *tables)
-{
-    struct parquet parquet = {0};
-    int code = sql_tables_register(sql);
-    if (code == EXIT_GOOD)
-        memcpy(sql->ids[0], tables->id, sizeof tables->id);
-    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++)
-        if (is_wanted(tables, i))
-            code = copy_one(sql, tables, i, &parquet);
-    if (code == EXIT_GOOD)
-        code = name_parquet(&parquet);
-    for (int i = 0; i < TRAIL_TABLES; i++) {
-        if (code != EXIT_GOOD && parquet.beside[i])
-            (void)unlink(parquet.beside[i]);
-        free(parquet.beside[i]);
-        free(parquet.paths[i]);
-    }
-    folders_end(&parquet.folders, code == EXIT_GOOD);
+        return worse_exit(parquet_write_one(sql, tables->only, request->output), sql->code);
+    if (asprintf(&name, "%s-%s", tables->file, tables->id) < 0)
+        return exit_no_memory();
+    int code = parquet_write(sql, request->output, name);
+    free(name);
     return worse_exit(code, sql->code);
 }
 
@@ -464,7 +338,9 @@ static int write_parquet(struct tables_request *tables, struct symbols *symbols)
     if (code == EXIT_GOOD)
         code = duckdb_begin(&duckdb, &options);
     if (code == EXIT_GOOD)
-        code = copy_all(&sql, tables);
+        code = sql_tables_register(&sql);
+    if (code == EXIT_GOOD)
+        code = copy_tables(tables, &sql);
     duckdb_end(&duckdb);
     sql_tables_free(&sql);
     input_free(&input);

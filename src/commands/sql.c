@@ -195,15 +195,6 @@ static int64_t begin_of(struct sql_tables *tables, size_t file)
     return begin;
 }
 
-/* Writes a text as a literal of SQL. */
-static void put_literal(FILE *to, const char *text)
-{
-    putc('\'', to);
-    for (; *text; text++)
-        fprintf(to, *text == '\'' ? "''" : "%c", *text);
-    putc('\'', to);
-}
-
 /*
  * Defines the macro trail_of(number, file), which gives numbers of different files different values: Perfetto's queries
  * join by them alone. Those of a single file stay.
@@ -219,7 +210,7 @@ static int define_numbers(struct session *session)
     fputs("CREATE MACRO trail_of(number, of_file) AS number", to);
     for (size_t i = 0; tables->count > 1 && i < tables->count; i++) {
         fputs(i == 0 ? " + (list_position([" : ", ", to);
-        put_literal(to, tables->files[i]);
+        sql_put_text(to, tables->files[i]);
     }
     fputs(tables->count > 1 ? "], of_file) - 1) * 1099511627776" : "", to);
     int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
@@ -239,7 +230,7 @@ static int define_since_start(struct session *session)
     fputs("CREATE TEMP TABLE trail_begins(file VARCHAR, ns BIGINT);", to);
     for (size_t i = 0; i < tables->count; i++) {
         fputs("INSERT INTO trail_begins VALUES (", to);
-        put_literal(to, tables->files[i]);
+        sql_put_text(to, tables->files[i]);
         fprintf(to, ", %" PRId64 ");", begin_of(tables, i));
     }
     fputs(sql_macro_since_start(tables->count > 1), to);

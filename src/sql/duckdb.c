@@ -99,6 +99,7 @@ static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_o
         {"memory_limit", options->memory},
         {"threads", options->threads},
         {"enable_external_access", options->files ? "true" : "false"},
+        {"preserve_insertion_order", options->unordered ? "false" : "true"},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (!settings[i].value)
@@ -179,4 +180,12 @@ int duckdb_run(struct duckdb *duckdb, const char *sql)
     }
     duckdb->destroy_result(&result);
     return code;
+}
+
+void sql_put_text(FILE *to, const char *text)
+{
+    putc('\'', to);
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "''" : "%c", *text);
+    putc('\'', to);
 }

@@ -153,6 +153,7 @@ struct duckdb_options {
     const char *spill;   /* folder for temporary files; NULL: none are written */
     const char *threads; /* NULL: one per CPU */
     bool files;          /* queries may read and write files */
+    bool unordered;      /* rows need not keep their order, so that all threads may write them */
 };
 
 /* The command that installs the library for a user. */
@@ -180,5 +181,8 @@ void duckdb_print_error(const char *message);
 
 /* Runs statements without a result. Returns an exit code, after a message on an error. */
 int duckdb_run(struct duckdb *duckdb, const char *sql);
+
+/* Writes a text as a literal of SQL. */
+void sql_put_text(FILE *to, const char *text);
 
 #endif

@@ -23,7 +23,7 @@ struct sql_query {
 };
 
 /* One thread's reading of one file. Kept until the result is dropped, because it owns the result's
- * texts. */
+ * texts, unless these are copied. */
 struct sql_scan {
     struct sql_scan *next;
     trail_source *source;
@@ -87,14 +87,28 @@ void trace_host(char host[TRACE_HOST_SIZE])
     host[TRACE_HOST_SIZE - 1] = '\0';
 }
 
+int trace_host_find(const struct command *command, const char **host, char own[TRACE_HOST_SIZE])
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    if (!*host) {
+        trace_host(own);
+        *host = own;
+    }
+    size_t size = strlen(*host);
+    if (size == 0 || **host == '.' || strspn(*host, letters) != size)
+        return usage_error(command, "--host is letters, digits, '.', '_' and '-', not '%s'", *host);
+    return EXIT_GOOD;
+}
+
 /* MARK: Scanning */
 
-static void scan_free(struct sql_scan *scan)
+static void scan_close(struct sql_scan *scan)
 {
     trail_tables_close(scan->tables);
     trail_reader_close(scan->reader);
     trail_source_close(scan->source);
-    free(scan);
+    *scan = (struct sql_scan){.next = scan->next};
 }
 
 /* Reports an error in a file, but only once per file. */
@@ -191,9 +205,10 @@ static bool next_file(struct sql_query *query, struct sql_thread *thread)
 
 /* MARK: Rows */
 
-static void give_texts(const struct duckdb *duckdb, void *vector, const trail_values *values,
+static void give_texts(const struct sql_tables *tables, void *vector, const trail_values *values,
                        size_t count)
 {
+    const struct duckdb *duckdb = tables->duckdb;
     duckdb_text *to = duckdb->vector_get_data(vector);
     const trail_string *from = values->text;
     for (size_t i = 0; i < count; i++) {
@@ -201,7 +216,7 @@ static void give_texts(const struct duckdb *duckdb, void *vector, const trail_va
             to[i] = (duckdb_text){.size = (uint32_t)from[i].size};
             if (from[i].size > 0) /* the data of an empty text may be NULL */
                 memcpy(to[i].start, from[i].data, from[i].size);
-        } else if (values->passes || from[i].size > UINT32_MAX) {
+        } else if (tables->closes || values->passes || from[i].size > UINT32_MAX) {
             duckdb->vector_assign_string_element_len(vector, i, from[i].data, from[i].size);
         } else {
             to[i].size = (uint32_t)from[i].size;
@@ -211,14 +226,15 @@ static void give_texts(const struct duckdb *duckdb, void *vector, const trail_va
     }
 }
 
-static void give_column(const struct duckdb *duckdb, void *vector, trail_cell cell,
+static void give_column(const struct sql_tables *tables, void *vector, trail_cell cell,
                         const trail_values *values, size_t count)
 {
+    const struct duckdb *duckdb = tables->duckdb;
     size_t size = cell == TRAIL_CELL_I64                              ? 8
                   : cell == TRAIL_CELL_I32 || cell == TRAIL_CELL_DATE ? 4
                                                                       : 1;
     if (cell == TRAIL_CELL_TEXT)
-        give_texts(duckdb, vector, values, count);
+        give_texts(tables, vector, values, count);
     else
         memcpy(duckdb->vector_get_data(vector), values->any, count * size);
     if (!values->valid)
@@ -229,12 +245,13 @@ static void give_column(const struct duckdb *duckdb, void *vector, trail_cell ce
 
 static void give_rows(const struct sql_query *query, const trail_rows *rows, void *chunk)
 {
-    const struct duckdb *duckdb = query->function->tables->duckdb;
+    const struct sql_tables *tables = query->function->tables;
+    const struct duckdb *duckdb = tables->duckdb;
     const trail_table *table = trail_table_get(query->function->id);
     for (size_t i = 0; i < query->column_count; i++) {
         uint64_t column = query->columns[i];
         if (column < table->column_count)
-            give_column(duckdb, duckdb->data_chunk_get_vector(chunk, i),
+            give_column(tables, duckdb->data_chunk_get_vector(chunk, i),
                         table->columns[column].cell, &rows->columns[column], rows->count);
     }
     duckdb->data_chunk_set_size(chunk, rows->count);
@@ -267,6 +284,8 @@ static void fill(void *info, void *chunk)
         }
         if (more < 0)
             report_once(query->function->tables, thread->file, &err);
+        if (query->function->tables->closes)
+            scan_close(thread->scan);
         thread->scan = NULL;
     }
 }
@@ -395,7 +414,8 @@ void sql_tables_forget(struct sql_tables *tables)
     while (tables->scans) {
         struct sql_scan *scan = tables->scans;
         tables->scans = scan->next;
-        scan_free(scan);
+        scan_close(scan);
+        free(scan);
     }
 }
 

@@ -32,6 +32,8 @@ struct sql_tables {
     int32_t day; /* if has_day; otherwise each file's own day is used */
     struct window window;
     trail_reader_options reader;
+    bool
+        closes; /* each file is closed at its end, and texts are copied: for many files whose rows are only written */
 
     struct sql_function functions[TRAIL_TABLES];
     pthread_mutex_t lock;       /* protects the members below, shared by DuckDB's threads */
@@ -51,6 +53,12 @@ void sql_tables_free(struct sql_tables *tables);
 /* The host of a trace that names none: this machine. */
 #define TRACE_HOST_SIZE 256
 void trace_host(char host[TRACE_HOST_SIZE]);
+
+/*
+ * Sets *host, of the option --host, to this machine, in `own`, if it is NULL. Hosts are also names of folders: returns
+ * EXIT_USAGE after a message if it cannot be one.
+ */
+int trace_host_find(const struct command *command, const char **host, char own[TRACE_HOST_SIZE]);
 
 /* The day of a trace, since 1970: by its wall clock, or else by the file's modification time. */
 int32_t trace_day(struct input *input);

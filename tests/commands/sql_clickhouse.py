@@ -140,6 +140,21 @@ def a_query_over_both_shards_adds_up():
         assert int(ours[host]) == sum(int(row[duration]) for row in rows[1:] if row[state] == "Running")
 
 
+@test
+def traces_are_loaded_once():
+    to = f"--to=clickhouse://127.0.0.1:{ports[1]}"
+    words = [os.path.join(ROOT, "examples", "traces", f"{name}.trace") for name in ("shop-c", "shop-go")]
+    for want in "2 traces loaded\n", "0 traces loaded; 2 loaded before\n":
+        p = subprocess.run([TRAIL, "load", to, "--host=loaded", *words], capture_output=True, text=True, timeout=120)
+        assert (p.returncode, p.stdout, p.stderr) == (0, want, ""), p
+    for table in TABLES:
+        want = sum(len(export("--to=csv", f"--table={table}", word).splitlines()) - 1 for word in words)
+        assert int(client(ports[0], f"SELECT count() FROM trail.{table} WHERE host = 'loaded'")) == want, table
+    # Without a server nothing is loaded.
+    p = subprocess.run([TRAIL, "load", "--to=clickhouse://127.0.0.1:1", *words], capture_output=True, text=True, timeout=120)
+    assert p.returncode == 3 and "clickhouse-client has failed" in p.stderr, p
+
+
 def on_server(script, folder, port):
     """Runs a script of the document as written, with a client that asks our server, and trail."""
     os.makedirs(folder, exist_ok=True)

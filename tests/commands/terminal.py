@@ -244,6 +244,7 @@ USES = {
     "merge": [["{}", "{}", "-o", "merged.trace"], ["--align=start", "{}", "{}", "-o", "merged.trace"]],
     "export": [["--to=chrome", "{}", "-o", "export.json"]],
     "assemble": [["{}", "-o", "assembled.trace"]],
+    "load": [["--to=duckdb:{}.db", "{}"], ["--to=parquet:{}", "{}"]],
     "watch": [["--once", "{}", "-o", "{}"]],
     "import": [["{}", "-o", "imported.trace"]],
     "stuck": [["{}"], ["--json", "{}"]],

@@ -1,0 +1,52 @@
+/*
+ * Where trail load puts tables: folders of Parquet files, a database of DuckDB, or a server of ClickHouse. A store has a
+ * row for each trace in its table `traces`, which is written last: a trace that has one is not loaded again.
+ */
+#ifndef TRAIL_COMMANDS_LOAD_STORE_H
+#define TRAIL_COMMANDS_LOAD_STORE_H
+
+#include "base/idmap.h"
+#include "sql/tables.h"
+
+struct load_trace {
+    char *path;
+    uint64_t size; /* of the file */
+    int32_t day;
+    char id[TRACE_ID_SIZE];
+};
+
+struct load_place {
+    const char *name;   /* a folder, a file, or the address of a server */
+    struct idmap known; /* the IDs of traces that are there; the values mean nothing */
+    int lock; /* a descriptor that is open while another process must not write there; -1: none */
+};
+
+/* Traces of one day that are written together: all of them, or none that counts. */
+struct load_batch {
+    const struct load_trace *traces;
+    size_t count;
+    const char *host;
+    size_t damaged; /* set: of how many only a part was read; each was reported */
+    int code;       /* set: the worst exit code of reading them */
+};
+
+struct load_store {
+    const char *prefix; /* "parquet:" */
+    /* Prepares the place, which is what follows the prefix, and adds the IDs of its traces to `known`. */
+    int (*open)(struct load_place *place);
+    /* Writes all of a batch, or fails. */
+    int (*write)(const struct load_place *place, struct load_batch *batch);
+};
+
+/* The last one has no prefix. The functions return EXIT_GOOD, or an exit code after a message. */
+extern const struct load_store load_stores[];
+
+/* Adds an ID, which is hexadecimal digits. Returns false if out of memory. */
+bool load_add_id(struct idmap *ids, const char *digits, size_t size);
+
+/* MARK: ClickHouse */
+
+int load_open_clickhouse(struct load_place *place);
+int load_write_clickhouse(const struct load_place *place, struct load_batch *batch);
+
+#endif

@@ -1,0 +1,301 @@
+/* The stores of trail load that DuckDB writes: Parquet files, and a database of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "commands/load_store.h"
+#include "commands/parquet.h"
+#include "ui/cli.h"
+#include "ui/folders.h"
+
+bool load_add_id(struct idmap *ids, const char *digits, size_t size)
+{
+    char text[TRACE_ID_SIZE] = "";
+    memcpy(text, digits, size < sizeof text ? size : sizeof text - 1);
+    return idmap_put(ids, strtoull(text, NULL, 16), ids);
+}
+
+/* MARK: Traces in DuckDB */
+
+/* A database whose tables are those of a batch's traces. */
+struct session {
+    struct duckdb duckdb;
+    struct sql_tables sql;
+    struct input *inputs;
+    const char **files;
+};
+
+static bool take_traces(struct session *session, const struct load_batch *batch)
+{
+    session->inputs = calloc(batch->count + 1, sizeof *session->inputs);
+    session->files = calloc(batch->count + 1, sizeof *session->files);
+    if (!session->inputs || !session->files)
+        return false;
+    for (size_t i = 0; i < batch->count; i++) {
+        session->inputs[i].word = batch->traces[i].path;
+        session->files[i] = path_name(batch->traces[i].path);
+    }
+    return true;
+}
+
+/* session_close must be called in either case. */
+static int session_open(struct session *session, const struct load_batch *batch)
+{
+    struct duckdb_options options = {.files = true, .unordered = true};
+    if (!take_traces(session, batch))
+        return exit_no_memory();
+    session->sql = (struct sql_tables){
+        .duckdb = &session->duckdb,
+        .inputs = session->inputs,
+        .files = session->files,
+        .count = batch->count,
+        .host = batch->host,
+        .has_day = true,
+        .day = batch->count > 0 ? batch->traces[0].day : 0,
+        .reader = {.partial = true, .threads = 1},
+        .closes = true,
+    };
+    int code = duckdb_begin(&session->duckdb, &options);
+    if (code == EXIT_GOOD)
+        code = sql_tables_register(&session->sql);
+    for (size_t i = 0; code == EXIT_GOOD && i < batch->count; i++)
+        memcpy(session->sql.ids[i], batch->traces[i].id, TRACE_ID_SIZE);
+    return code;
+}
+
+static void session_close(struct session *session, struct load_batch *batch)
+{
+    batch->code = session->sql.code;
+    for (size_t i = 0; session->sql.reported && i < batch->count; i++)
+        batch->damaged += session->sql.reported[i];
+    duckdb_end(&session->duckdb);
+    sql_tables_free(&session->sql);
+    free(session->inputs);
+    free((void *)session->files);
+}
+
+/* Runs a statement with a text in it. */
+static int run_with(struct duckdb *duckdb, const char *before, const char *text, const char *after)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&sql, &size);
+    if (!to)
+        return exit_no_memory();
+    fputs(before, to);
+    sql_put_text(to, text);
+    fputs(after, to);
+    int code = fclose(to) == 0 ? duckdb_run(duckdb, sql) : exit_no_memory();
+    free(sql);
+    return code;
+}
+
+/* Adds the IDs that a query returns. */
+static int take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids)
+{
+    duckdb_result result;
+    void *chunk;
+    bool good = true;
+    int code = EXIT_GOOD;
+    if (duckdb->query(duckdb->connection, sql, &result) != 0) {
+        duckdb_print_error(duckdb->result_error(&result));
+        code = EXIT_INOUT;
+    }
+    while (code == EXIT_GOOD && (chunk = duckdb->fetch_chunk(result))) {
+        const duckdb_text *texts = duckdb->vector_get_data(duckdb->data_chunk_get_vector(chunk, 0));
+        for (uint64_t i = 0; i < duckdb->data_chunk_get_size(chunk); i++)
+            if (texts[i].size > DUCKDB_INLINE_TEXT)
+                good = good && load_add_id(ids, texts[i].data, texts[i].size);
+        duckdb->destroy_data_chunk(&chunk);
+    }
+    duckdb->destroy_result(&result);
+    return good ? code : exit_no_memory();
+}
+
+/* MARK: Parquet */
+
+/* Files of a batch are load-HASH.parquet. */
+#define FILES "/host=*/day=*/load-*.parquet"
+
+/* Returns the pattern of paths below a folder, for glob(3) and DuckDB; NULL: out of memory. */
+static char *pattern_in(const char *folder, const char *rest)
+{
+    char *pattern = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&pattern, &size);
+    if (!to)
+        return NULL;
+    for (; *folder; folder++)
+        fprintf(to, strchr("*?[", *folder) ? "[%c]" : "%c", *folder);
+    fputs(rest, to);
+    if (fclose(to) == 0)
+        return pattern;
+    free(pattern);
+    return NULL;
+}
+
+static int find_files(const char *folder, const char *rest, glob_t *found)
+{
+    char *pattern = pattern_in(folder, rest);
+    int result = pattern ? glob(pattern, GLOB_NOSORT, NULL, found) : GLOB_NOSPACE;
+    free(pattern);
+    return result == 0 || result == GLOB_NOMATCH ? EXIT_GOOD : exit_no_memory();
+}
+
+/* Returns the path of the file of the table `traces` beside one of another table; NULL: out of memory. */
+static char *traces_beside(const char *folder, const char *path)
+{
+    const char *rest = strchr(path + strlen(folder) + 1, '/');
+    char *traces = NULL;
+    return rest && asprintf(&traces, "%s/traces%s", folder, rest) >= 0 ? traces : NULL;
+}
+
+/* Removes what an interrupted run has left: files that are not complete, and those of batches that are not. */
+static int remove_incomplete(const char *folder)
+{
+    glob_t parts = {0}, found = {0};
+    int code = find_files(folder, "/*/host=*/day=*/.load-*.part", &parts);
+    if (code == EXIT_GOOD)
+        code = find_files(folder, "/*" FILES, &found);
+    for (size_t i = 0; i < parts.gl_pathc; i++)
+        (void)unlink(parts.gl_pathv[i]);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *traces = traces_beside(folder, found.gl_pathv[i]);
+        if (traces && access(traces, F_OK) < 0 && errno == ENOENT)
+            (void)unlink(found.gl_pathv[i]);
+        free(traces);
+    }
+    globfree(&parts);
+    globfree(&found);
+    return code;
+}
+
+static int lock_folder(struct load_place *place)
+{
+    struct folders folders = {0};
+    int code = folders_make(&folders, place->name);
+    folders_end(&folders, true);
+    if (code != EXIT_GOOD)
+        return code;
+    place->lock = open(place->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place->lock >= 0 && flock(place->lock, LOCK_EX | LOCK_NB) == 0)
+        return EXIT_GOOD;
+    print_message(errno == EWOULDBLOCK ? "%s: another trail load writes there" : "%s: %m",
+                  place->name);
+    return EXIT_INOUT;
+}
+
+/* Of batches, and of exports into the same folder. */
+static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
+{
+    static const char files[] = "/traces/host=*/day=*/*.parquet";
+    glob_t found = {0};
+    int code = find_files(place->name, files, &found);
+    char *pattern = pattern_in(place->name, files), *sql = NULL;
+    size_t size = 0;
+    FILE *to = pattern && found.gl_pathc > 0 ? open_memstream(&sql, &size) : NULL;
+    if (to) {
+        fputs("SELECT trace FROM read_parquet(", to);
+        sql_put_text(to, pattern);
+        fputs(")", to);
+        code = fclose(to) == 0 ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
+    }
+    globfree(&found);
+    free(pattern);
+    free(sql);
+    return code;
+}
+
+static int open_parquet(struct load_place *place)
+{
+    struct load_batch none = {.host = ""};
+    struct session session = {0};
+    int code = lock_folder(place);
+    if (code == EXIT_GOOD)
+        code = remove_incomplete(place->name);
+    if (code == EXIT_GOOD)
+        code = session_open(&session, &none);
+    if (code == EXIT_GOOD)
+        code = take_parquet_ids(place, &session.duckdb);
+    session_close(&session, &none);
+    return code;
+}
+
+static int write_parquet(const struct load_place *place, struct load_batch *batch)
+{
+    struct session session = {0};
+    uint64_t hash = 0;
+    char name[32];
+    for (size_t i = 0; i < batch->count; i++)
+        hash = hash_mix(hash, strtoull(batch->traces[i].id, NULL, 16));
+    (void)snprintf(name, sizeof name, "load-%016" PRIx64, hash);
+    int code = session_open(&session, batch);
+    if (code == EXIT_GOOD)
+        code = parquet_write(&session.sql, place->name, name);
+    session_close(&session, batch);
+    return code;
+}
+
+/* MARK: A database of DuckDB */
+
+/* Adds the rows of all tables, which are created if they are not there. */
+static int add_rows(struct session *session)
+{
+    char sql[200];
+    int code = EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
+        const char *name = trail_table_get((trail_table_id)i)->name;
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE TABLE IF NOT EXISTS store.%s AS FROM %s LIMIT 0;"
+                       "INSERT INTO store.%s BY NAME FROM %s",
+                       name, name, name, name);
+        code = duckdb_run(&session->duckdb, sql);
+        sql_tables_forget(&session->sql);
+    }
+    return code;
+}
+
+/* In one transaction. */
+static int add_batch(const struct load_place *place, struct load_batch *batch, struct idmap *ids)
+{
+    struct session session = {0};
+    int code = session_open(&session, batch);
+    if (code == EXIT_GOOD)
+        code = run_with(&session.duckdb, "ATTACH ", place->name, " AS store; BEGIN");
+    if (code == EXIT_GOOD)
+        code = add_rows(&session);
+    if (code == EXIT_GOOD)
+        code = duckdb_run(&session.duckdb, "COMMIT");
+    if (code == EXIT_GOOD && ids)
+        code = take_ids(&session.duckdb, "SELECT trace FROM store.traces", ids);
+    if (code == EXIT_GOOD)
+        code = duckdb_run(&session.duckdb, "DETACH store");
+    session_close(&session, batch);
+    return code == EXIT_GOOD ? code : EXIT_INOUT;
+}
+
+static int open_database(struct load_place *place)
+{
+    struct load_batch none = {.host = ""};
+    return add_batch(place, &none, &place->known);
+}
+
+static int write_database(const struct load_place *place, struct load_batch *batch)
+{
+    return add_batch(place, batch, NULL);
+}
+
+const struct load_store load_stores[] = {
+    {"parquet:", open_parquet, write_parquet},
+    {"duckdb:", open_database, write_database},
+    {"clickhouse://", load_open_clickhouse, load_write_clickhouse},
+    {0},
+};

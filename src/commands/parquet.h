@@ -1,0 +1,19 @@
+/*
+ * Parquet files of tables, written by DuckDB: of one table, or of all into a folder, where readers of Hive partitions
+ * recognise hosts and days: TABLE/host=HOST/day=DAY/NAME.parquet.
+ */
+#ifndef TRAIL_COMMANDS_PARQUET_H
+#define TRAIL_COMMANDS_PARQUET_H
+
+#include "sql/tables.h"
+
+/* Writes a table of the registered traces into a file. Returns EXIT_GOOD, or EXIT_INOUT after a message. */
+int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *path);
+
+/*
+ * Writes all tables of the registered traces, which are of one host and day, into a folder. The files get their names
+ * when all are complete, that of the table `traces` last: where it exists, the others are complete, too. Returns as above.
+ */
+int parquet_write(struct sql_tables *sql, const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""trail load: each trace is in the store once, whole, whatever happens meanwhile; its rows are those of trail sql. TAP;
+skipped without DuckDB's library. ClickHouse has a test of its own.
+
+usage: load.py TRAIL SOURCE_ROOT
+"""
+
+import fcntl
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import EXAMPLES, ROOT, TRAIL, WORK, content, equal, written  # noqa: E402
+from killed import die_at_rename
+from tap import main, test
+
+TABLES = "events states goroutines stacks frames strings tasks regions logs samples findings traces".split()
+# AddressSanitizer cannot follow exceptions of a library that a C program loads late.
+SANITIZED = {"LD_PRELOAD": "libstdc++.so.6"} if "ASAN_OPTIONS" in os.environ else {}
+TRACES = [os.path.join(ROOT, "examples", "traces", f"{name}.trace") for name in ("shop-go", "uv", "shop-c", "shop-go-stuck")]
+DAMAGED = written("damaged.trace", content(EXAMPLES[1])[:30000])
+count = 0
+
+
+def run(*args, **more):
+    p = subprocess.run([TRAIL, *args], capture_output=True, text=True, timeout=240, env={**os.environ, **SANITIZED}, **more)
+    return p.returncode, p.stdout, p.stderr
+
+
+def fresh(name):
+    global count
+    count += 1
+    return os.path.join(WORK, f"{name}-{count}")
+
+
+def compared(table, of):
+    """A query: how many rows are stored, how many of them the traces do not have, and how many are missing."""
+    ours, stored = (f"SELECT * EXCLUDE (day, file) FROM {rows}" for rows in (table, of))
+    return f"""SELECT (SELECT count(*) FROM {of}), (SELECT count(*) FROM ({stored} EXCEPT ALL {ours})),
+               (SELECT count(*) FROM ({ours} EXCEPT ALL {stored}))"""
+
+
+def has(store, traces, damaged=0):
+    """The store has exactly the rows of these traces, in all tables."""
+    kind, place = store.split(":", 1)
+    files, before = f"read_parquet('{glob.escape(place)}/{{}}/*/*/*.parquet')", ""
+    if kind == "duckdb":
+        files, before = "store.{}", f"ATTACH '{place}' AS store (READ_ONLY);"
+    sql = before + " UNION ALL ".join(compared(table, files.format(table)) for table in TABLES)
+    code, out, err = run("sql", "--csv", "--allow-files", "--host=h", *traces, sql)
+    equal((code, err if code != 1 else ""), (1 if damaged else 0, ""))
+    answers = {table: tuple(map(int, line.split(","))) for table, line in zip(TABLES, out.splitlines()[1:])}
+    equal({table: answer[1:] for table, answer in answers.items()}, dict.fromkeys(TABLES, (0, 0)))
+    equal(answers["traces"][0], len(traces))
+    # The number of events is that of the printer, which makes no tables.
+    equal(answers["events"][0], sum(len(run("print", trace)[1].splitlines()) for trace in traces))
+
+
+def load(store, *words, **more):
+    return run("load", f"--to={store}", "--host=h", *words, **more)
+
+
+def stores():
+    return [f"parquet:{fresh('parquet [1]*')}", f"duckdb:{fresh('database')}"]
+
+
+@test
+def every_trace_is_loaded_once_with_all_its_rows():
+    for store in stores():
+        equal(load(store, *TRACES[:2]), (0, "2 traces loaded\n", ""))
+        has(store, TRACES[:2])
+        # Under another name, and twice.
+        copy = written("copy.trace", content(TRACES[1]))
+        equal(load(store, *TRACES[:3], copy, TRACES[2]), (0, "1 trace loaded; 4 loaded before\n", ""))
+        has(store, TRACES[:3])
+        equal(load(store, TRACES[0]), (0, "0 traces loaded; 1 loaded before\n", ""))
+
+
+@test
+def a_folder_may_have_other_files():
+    folder = fresh("traces")
+    os.mkdir(folder)
+    for name, source in ("a.trace", TRACES[0]), ("b.trace", TRACES[3]), (".c.trace", TRACES[2]):
+        shutil.copy(source, os.path.join(folder, name))
+    written(os.path.join(folder, "readme"), b"no trace")
+    os.mkdir(os.path.join(folder, "d"))
+    for store in stores():
+        equal(load(store, folder), (0, "2 traces loaded; 1 file not a trace\n", ""))
+        has(store, [os.path.join(folder, name) for name in ("a.trace", "b.trace")])
+
+
+@test
+def of_a_damaged_trace_the_good_part_is_loaded():
+    for store in stores():
+        code, out, err = load(store, TRACES[0], DAMAGED)
+        equal((code, out), (1, "2 traces loaded, of 1 only the good part\n"))
+        # One message, although each table reads the file.
+        equal(err.count("damaged.trace"), 1)
+        has(store, [TRACES[0], DAMAGED], damaged=1)
+
+
+@test
+def a_file_that_cannot_be_read_keeps_no_other_out():
+    other = written("text.trace", b"hello, world\n" * 100)
+    for store in stores():
+        code, out, err = load(store, os.path.join(WORK, "missing"), TRACES[0], other)
+        equal((code, out), (3, "1 trace loaded; 2 files not readable\n"))
+        assert "missing: No such file" in err and "not a Go execution trace" in err, err
+        has(store, TRACES[:1])
+
+
+@test
+def traces_of_a_day_share_their_files():
+    folder = fresh("parquet")
+    for trace, day in zip(EXAMPLES, (1, 2, 1, 1)):
+        os.utime(shutil.copy(trace, WORK), (day * 86400, day * 86400))
+    words = [os.path.join(WORK, os.path.basename(trace)) for trace in EXAMPLES]
+    equal(load(f"parquet:{folder}", *words)[:2], (0, "4 traces loaded\n"))
+    for table in TABLES:
+        days = sorted(path.split("/")[-2] for path in glob.glob(f"{folder}/{table}/host=h/*/*.parquet"))
+        equal(days, ["day=1970-01-02", "day=1970-01-03"])
+
+
+@test
+def what_an_interrupted_run_left_is_not_counted_and_removed():
+    folder = fresh("parquet")
+    store = f"parquet:{folder}"
+    equal(load(store, TRACES[0])[0], 0)
+    killed = subprocess.run([TRAIL, "load", f"--to={store}", "--host=h", TRACES[1]], capture_output=True,
+                            preexec_fn=die_at_rename, env={**os.environ, **SANITIZED})
+    equal(killed.returncode, -signal.SIGSYS)
+    assert glob.glob(f"{folder}/*/*/*/.load-*")
+    # Another one, which has ended between two names.
+    equal(load(store, TRACES[2])[0], 0)
+    assert not glob.glob(f"{folder}/*/*/*/.load-*")
+    [*_, last] = sorted(glob.glob(f"{folder}/traces/*/*/*.parquet"), key=os.path.getmtime)
+    os.remove(last)
+    equal(load(store, TRACES[3])[0], 0)
+    assert not glob.glob(f"{folder}/*/*/*/{os.path.basename(last)}")
+    has(store, [TRACES[0], TRACES[3]])
+    equal(load(store, *TRACES), (0, "2 traces loaded; 2 loaded before\n", ""))
+    has(store, TRACES)
+
+
+@test
+def exports_into_the_same_folder_count():
+    folder = fresh("parquet")
+    equal(run("export", "--to=parquet", "--host=h", TRACES[0], "-o", folder)[0], 0)
+    equal(load(f"parquet:{folder}", *TRACES[:2]), (0, "1 trace loaded; 1 loaded before\n", ""))
+    has(f"parquet:{folder}", TRACES[:2])
+
+
+@test
+def only_one_writes_to_a_folder():
+    folder = fresh("parquet")
+    os.mkdir(folder)
+    held = os.open(folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    code, _, err = load(f"parquet:{folder}", TRACES[0])
+    os.close(held)
+    equal(code, 3)
+    assert "another trail load writes there" in err, err
+    equal(os.listdir(folder), [])
+
+
+@test
+def a_store_that_cannot_be_written_is_an_error():
+    file = written("file", b"")
+    for store in (f"parquet:{file}", f"duckdb:{WORK}"):
+        code, out, err = load(store, TRACES[0])
+        equal((code, out), (3, "0 traces loaded\n"))
+        assert err.startswith("trail: "), err
+    for words in ([], ["--to=parquet:", TRACES[0]], ["--to=oracle:db", TRACES[0]], [TRACES[0]], ["--to=duckdb:x"],
+                  ["--to=duckdb:x", "--host=../x", TRACES[0]]):  # fmt: skip
+        equal(run("load", *words)[0], 2)
+
+
+if run("sql", TRACES[3], "select 1 as one")[0] != 0:
+    print("1..0 # SKIP no libduckdb.so")
+    sys.exit(0)
+sys.exit(main())
