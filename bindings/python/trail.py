@@ -21,6 +21,8 @@ import json
 import os
 import subprocess
 
+__version__ = "0.1.0"
+
 _COMMON = 4  # columns at the end of each table: trace, file, host, day
 _I64, _I32, _BOOL, _ENUM, _TEXT, _DATE = range(6)
 
