@@ -2,7 +2,7 @@
 """bindings/rust: its declarations against C; events and tables against those that the command exports; annotations, in a trace
 of the program's own and under trail record; what the compiler must refuse; the example. TAP.
 
-usage: rust_binding.py TRAIL SOURCE_ROOT LIBTRAIL SANITIZERS records|records-not COMPILER...
+usage: rust_binding.py TRAIL SOURCE_ROOT LIBTRAIL LIBTRAIL_RECORD SANITIZERS records|records-not COMPILER...
 
 The two libraries are in one folder.
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from command import EXAMPLES, ROOT, TRAIL, WORK, answer, equal, good, good_text, trace as assembled  # noqa: E402
 from tap import Skip, main, test  # noqa: E402
 
-LIBRARIES, SANITIZERS, RECORDS, CC = os.path.dirname(os.path.abspath(sys.argv[3])), sys.argv[4], sys.argv[5], sys.argv[6:]
+LIBRARIES, SANITIZERS, RECORDS, CC = os.path.dirname(os.path.abspath(sys.argv[3])), sys.argv[5], sys.argv[6], sys.argv[7:]
 RECORDED = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
 HERE = os.path.dirname(os.path.abspath(__file__))
 SPACE = os.path.join(WORK, "rust")  # a copy, because cargo writes beside the sources
