@@ -292,12 +292,13 @@ static const char *scope_name(const struct symbols *symbols, Dwarf_Die *die)
 }
 
 /*
- * Whether a function is defined in trail's headers: it is part of the tracer, and its caller is the
+ * Whether a function is defined in trail's headers or Rust crate: it is part of the tracer, and its caller is the
  * program's innermost function.
  */
 static bool is_tracer_call(Dwarf_Die *die)
 {
-    static const char *const headers[] = {"/trail/record.h", "/trail/record.hpp"};
+    static const char *const headers[] = {"trail/record.h", "trail/record.hpp",
+                                          "trail/src/record.rs"};
     Dwarf_Attribute attribute;
     Dwarf_Word index;
     Dwarf_Die unit;
@@ -315,7 +316,8 @@ static bool is_tracer_call(Dwarf_Die *die)
     size_t size = file ? strlen(file) : 0;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         size_t length = strlen(headers[i]);
-        if (size >= length && strcmp(file + size - length, headers[i]) == 0)
+        if (size >= length && strcmp(file + size - length, headers[i]) == 0 &&
+            (size == length || file[size - length - 1] == '/'))
             return true;
     }
     return false;

@@ -68,6 +68,15 @@ def the_first_line_is_the_version_and_the_commit():
     assert re.fullmatch(rf"trail {re.escape(stated)} \(([0-9a-f]{{12}}\+?|unknown)\)", first), first
 
 
+BINDINGS = {
+    "go/trail.go": r'^const Version = "(.*)"$',
+    "python/trail.py": r'^__version__ = "(.*)"$',
+    "rust/trail/Cargo.toml": r'^version = "(.*)"$',
+    "rust/trail/Cargo.toml ": r'^trail-sys = .*version = "(.*?)"',
+    "rust/trail-sys/Cargo.toml": r'^version = "(.*)"$',
+}
+
+
 @test
 def all_files_state_the_same_version():
     stated = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
@@ -75,6 +84,9 @@ def all_files_state_the_same_version():
     package = re.match(r"trail \(([^)]+)-[^-)]+\)", (ROOT / "packaging/debian/changelog").read_text())[1]
     assert newest == stated, f"CHANGELOG.md: {newest}, meson.build: {stated}"
     assert package == stated, f"packaging/debian/changelog: {package}, meson.build: {stated}"
+    for path, pattern in BINDINGS.items():
+        ours = re.search(pattern, (ROOT / "bindings" / path.strip()).read_text(), re.M)[1]
+        assert ours == stated, f"bindings/{path}: {ours}, meson.build: {stated}"
 
 
 # The commit

@@ -40,6 +40,9 @@ static void waits_and_locks_of_libraries_name_no_place(void **state)
     (void)state;
     static const struct ranked cases[] = {
         {"pthread_mutex_lock", "", FRAME_WRAPPER},
+        {"trail::record::Region::new", "", FRAME_WRAPPER},
+        {"<trail::record::Region as core::ops::drop::Drop>::drop", "", FRAME_WRAPPER},
+        {"core::ptr::drop_in_place<trail::record::Region>", "", FRAME_WRAPPER},
         {"___pthread_cond_wait", "", FRAME_WRAPPER},
         {"__futex_abstimed_wait_common", "../sysdeps/nptl/futex-internal.h", FRAME_WRAPPER},
         {"lll_mutex_lock_optimized", "nptl/pthread_mutex_lock.c", FRAME_WRAPPER},
