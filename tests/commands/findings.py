@@ -453,6 +453,71 @@ def a_p_is_kept_from_50_ms_on():
     assert "keeps-p" in kept(200 * MS, blocks=False)
 
 
+def held_once(ns, of, ready=False):
+    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    trace.start(20, 1, 2)
+    trace.log(MS - 10, 0, "wait", "mutex user_mu")
+    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    if ready:
+        trace.at(MS + 10, 1, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    else:
+        trace.block(MS + 10, 1, "sleep", WORK_STACK)
+        trace.at(MS + ns - 20, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(MS + ns - 10, 1, 2)
+    trace.wake(MS + ns, 1, 1, ("main.vacuum", "main.worker"))
+    trace.start(MS + ns + 10, 0, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
+    found = held_once(100 * MS, 2000 * MS)["long-hold"]
+    assert found["text"].startswith("main.vacuum (main.go:10) held mutex user_mu for 100 ms while others waited. The longest wait took 5 % of the time. 1 wait took 100 ms at main.lookup (main.go:10). "), found
+    equal((found["function"], found["object"], found["gain_ns"]), ("main.vacuum", "mutex user_mu", 100 * MS))
+    assert "long-hold" not in held_once(100 * MS - 1, 1900 * MS) and "long-hold" not in held_once(100 * MS, 2001 * MS)
+    assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True)
+    found = held_once(100 * MS, 400 * MS)
+    assert "lock-serialises" in found and "long-hold" not in found, found
+
+
+def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
+    """Main waits so long for goroutine 2 of a child process, which is recorded or not; another one runs for so long meanwhile."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("app (12): main",))
+    trace.start(20, 1, 2)
+    if second:
+        trace.create(30, 0, 3, ("app (13): main",))
+    trace.log(MS - 10, 0, "wait", "child process")
+    trace.block(MS, 0, "sync", ("main.build", "main.main"))
+    if recorded:
+        trace.wake(MS + ns, 1, 1, ("main.exit",))
+    else:
+        trace.at(MS + ns, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    if second:
+        trace.start(MS + 10, 0, 3)
+        trace.at(MS + 10 + second, 0, "GoDestroy")
+    else:
+        trace.at(MS + ns + 10, 1, "GoDestroy")
+    trace.start(MS + ns + 20, 0, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_child_that_is_recorded_is_named_below_what_it_waits_for():
+    found = child_ends()["outside"]
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms, which app (12): main ended by its exit. "), found
+    assert abs(found["weight"] - 0.3) < 1e-3 and found["gain_ns"] == 60 * MS, found
+    found = child_ends(recorded=False)["outside"]
+    assert found["text"].startswith("main.build (main.go:10) waited for something outside the program for 60 % of the time (child process). "), found
+    assert abs(found["weight"] - 0.6) < 1e-3, found
+    # Of two CPUs, main and its children use 85 %, or wait for one.
+    assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
+
+
 def collects(ns, of, reason="wait until GC ends"):
     trace = Trace(1)
     trace.here(1, 2, 0)
