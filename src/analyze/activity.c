@@ -273,6 +273,7 @@ static void stop_event(struct activity *a, const trail_event *event)
     if (late < LATE_NS)
         return;
     a->late.count++;
+    ns_add(&a->late.ns, late);
     if (late > a->late.longest.ns) {
         const struct goroutine *g = goroutines_find(&a->analysis->goroutines, a->stop_left_by);
         a->late.pause_ns = ns_between(a->stop_since_ns, event->time_ns);

@@ -45,7 +45,8 @@ struct alone_sum {
 struct late_stop {
     trail_name name; /* start function of the longest */
     uint64_t count;
-    trail_longest longest; /* from the request to stop until that P stopped */
+    int64_t ns;            /* in all, from the requests to stop until that P stopped */
+    trail_longest longest; /* of these */
     int64_t pause_ns;      /* length of that pause */
 };
 

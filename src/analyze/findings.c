@@ -26,10 +26,11 @@
 #define IDLE_SHARE   0.05
 #define GC_SHARE     0.25
 #define LONG_IDLE    INT64_C(10000000)
-#define KEPT_SHARE   0.02
-#define SMALL_SHARE  0.004
+#define KEPT_SHARE   0.1  /* less is usual beside other programs */
+#define SMALL_SHARE  0.02 /* beside other programs, pauses and their delays are longer */
 #define PAUSE_SHARE  0.05
 #define LONG_PAUSE   INT64_C(10000000)
+#define MUCH_PAUSE   INT64_C(50000000) /* whatever its share */
 #define ODD_PAUSE    INT64_C(1000000)
 #define FUTILE_LEAST 100
 #define FUTILE_MOST  10000 /* waits.c counts those that run for less */
@@ -534,13 +535,13 @@ void finding_keeps_p(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         trail_string name = text_of(findings, group->row.name);
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
-            share_of(group->held_longest.ns, length_of(findings)) < KEPT_SHARE)
+            share_of(group->held_ns, length_of(findings)) < KEPT_SHARE)
             continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
                                       .moment = &group->held_longest, .function = group->row.name};
         finding_say(
             findings, &of,
-            "%s of %.*s kept their %s for 20 ms or more while others were ready and no %s was idle",
+            "%s of %.*s kept their %s for 50 ms or more while others were ready and no %s was idle",
             word(findings, TERM_tasks), SHOWN(name), word(findings, TERM_slot),
             word(findings, TERM_slot));
         finding_explain(findings, "%" PRIu64 " time%s, the longest %s.", group->held,
@@ -580,16 +581,17 @@ void finding_misused(struct findings *findings)
 /* Whether a delay is too short to matter, in itself and as a share of the time. */
 static bool is_small(const struct findings *findings, int64_t ns)
 {
-    return ns < LONG_PAUSE && share_of(ns, length_of(findings)) < SMALL_SHARE;
+    return ns < MUCH_PAUSE && share_of(ns, length_of(findings)) < SMALL_SHARE;
 }
 
 void finding_late_for_stop(struct findings *findings)
 {
     const struct late_stop *late = &findings->activity->late;
-    if (late->count == 0 || is_small(findings, late->longest.ns))
+    if (late->count == 0 || finding_is_runtime(findings, late->name) ||
+        (late->longest.ns < MUCH_PAUSE && share_of(late->ns, length_of(findings)) < PAUSE_SHARE))
         return;
-    const struct finding_of of = {"delays-stop", .gain_ns = late->longest.ns,
-                                  .moment = &late->longest, .function = late->name};
+    const struct finding_of of = {"delays-stop", .gain_ns = late->ns, .moment = &late->longest,
+                                  .function = late->name};
     trail_string name = text_of(findings, late->name);
     finding_say(findings, &of,
                 "Stop-the-world pauses were delayed %" PRIu64
@@ -602,11 +604,10 @@ void finding_late_for_stop(struct findings *findings)
                     duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
 
-/* Whether most of so much time is of the pause that a goroutine delayed: that is said instead. */
-static bool is_by_stops(const struct findings *findings, int64_t ns)
+/* Whether most of so much time is a delay of stops, which is reported instead. */
+static bool is_by_stops(const struct findings *findings, int64_t ns, int64_t late_ns)
 {
-    return finding_was_said(findings, "delays-stop") &&
-           findings->activity->late.longest.ns >= ns - ns / 2;
+    return finding_was_said(findings, "delays-stop") && late_ns >= ns - ns / 2;
 }
 
 static int64_t pause_ns(const trail_gc_pause *pause)
@@ -642,7 +643,8 @@ void finding_long_pause(struct findings *findings)
     bool odd =
         gc->pause_count >= 5 && pause_ns(longest) >= ODD_PAUSE && pause_ns(longest) / 10 >= median;
     if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE) ||
-        is_small(findings, pause_ns(longest)) || is_by_stops(findings, pause_ns(longest)))
+        is_small(findings, pause_ns(longest)) ||
+        is_by_stops(findings, pause_ns(longest), findings->activity->late.longest.ns))
         return;
     trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
@@ -681,7 +683,7 @@ void finding_pauses_take_much(struct findings *findings)
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }
     double share = share_of(sum, length_of(findings));
-    if (share < PAUSE_SHARE || is_by_stops(findings, sum))
+    if (share < PAUSE_SHARE || is_by_stops(findings, sum, findings->activity->late.ns))
         return;
     const struct gc_helper *most = most_of(&gc->stopped_by.map);
     bool by_most = most && most->ns > sum / 2;
@@ -705,7 +707,8 @@ void finding_gc_takes_much(struct findings *findings)
         gc->cycle_count == 0 || length_of(findings) <= 0)
         return;
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
-    if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
+    if (share < GC_SHARE ||
+        is_by_stops(findings, part_of(length_of(findings), share), findings->activity->late.ns))
         return;
     const struct gc_helper *most = most_of(&gc->by_function.map);
     trail_longest moment = {0};

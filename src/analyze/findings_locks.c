@@ -8,6 +8,7 @@
 
 #define LOCK_SHARE 0.2
 #define MOST_LOCKS 3
+#define HOLD_SHARE 0.05 /* one wait for a lock that is held for long once */
 #define LOCK_WAITS 10
 #define LOCK_LEAST INT64_C(100000000) /* fewer waits count if they took this long in all */
 /* From this share on, what the holder waited for meanwhile is why it held the lock for so long. */
@@ -199,4 +200,30 @@ void finding_lock_contention(struct findings *findings)
                    "They waited for it for %.0f %% of the time in which %s had work", 100 * share,
                    word(findings, TERM_tasks));
     say_lock(findings, "lock-contention", worst, effect);
+}
+
+/*
+ * One wait for a lock took long, though it hardly shows in the sum of them: a request was slow. Not
+ * where the holder only had no CPU, as happens beside other programs.
+ */
+void finding_long_hold(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *worst = NULL;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        bool no_cpu = (trail_name)row->outside.key == findings->waits->ready &&
+                      share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE;
+        if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
+            worst = row;
+    }
+    if (!worst || worst->longest.ns < LOCK_LEAST ||
+        share_of(worst->longest.ns, length_of(findings)) < HOLD_SHARE ||
+        finding_names(findings, "lock-serialises", worst->function) ||
+        finding_names(findings, "lock-contention", worst->function))
+        return;
+    char effect[80];
+    (void)snprintf(effect, sizeof effect, "The longest wait took %.0f %% of the time",
+                   100 * share_of(worst->longest.ns, length_of(findings)));
+    say_lock(findings, "long-hold", worst, effect);
 }

@@ -38,6 +38,9 @@
 #define BUSY_SHARE         0.5
 #define BUSY_MOST          0.8
 #define ALL_CPUS           0.85
+#define HELPER_SHARE       0.1 /* of what the main goroutine runs */
+#define OUTLIVES           3   /* waits, on average, of those that filled a queue */
+#define ASKED_SHARE        0.25
 #define SPIN_COUNT         5
 #define SPIN_SHARE         0.5
 #define SPIN_PAUSE         INT64_C(1000000) /* of running, per value */
@@ -67,10 +70,25 @@ static int64_t mean(int64_t sum, uint64_t count)
     return count > 0 ? sum / (int64_t)count : 0;
 }
 
+/*
+ * Whether a condition variable serves as a barrier: those that wait for it end each other's waits,
+ * several at a time.
+ */
+static bool is_own_barrier(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    bool condition =
+        facts ? facts->kind == WIRE_WAIT_CONDITION : row->wait == findings->waits->condition;
+    return condition && row->together * 4 >= row->waits &&
+           share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE;
+}
+
 /* Whether the wait is for each of several goroutines. */
 static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
+    if (is_own_barrier(findings, row))
+        return true;
     if (!facts)
         return !row->lock && !row->once && text_is(text_of(findings, row->wait), "sync");
     return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
@@ -179,6 +197,35 @@ void finding_time_outs(struct findings *findings)
     }
 }
 
+/*
+ * Whether the CPUs were in use, or would have been but for other programs: nothing is gained if those
+ * that have work have more.
+ */
+static bool wants_all_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    int64_t work = sums->running_ns;
+    ns_add(&work, sums->runnable_ns);
+    return sums->procs > 1 && share_of(work, length_of(findings)) > ALL_CPUS * (double)sums->procs;
+}
+
+/* A child process that is recorded, too. What it waits for itself comes first. */
+static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
+{
+    const struct finding_of of =
+        finding_saves("outside", ns, &row->longest, row->function, row->wait);
+    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start);
+    if (wants_all_cpus(findings))
+        return;
+    finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
+                SHOWN(place), 100 * share_of(ns, length_of(findings)));
+    finding_explain(
+        findings, "%" PRIu64 " wait%s, %s in all, the longest %s, which %.*s ended by its exit.",
+        row->spread.count, plural_s(row->spread.count), duration(row->spread.sum_ns).text,
+        duration(row->longest.ns).text, SHOWN(start));
+    finding_last(findings)->weight /= 2;
+}
+
 /* Much of the time a goroutine waits for a child process, a file or a connection. */
 void finding_outside(struct findings *findings)
 {
@@ -191,6 +238,10 @@ void finding_outside(struct findings *findings)
                       row->kind == WIRE_WAIT_CONNECT;
         if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
             continue;
+        if (row->kind == WIRE_WAIT_CHILD && row->peer.start != 0) {
+            say_child(findings, row, ns);
+            continue;
+        }
         const struct finding_of of =
             finding_saves("outside", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
@@ -414,16 +465,18 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
+    bool one_each = row->together * 4 < row->waits && !times_out(findings, row);
     return facts ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
-                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits &&
-                        !times_out(findings, row))
-                 : text_is(text_of(findings, row->wait), "chan send");
+                       (facts->kind == WIRE_WAIT_CONDITION && one_each)
+                 : text_is(text_of(findings, row->wait), "chan send") ||
+                       (row->wait == findings->waits->condition && one_each);
 }
 
 /* Goroutines of one kind wait for permits that others of them have. */
 void finding_permits(struct findings *findings)
 {
-    static const trail_string in_go = {"a channel used as a semaphore", 29};
+    static const trail_string channel = {"a channel used as a semaphore", 29},
+                              condition = {"a sync.Cond used as a semaphore", 31};
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
@@ -436,7 +489,9 @@ void finding_permits(struct findings *findings)
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
-        wait = facts_of(findings, row->wait) ? wait : in_go;
+        wait = facts_of(findings, row->wait)             ? wait
+               : row->wait == findings->waits->condition ? condition
+                                                         : channel;
         finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
         finding_explain(
             findings,
@@ -467,6 +522,20 @@ static bool uses_all_cpus(const struct findings *findings)
            sums->procs > 1;
 }
 
+/*
+ * Whether the main goroutine, which has had work for that time, only has one helper there: making the
+ * helper wait less would gain nothing.
+ */
+static bool is_for_helper(const struct findings *findings, const struct blame_row *row,
+                          int64_t busy_ns)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group =
+        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
+    return row->goroutine.key == 1 && group && group->workers == 1 &&
+           share_of(group->exec_ns, busy_ns) < HELPER_SHARE;
+}
+
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
 void finding_bottleneck(struct findings *findings)
 {
@@ -480,7 +549,8 @@ void finding_bottleneck(struct findings *findings)
             continue;
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
-        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings))
+        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings) ||
+            is_own_barrier(findings, row) || is_for_helper(findings, row, busy))
             continue;
         const struct finding_of of =
             finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
@@ -530,13 +600,28 @@ static struct group_time time_of(const struct findings *findings, const struct w
     return time;
 }
 
-/* Whether those that end the waits of `pair` also took work from those that wait. */
+/* How many waits for work or results of goroutines with this start function others ended. */
+static uint64_t waits_ended(const struct blame *blame, trail_name waiter)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < blame->pair_count; i++)
+        count += blame->pairs[i].waiter == waiter ? blame->pairs[i].waits : 0;
+    return count;
+}
+
+/*
+ * Whether those that end the waits of `pair` also took work from those that wait. What a client gets
+ * from others is no such work.
+ */
 static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
 {
     uint64_t key = (uint64_t)pair->waker << 32 | pair->waiter;
     uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
-    return pair->waiter != pair->waker && number != 0 &&
-           blame->pairs[number - 1].waits * POOL_RARELY <= pair->waits;
+    if (pair->waiter == pair->waker || number == 0)
+        return false;
+    uint64_t taken = blame->pairs[number - 1].waits;
+    return taken * POOL_RARELY <= pair->waits &&
+           (double)taken >= ASKED_SHARE * (double)waits_ended(blame, pair->waker);
 }
 
 /*
@@ -598,6 +683,54 @@ static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
     return most;
 }
 
+/* Whether those that end the waits of `pair` still had work when those that wait had ended. */
+static bool outlives(const struct waits *waits, const struct blame_pair *pair)
+{
+    int64_t after = ns_between(waits->by_name[pair->waiter]->last_end_ns,
+                               waits->by_name[pair->waker]->last_end_ns);
+    return after / OUTLIVES >= mean(pair->ns, pair->waits);
+}
+
+/*
+ * A queue is full, and what takes from it waits for something else most of the time, but hardly ever
+ * for work. It still had some when those that fill the queue had ended: else it could be the one
+ * that makes work.
+ */
+void finding_slow_consumer(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_facts *facts = facts_of(findings, pair->wait);
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
+            share_of(ns, length) < BUSY_SHARE || !facts ||
+            !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
+            !outlives(waits, pair) || finding_names(findings, "pool-too-small", pair->waker))
+            continue;
+        struct group_time time = time_of(findings, waits->by_name[pair->waker]);
+        if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
+            share_of(time.others, time.all) < BUSY_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("queue", ns, &pair->longest, pair->waker, pair->wait);
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
+        finding_say(findings, &of, "%.*s takes from a queue more slowly than %.*s fills it",
+                    SHOWN(name), SHOWN(at));
+        finding_explain(findings,
+                        "The latter waited for room (%.*s) for %.0f %% of the time: %" PRIu64
+                        " waits, %s in all, the longest %s. Meanwhile the former waited itself "
+                        "for %.0f %% of its time (mostly %.*s).",
+                        SHOWN(wait), 100 * share_of(ns, length), pair->waits,
+                        duration(pair->ns).text, duration(pair->longest.ns).text,
+                        100 * share_of(time.others, time.all), SHOWN(why));
+        finding_advise(findings, "Make it faster, or let several take from the queue.");
+    }
+}
+
 /*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
  * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
@@ -616,11 +749,12 @@ void finding_slow_producer(struct findings *findings)
             continue;
         struct group_time makes = time_of(findings, made_by), takes = time_of(findings, made_for);
         int64_t ns = blame_union_ns(&pair->waiting);
-        if (!makes.most || makes.work_waits > 0 ||
+        if (!makes.most || makes.work_waits > 0 || outlives(waits, pair) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
             share_of(ns, length) < CONSUMER_WAITS ||
-            share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE)
+            (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
+             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE))
             continue;
         int64_t gain = makes.others < length ? makes.others : length;
         const struct finding_of of =
@@ -684,6 +818,16 @@ static int64_t handed_ns(const struct findings *findings, const struct wait_grou
     return ns;
 }
 
+/* The time, but for that in which the program had work and no CPU; roughly, if several had work. */
+static int64_t time_with_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    int64_t length = length_of(findings), ns = ns_between(sums->runnable_ns, length);
+    if (ns < sums->running_ns)
+        ns = sums->running_ns;
+    return ns < length ? ns : length;
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
@@ -700,7 +844,7 @@ void finding_handoffs(struct findings *findings)
         return;
     bool brief = mean(most.group->exec_ns, most.count) <= HANDOFF_EXEC;
     int64_t ns = handed_ns(findings, most.group);
-    if (mean(length, most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
+    if (mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
         share_of(ns, length) < HANDOFF_SHARE)
         return;
     const struct finding_of of = finding_saves(
@@ -896,7 +1040,10 @@ static void explain_own_wait(struct findings *findings, int64_t goroutine)
     }
 }
 
-/* One thread comes last to a barrier, since it waits for something else before. */
+/*
+ * One goroutine comes last to a barrier, or to a condition variable used as one, since it waits for
+ * something else before.
+ */
 void finding_late(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -905,9 +1052,9 @@ void finding_late(struct findings *findings)
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         double share = share_of(row->outside_ns, row->own_ns);
-        if (!facts || facts->kind != WIRE_WAIT_BARRIER || row->function == 0 ||
-            row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
-            (trail_name)row->outside.key == findings->waits->ready ||
+        bool barrier = (facts && facts->kind == WIRE_WAIT_BARRIER) || is_own_barrier(findings, row);
+        if (!barrier || row->function == 0 || row->outside.ns <= 0 || share < BUSY_SHARE ||
+            ns < BALANCE_LEAST || (trail_name)row->outside.key == findings->waits->ready ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;
@@ -971,6 +1118,7 @@ void finding_sleeper(struct findings *findings)
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
             row->goroutine.key == 1 || row->outside.ns <= 0 ||
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(ns, length) < BUSY_SHARE ||
             !is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
             continue;
@@ -1250,5 +1398,31 @@ void finding_unseen(struct findings *findings)
                         group->workers,
                         word(findings, group->workers == 1 ? TERM_task : TERM_tasks));
         finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
+    }
+}
+
+/* MARK: Forced collections */
+
+/* A goroutine of a Go program asks for garbage collections, and waits until they end. */
+void finding_forced_gc(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (row->wait != findings->waits->collection || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("forced-gc", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s asked for garbage collections and waited for their end for %.0f %% of "
+                    "the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
+                        row->spread.count, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Leave it to the runtime when to collect (GOGC, GOMEMLIMIT).");
     }
 }

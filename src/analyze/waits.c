@@ -13,7 +13,7 @@
 
 /* Go preempts a goroutine after 10 ms; one that keeps a P for longer than this while others are
  * ready is counted. */
-#define HELD_LEAST_NS 20000000
+#define HELD_LEAST_NS 50000000
 
 /* The same, of one that is preempted in the end: that it was so late may be since other programs
  * had the CPU. */
@@ -610,6 +610,7 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
         !idmap_put(&waits->busy, (uint64_t)g->id, (void *)(uintptr_t)(busy / 1000)))
         return false;
     group->workers++;
+    group->last_end_ns = now;
     ns_add(&group->exec_ns, ran);
     longest_note(&group->busiest, ran, g->creation_ns, g->id);
     if (group->busiest.goroutine == g->id)
@@ -682,7 +683,7 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     enum wire_wait kind = facts                  ? facts->kind
                           : wait == waits->sleep ? WIRE_WAIT_SLEEP
                                                  : WIRE_WAIT_NONE;
-    if (!(wire_wait_kinds[kind].traits & WIRE_WAIT_OUTSIDE)) {
+    if (!(wire_wait_kinds[kind].traits & WIRE_WAIT_OUTSIDE) && wait != waits->collection) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
         return true;
@@ -987,6 +988,7 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         struct activity *activity = waits->activity;
         if (ns_between(activity->queue_at[event->proc], activity->queue_ns) >= ns / 2) {
             group->held++;
+            ns_add(&group->held_ns, ns);
             longest_note(&group->held_longest, ns, g->since_ns, g->id);
         }
     }
@@ -1071,8 +1073,8 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
         (reason == waits->network ||
          (reason == waits->select && connection_of(waits, g->outer) == CONNECTION_REQUEST)))
         return answer_enter(waits, g, event);
-    return (reason != waits->sleep && !g->outside) || may_be_timed(waits, reason) ||
-           outside_enter(waits, g, reason, event);
+    return (reason != waits->sleep && reason != waits->collection && !g->outside) ||
+           may_be_timed(waits, reason) || outside_enter(waits, g, reason, event);
 }
 
 static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
@@ -1289,7 +1291,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
 {
     static const char network[] = "network", sync[] = "sync", condition[] = "sync.(*Cond).Wait",
                       sleep[] = "sleep", send[] = "chan send", receive[] = "chan receive",
-                      select[] = "select", yield[] = "runtime.Gosched", ready[] = "ready";
+                      select[] = "select", yield[] = "runtime.Gosched", ready[] = "ready",
+                      collection[] = "wait until GC ends";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
@@ -1307,6 +1310,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
     waits->yield = names_put(&analysis->names, yield, strlen(yield));
     waits->ready = names_put(&analysis->names, ready, strlen(ready));
+    waits->collection = names_put(&analysis->names, collection, strlen(collection));
     return !analysis->names.failed;
 }
 

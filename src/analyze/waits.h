@@ -54,6 +54,7 @@ struct wait_group {
     trail_wait *waits;
     size_t wait_capacity;
     uint64_t held; /* times that it kept a P for long while others were ready */
+    int64_t held_ns;
     trail_longest held_longest;
     uint64_t stuck,
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
@@ -67,7 +68,8 @@ struct wait_group {
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
     int64_t busiest_end_ns;
-    uint64_t unseen; /* waits in the kernel in calls that are not recorded */
+    int64_t last_end_ns; /* when the last of them ended */
+    uint64_t unseen;     /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
     uint64_t yields;     /* by runtime.Gosched, or sched_yield */
     int64_t yield_ns;    /* of sched_yield: from the first to the last of each series */
@@ -131,7 +133,8 @@ struct waits {
     struct spinner spinner; /* the one that ran for longest */
     bool inferred;          /* a state was, where events are lost */
     bool is_go;             /* system calls have the stack that they were called from */
-    trail_name network, sync, condition, sleep, send, receive, select, yield; /* reasons */
+    trail_name network, sync, condition, sleep, send, receive, select, yield,
+        collection;   /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
 

@@ -423,7 +423,7 @@ def a_goroutine_keeps_its_p_while_others_wait_for_it():
     equal(set(turns(150 * MS)), {"ready"})
 
 
-def kept(ran, blocks=True):
+def kept(ran, blocks=True, of=0):
     """Goroutine 2 runs for so long, while 1 is ready, until it waits or is preempted."""
     trace = Trace(1)
     trace.here(1, 2, 0)
@@ -436,18 +436,105 @@ def kept(ran, blocks=True):
     else:
         trace.at(MS + 10 + ran, 0, preempted)
     trace.start(MS + 20 + ran, 0, 1)
-    return trace.findings(3 * MS + ran)
+    end = of or 3 * MS + ran
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
 @test
-def a_p_is_kept_from_20_ms_on():
-    found = kept(20 * MS)["keeps-p"]
-    equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 20 * MS))
-    assert "1 time, the longest 20.0 ms" in found["text"], found
-    assert "keeps-p" not in kept(20 * MS - 1)
+def a_p_is_kept_from_50_ms_on():
+    found = kept(50 * MS)["keeps-p"]
+    equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 50 * MS))
+    assert "1 time, the longest 50.0 ms" in found["text"], found
+    assert "keeps-p" not in kept(50 * MS - 1)
+    # Less than a tenth of the time is usual beside other programs.
+    assert "keeps-p" in kept(50 * MS, of=500 * MS) and "keeps-p" not in kept(50 * MS, of=501 * MS)
     # It may be that it was preempted late because another program had the CPU.
     assert "keeps-p" not in kept(200 * MS - 1, blocks=False)
     assert "keeps-p" in kept(200 * MS, blocks=False)
+
+
+def held_once(ns, of, ready=False):
+    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    trace.start(20, 1, 2)
+    trace.log(MS - 10, 0, "wait", "mutex user_mu")
+    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    if ready:
+        trace.at(MS + 10, 1, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    else:
+        trace.block(MS + 10, 1, "sleep", WORK_STACK)
+        trace.at(MS + ns - 20, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(MS + ns - 10, 1, 2)
+    trace.wake(MS + ns, 1, 1, ("main.vacuum", "main.worker"))
+    trace.start(MS + ns + 10, 0, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
+    found = held_once(100 * MS, 2000 * MS)["long-hold"]
+    assert found["text"].startswith("main.vacuum (main.go:10) held mutex user_mu for 100 ms while others waited. The longest wait took 5 % of the time. 1 wait took 100 ms at main.lookup (main.go:10). "), found
+    equal((found["function"], found["object"], found["gain_ns"]), ("main.vacuum", "mutex user_mu", 100 * MS))
+    assert "long-hold" not in held_once(100 * MS - 1, 1900 * MS) and "long-hold" not in held_once(100 * MS, 2001 * MS)
+    assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True)
+    found = held_once(100 * MS, 400 * MS)
+    assert "lock-serialises" in found and "long-hold" not in found, found
+
+
+def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
+    """Main waits so long for goroutine 2 of a child process, which is recorded or not; another one runs for so long meanwhile."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("app (12): main",))
+    trace.start(20, 1, 2)
+    if second:
+        trace.create(30, 0, 3, ("app (13): main",))
+    trace.log(MS - 10, 0, "wait", "child process")
+    trace.block(MS, 0, "sync", ("main.build", "main.main"))
+    if recorded:
+        trace.wake(MS + ns, 1, 1, ("main.exit",))
+    else:
+        trace.at(MS + ns, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    if second:
+        trace.start(MS + 10, 0, 3)
+        trace.at(MS + 10 + second, 0, "GoDestroy")
+    else:
+        trace.at(MS + ns + 10, 1, "GoDestroy")
+    trace.start(MS + ns + 20, 0, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_child_that_is_recorded_is_named_below_what_it_waits_for():
+    found = child_ends()["outside"]
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms, which app (12): main ended by its exit. "), found
+    assert abs(found["weight"] - 0.3) < 1e-3 and found["gain_ns"] == 60 * MS, found
+    found = child_ends(recorded=False)["outside"]
+    assert found["text"].startswith("main.build (main.go:10) waited for something outside the program for 60 % of the time (child process). "), found
+    assert abs(found["weight"] - 0.6) < 1e-3, found
+    # Of two CPUs, main and its children use 85 %, or wait for one.
+    assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
+
+
+def collects(ns, of, reason="wait until GC ends"):
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.block(10 * MS, 0, reason, ("runtime.GC", "main.flush", "main.main"))
+    trace.at(10 * MS + ns, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    trace.start(10 * MS + ns + 10, 0, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_program_that_waits_for_collections_that_it_asked_for_says_where():
+    found = collects(60 * MS, 200 * MS)["forced-gc"]
+    assert found["text"].startswith("main.flush (main.go:11) asked for garbage collections and waited for their end for 30 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. "), found
+    equal((found["function"], found["gain_ns"]), ("main.flush", 60 * MS))
+    equal(collects(60 * MS, 201 * MS), {})
+    equal(collects(49 * MS, 100 * MS), {})
+    equal(collects(60 * MS, 200 * MS, reason="GC assist wait"), {})
 
 
 @test
@@ -458,25 +545,42 @@ def who_runs_long_while_nobody_waits_keeps_nothing():
     equal(trace.findings(31 * MS), {})
 
 
-def stopped(late):
+def stopped(late, times=1, pause=None, of=200 * MS, who=WORK_STACK):
+    """So many pauses, of that length, which goroutine 2 delays for so long."""
     trace = Trace(2)
     trace.here(1, 2, 0)
-    trace.here(2, 2, 1)
-    trace.stop(10 * MS, 0, 10 * MS + late + 100)
-    trace.at(10 * MS + late, 1, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
-    trace.start(10 * MS + late + 200, 1, 2)
-    return trace.findings(200 * MS)
+    trace.create(10, 0, 2, who)
+    trace.start(20, 1, 2)
+    for i in range(times):
+        now = MS + i * of // times
+        end = now + (pause or late + 100)
+        trace.stop(now, 0, end)
+        trace.at(now + late, 1, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
+        trace.start(end + 100, 1, 2)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
 
 
 @test
 def who_runs_on_delays_the_stop_of_the_world():
-    found = stopped(5 * MS)
+    found = stopped(12 * MS)
     equal(list(found), ["delays-stop"])
     equal(found["delays-stop"]["goroutine"], 2)
-    equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 5 * MS)
-    assert "delayed 1 time by a goroutine that ran on for 1 ms or more. The longest was goroutine 2 (main.worker), for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
-    equal(list(stopped(MS)), ["delays-stop"])
-    equal(stopped(MS - 1), {})
+    equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 12 * MS)
+    assert "delayed 1 time by a goroutine that ran on for 1 ms or more. The longest was goroutine 2 (main.worker), for 12.0 ms of a pause of 12.0 ms" in found["delays-stop"]["text"], found
+    # From 5 % of the time on, or 50 ms.
+    equal(list(stopped(10 * MS)), ["delays-stop"])
+    assert "delays-stop" not in stopped(10 * MS - 1)
+    equal(list(stopped(MS, times=10)), ["delays-stop"])
+    assert "delays-stop" not in stopped(MS - 1, times=10)
+    equal(list(stopped(50 * MS, of=4000 * MS)), ["delays-stop"])
+    assert "delays-stop" not in stopped(50 * MS - 1, of=4000 * MS)
+    assert "delays-stop" not in stopped(10 * MS, who=("runtime.goexit0", "runtime.bgscavenge"))
+    # Of several pauses all delays count, which are most of what the pauses take.
+    found = stopped(5 * MS, times=4)
+    equal(list(found), ["delays-stop"])
+    equal(found["delays-stop"]["gain_ns"], 20 * MS)
+    equal(set(stopped(4 * MS, times=4, pause=8 * MS)), {"delays-stop"})
+    equal(set(stopped(4 * MS, times=4, pause=9 * MS)), {"delays-stop", "pause-share"})
 
 
 def paused(*lengths, apart=33 * MS):
@@ -506,22 +610,26 @@ def a_function_that_stops_the_world_again_and_again_is_named():
 
 @test
 def a_pause_is_long_for_itself_or_beside_the_others():
-    equal(list(paused(10 * MS, apart=900 * MS)), ["long-pause"])
-    equal(paused(10 * MS - 1, apart=900 * MS), {})
+    # From 2 % of the time on, or 50 ms.
+    equal(list(paused(10 * MS, apart=150 * MS)), ["long-pause"])
+    equal(paused(10 * MS - 1, apart=150 * MS), {})
+    equal(paused(10 * MS, apart=170 * MS), {})
+    equal(list(paused(50 * MS, apart=900 * MS)), ["long-pause"])
+    equal(paused(50 * MS - 1, apart=900 * MS), {})
     # Five of them, a millisecond, ten times the others.
-    equal(list(paused(50 * US, 50 * US, MS, 50 * US, 50 * US)), ["long-pause"])
-    equal(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=36 * MS), {})  # less than 0.4 % of the time
-    equal(paused(50 * US, 50 * US, MS, 50 * US), {})
-    equal(paused(50 * US, 50 * US, MS - 1, 50 * US, 50 * US), {})
-    found = paused(50 * US, 50 * US, 1200 * US, 50 * US, 50 * US)
+    equal(list(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=7 * MS)), ["long-pause"])
+    equal(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=8 * MS), {})
+    equal(paused(50 * US, 50 * US, MS, 50 * US, apart=7 * MS), {})
+    equal(paused(50 * US, 50 * US, MS - 1, 50 * US, 50 * US, apart=7 * MS), {})
+    found = paused(50 * US, 50 * US, 1200 * US, 50 * US, 50 * US, apart=7 * MS)
     equal(list(found), ["long-pause"])
     equal(found["long-pause"]["end_ns"] - found["long-pause"]["begin_ns"], 1200 * US)
     text = found["long-pause"]["text"]
     assert "pause took 1.20 ms (stop-the-world (GC mark termination)). The median of 5 pauses is " in text, text
     assert text.endswith(" is 50.0 us."), text
-    text = paused(*(4 * [800]), 10 * MS, apart=200 * MS)["long-pause"]["text"]
+    text = paused(*(4 * [800]), 10 * MS, apart=70 * MS)["long-pause"]["text"]
     assert 800 <= int(re.search(r"is ([0-9]+) ns\.$", text)[1]) <= 800 * 9 / 8, text
-    equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US), {})
+    equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US, apart=7 * MS), {})
 
 
 def collected(length):
@@ -635,8 +743,8 @@ def what_was_before_the_window_is_not_found_in_it():
         "futile-wakeups": lambda: herd(2 * US),
         "one-runs-alone": lambda: lone(12 * MS),
         "ready-while-idle": lambda: lone(12 * MS, idle=(2,), second=True),
-        "keeps-p": lambda: kept(20 * MS),
-        "delays-stop": lambda: stopped(5 * MS),
+        "keeps-p": lambda: kept(50 * MS),
+        "delays-stop": lambda: stopped(12 * MS),
         "long-pause": lambda: paused(12 * MS),
         "gc-share": lambda: collected(30 * MS),
         "leak": lambda: created(95 * MS),
@@ -1478,10 +1586,10 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
     assert "straggler" not in exits(80 * MS, first="main.draw")  # they do different things
 
 
-def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False):
+def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1):
     """
     Three threads meet ten times at a barrier; the third, or each in turn, sleeps so long before it, or is ready, and ends the waits of
-    the others.
+    the others, one so long after the other.
     """
     trace = Trace(4)
     trace.here(99, 2, 0)
@@ -1505,12 +1613,12 @@ def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, read
             else:
                 trace.log(now + g, g, "wait", kind)
                 trace.block(now + 10 + g, g, "sync", ("main.meet", "main.draw"))
-        end = now + max(sleeps + 100, length - 100 * US)
+        end = now + max(sleeps + 100, length - 200 * US)
         for g in (1, 2, 3):
             if g != late:
-                trace.wake(end + g, late, g, ("main.meet", "main.draw"))
-                trace.start(end + 10 + g, g, g)
-        now = end + 100 * US
+                trace.wake(end + g * apart, late, g, ("main.meet", "main.draw"))
+                trace.start(end + 10 + g * apart, g, g)
+        now = end + 200 * US
     return trace.findings(now, "--from=0ns", f"--to={now}ns")
 
 
@@ -1523,7 +1631,11 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
     assert "straggler" not in arrives(8 * MS, takes_turns=True)
     assert "straggler" not in arrives(8 * MS, ready=True)  # what it lacks is a CPU
-    assert "straggler" not in arrives(8 * MS, kind="condition step")
+    # A condition variable with which they end each other's waits, all at the same time, is a barrier, too.
+    found = arrives(8 * MS, kind="condition step")["straggler"]
+    assert found["text"].startswith("One goroutine of main.draw held up condition step. "), found
+    assert "straggler" not in arrives(8 * MS, kind="condition step", apart=50 * US)
+    assert "straggler" not in arrives(8 * MS, kind="semaphore step")
 
 
 def made(sleep, every=10 * MS, main_makes=False, group=True):
@@ -1643,7 +1755,7 @@ def many_small_pieces_are_handed_over():
     equal(handed(10000, 41 * US), {})
 
 
-def workers(first, others, count=3):
+def workers(first, others, count=3, kind="barrier step"):
     """Workers run, at a barrier the last one wakes the others; of so many."""
     trace = Trace(count + 1)
     trace.here(99, 2, 0)
@@ -1653,7 +1765,7 @@ def workers(first, others, count=3):
         trace.create(10 + n, 0, n)
         trace.start(20 + n, n, n)
         if n > 1:
-            trace.log(others, n, "wait", "barrier step")
+            trace.log(others, n, "wait", kind)
             trace.block(others + 10, n, "sync", WORK_STACK)
             trace.wake(first + n, 1, n, WORK_STACK)
             trace.start(first + 10 + n, n, n)
@@ -1673,12 +1785,15 @@ def a_worker_with_most_of_the_work_is_named():
     assert "imbalance" in workers(60 * MS, 29 * MS)
     assert "imbalance" not in workers(60 * MS, 31 * MS)
     assert "imbalance" not in workers(49 * MS, 10 * MS)
+    # A condition variable serves as a barrier; of a semaphore that is not known, only that it held up the join.
+    assert "(condition step at main.work" in workers(60 * MS, 20 * MS, kind="condition step")["imbalance"]["text"]
+    assert "(semaphore step" not in workers(60 * MS, 20 * MS, kind="semaphore step")["imbalance"]["text"]
 
 
-def alone(phase, together, count=5, reason="chan receive", third=0):
-    """Goroutine 1 works alone, then wakes 2 and works beside it. A third one runs for so long meanwhile, each time."""
+def alone(phase, together, count=5, reason="chan receive", third=0, by=1):
+    """Goroutine 1, or `by`, works alone, then wakes 2 and works beside it. A third one runs for so long meanwhile, each time."""
     trace = Trace(2)
-    trace.here(1, 2, 0)
+    trace.here(by, 2, 0)
     trace.here(2, 2, 1)
     trace.block(10, 1, reason, WORK_STACK)
     for i in range(count):
@@ -1716,6 +1831,10 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     # Nothing is gained by dividing work where all Ps run: of two, 1.7 did so on average.
     assert "bottleneck" in alone(30 * MS, 20 * MS, third=14 * MS)
     assert "bottleneck" not in alone(30 * MS, 20 * MS, third=16 * MS)
+    # One that runs for less than a tenth of what the main goroutine does is its helper; of another, it may be what counts.
+    assert "bottleneck" in alone(30 * MS, 4 * MS)
+    assert "bottleneck" not in alone(30 * MS, 3 * MS)
+    assert "bottleneck" in alone(30 * MS, 3 * MS, by=7)
 
 
 def permitted(share, kind="semaphore slots", count=10, other=False):
@@ -1729,9 +1848,10 @@ def permitted(share, kind="semaphore slots", count=10, other=False):
     trace.start(14, 1, 2)
     for i in range(count):
         now = (1 + i) * 10 * MS
-        if kind != "chan send":
+        in_go = kind in ("chan send", "sync.(*Cond).Wait")
+        if not in_go:
             trace.log(now - 10, 1, "wait", kind)
-        trace.block(now, 1, kind if kind == "chan send" else "sync", WORK_STACK)
+        trace.block(now, 1, kind if in_go else "sync", WORK_STACK)
         trace.wake(now + share * MS // 10, 0, 2, ("main.work",))
         trace.start(now + share * MS // 10 + 10, 1, 2)
     end = (1 + count) * 10 * MS
@@ -1803,6 +1923,9 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     # A pool may be guarded by a condition variable, or by a channel with so much room.
     assert permitted(30, kind="condition slots")["permits"]["text"].startswith("Too few permits in condition slots. ")
     assert "permits" in permitted(30, kind="channel send slots")
+    found = permitted(30, kind="sync.(*Cond).Wait")
+    equal(list(found), ["permits"])
+    assert found["permits"]["text"].startswith("Too few permits in a sync.Cond used as a semaphore. "), found
     found = permitted(30, kind="chan send")
     equal(list(found), ["permits"])
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
@@ -1846,10 +1969,16 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
 
 
-def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True):
-    """Goroutine 1 waits for each of so many results of main.worker, which sleeps over each, and waited for work so often."""
-    trace = Trace(2)
+def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
+    """
+    Goroutine 1 waits for each of so many results of main.worker, which sleeps over each, and waited for work so often; and so often for
+    what main.serve answers.
+    """
+    trace = Trace(3 if gets else 2)
     trace.here(99, 2, 0)
+    if gets:
+        trace.create(8, 0, 3, ("main.serve",))
+        trace.start(9, 2, 3)
     trace.create(10, 0, 1, ("main.collect",))
     trace.create(11, 0, 2)
     trace.block(12, 0, "chan receive", ("main.main",))
@@ -1860,6 +1989,10 @@ def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True):
         if i < asks:
             trace.block(at, 1, "chan receive", WORK_STACK)
             trace.wake(at + 300 * US, 0, 2)
+            trace.start(at + 300 * US + 10, 1, 2)
+        elif i < asks + gets:
+            trace.block(at, 1, "chan receive", WORK_STACK)
+            trace.wake(at + 300 * US, 2, 2)
             trace.start(at + 300 * US + 10, 1, 2)
         trace.block(at + 400 * US, 0, "chan receive", ("main.collect",))
         if sleeps:
@@ -1882,6 +2015,48 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" not in pooled(asks=20)
     assert "pool-too-small" not in pooled(asks=0)
     assert "pool-too-small" not in pooled(sleeps=False)
+    # A client gets what it waits for from others.
+    assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
+
+
+def filled(outlives=90 * MS, kind="condition room", consumer="sleep"):
+    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it."""
+    trace = Trace(2)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.fill",))
+    trace.create(11, 0, 2, ("main.take",))
+    trace.block(12, 0, "chan receive", ("main.main",))
+    trace.start(20, 0, 1)
+    trace.start(20, 1, 2)
+    at = MS
+    for _ in range(20):
+        trace.log(at, 0, "wait", kind)
+        trace.block(at + 10, 0, "sync", ("main.fill",))
+        if consumer == "sleep":
+            trace.block(at + 100, 1, "sleep", ("main.take",))
+            trace.at(at + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(at + 9 * MS + 10, 1, 2)
+        at += 10 * MS
+        trace.wake(at - 100, 1, 1, ("main.take",))
+        trace.start(at - 50, 0, 1)
+    trace.at(at, 0, "GoDestroy")
+    trace.at(at + outlives, 1, "GoDestroy")
+    end = at + outlives + MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
+    found = filled()["queue"]
+    text = found["text"]
+    assert text.startswith("main.take takes from a queue more slowly than main.fill (main.go:10) fills it. The latter waited for room (condition room) for "), text
+    assert "20 waits, 200 ms in all" in text and "Meanwhile the former waited itself for " in text and "(mostly sleep)." in text, text
+    equal((found["function"], found["object"]), ("main.take", "condition room"))
+    # One that ends with the other, before three times as long as a wait takes, may be the one that makes work.
+    assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
+    assert "queue" in filled(kind="semaphore room") and "queue" not in filled(kind="read socket")
+    found = filled(consumer="run")
+    assert "queue" not in found and "bottleneck" in found, found
 
 
 def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
@@ -2025,10 +2200,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited=True, also=False):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False):
     """
-    Thread 1 sleeps and makes work, `count` times, for thread 2. Main waits for its exit, or for thread 2's; another thread may
-    run the same.
+    Thread 1 sleeps and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or for a semaphore; another
+    thread may run the same.
     """
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
@@ -2036,7 +2211,7 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited=True, also=False):
     trace.create(11, 0, 2, ("main.parse",))
     if also:
         trace.create(12, 0, 3, ("main.fetch",))
-    trace.log(19, 0, "wait", "join main.fetch" if awaited else "semaphore end")
+    trace.log(19, 0, "wait", f"join {awaited}" if awaited else "semaphore end")
     trace.block(20, 0, "sync", ("main.main",))
     trace.start(30, 0, 1)
     trace.start(30, 1, 2)
@@ -2050,10 +2225,11 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited=True, also=False):
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
         at += sleeps + consumes
-    trace.wake(at + 20, 0, 99, ("main.fetch",))
-    trace.at(at + 30, 0, "GoDestroy")
-    trace.start(at + 40, 0, 99)
-    trace.at(at + 50, 1, "GoDestroy")
+    first = 1 if awaited == "main.parse" else 0
+    trace.wake(at + 20, first, 99, (awaited or "main.fetch",))
+    trace.at(at + 30, first, "GoDestroy")
+    trace.start(at + 40, first, 99)
+    trace.at(at + 50, 1 - first, "GoDestroy")
     return trace.findings(at + 100, "--from=0ns", f"--to={at + 100}ns")
 
 
@@ -2066,7 +2242,8 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
     # Consumers that have work for more than a fifth of the time, a server, and one of several producers.
     assert "slow-producer" not in produced(consumes=3 * MS)
-    assert "slow-producer" not in produced(awaited=False)
+    assert "slow-producer" not in produced(awaited=None)
+    assert "slow-producer" in produced(awaited="main.parse")  # whose end needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
 
@@ -2548,7 +2725,7 @@ def every_command_that_a_finding_names_runs():
             lambda: passed_on(80 * MS), lambda: all_wait("condition queue_cv"), lambda: full(30), lambda: permitted(30), lambda: handed(10000),
             lambda: workers(60 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS, reason="select"),
             lambda: polled(201), lambda: outside(19 * [MS] + [100 * MS], "read pipe:[7]"), lambda: outside([60 * MS], "name look-up db", of=200 * MS),
-            lambda: served(5), lambda: lone(12 * MS), lambda: kept(20 * MS), lambda: stopped(5 * MS), pooled, lambda: one_by_one(4),
+            lambda: served(5), lambda: lone(12 * MS), lambda: kept(50 * MS), lambda: stopped(5 * MS), pooled, lambda: one_by_one(4),
             lambda: open_in_go("chan send", WORK_STACK), lambda: collected(30 * MS), lambda: created(95 * MS),
         ):
             found = made()

@@ -71,7 +71,8 @@ def its_tests_pass_with_the_newest_go():
 def the_module_needs_no_other_and_no_c():
     assert not re.search(r"^require", text("go.mod"), re.M)
     status, out = go(FIRST, "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{.CgoFiles}}{{end}}", "./...")
-    equal((status, out.split("\n")), (0, ["trail []", "trail/examples/gate []", ""]))
+    # The server of the flight recorder is only for Go that has one.
+    equal((status, [line for line in out.splitlines() if "/flight " not in line]), (0, ["trail []", "trail/examples/gate []"]))
 
 
 @test
