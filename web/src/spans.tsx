@@ -41,7 +41,7 @@ export function StateShares(props: { states: Record<string, number> }) {
 }
 
 /* Requests again when the query changes; null until the first answer. */
-function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promise<T>) {
+export function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promise<T>) {
     const answer = useSignal<T | null>(null);
     useSignalEffect(() => {
         let isOld = false;
