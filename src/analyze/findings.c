@@ -748,9 +748,8 @@ void finding_leaks(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->row.name);
         trail_string at = names_text(&findings->analysis->names, group->created_at);
-        trail_longest moment = {
-            ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
-            group->stuck_since_ns, group->stuck_goroutine};
+        trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
+                                group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
         finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),

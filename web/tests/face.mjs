@@ -3,6 +3,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+    color,
     complaints,
     equal,
     idle,
@@ -269,6 +270,40 @@ test("of the requests the slowest is shown at first, with its cause", async () =
                 .locator(".histogram.tall button")
                 .evaluateAll((all) => Math.min(...all.map((of) => of.getBoundingClientRect().top)));
             ok(bars >= select.y + select.height, "no bar is over the choice");
+        });
+});
+
+test("a range has its waits by what was waited for, in the colours of the lanes", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open, ask) => {
+            const page = await open("#r=60000000-70000000&tab=range");
+            const { states, by_reason: reasons } = await ask("select?from=60000000&to=70000000");
+            const facts = await until("the shares", async () => {
+                const all = await page.locator(".panel .fact").allTextContents();
+                return all.length > 0 && all.map((text) => text.trim());
+            });
+            /* Both shops sleep most of the time, and nothing else of them is a sleep. */
+            const slept = reasons
+                .filter((of) => (of.wait_kind ?? of.reason) === "sleep")
+                .reduce((sum, { ns }) => sum + ns, 0);
+            const ms = (slept / 1e6).toPrecision(3);
+            ok(
+                facts.some((text) => text.startsWith(`sleep ${ms} ms (`)),
+                facts.join("\n"),
+            );
+            ok(
+                facts.some((text) => text.startsWith("lock ")),
+                "those for locks",
+            );
+            ok(!facts.some((text) => text.startsWith("waiting ")), "all have a class");
+            ok(reasons.reduce((sum, { ns }) => sum + ns, 0) === states.waiting, "of all waits");
+            const heads = await page.locator(".table").first().locator("th").allTextContents();
+            ok(!heads.some((text) => /system call/.test(text)), `${heads}: nothing is in these`);
+            const lane = await page.evaluate(() => {
+                const slept = document.querySelector(".stackbar .w-sleep");
+                return slept && getComputedStyle(slept).backgroundColor;
+            });
+            equal(lane?.match(/\d+/g).map(Number), color("s-sleep-wash"), "the colour of sleep");
         });
 });
 
