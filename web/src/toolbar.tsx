@@ -35,7 +35,7 @@ function shownKinds() {
 }
 
 const groups: [Group, string][] = [
-    ["name", "start function"],
+    ["name", "function"],
     ["creator", "creator"],
     ["task", "task"],
     ["none", "nothing"],
