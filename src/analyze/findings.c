@@ -71,6 +71,7 @@ static const char *append(struct findings *findings, const char *text, const cha
 void finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...)
 {
     const trail_longest *moment = of->moment;
+    double share = share_of(of->gain_ns, length_of(findings));
     va_list args;
     if (!GROW(findings->rows, findings->capacity, findings->count + 1)) {
         findings->failed = true;
@@ -83,8 +84,9 @@ void finding_say(struct findings *findings, const struct finding_of *of, const c
         .details = "",
         .remedy = "",
         .gain_ns = of->gain_ns,
-        .weight = (double)of->rank + share_of(of->gain_ns, length_of(findings)),
-        .note = of->note && share_of(of->gain_ns, length_of(findings)) < NOTE_SHARE,
+        /* 1 and more are hangs, which a share of the whole time is not. */
+        .weight = (double)of->rank + (share < MOST_SHARE ? share : MOST_SHARE),
+        .note = of->note && share < NOTE_SHARE,
         .function = of->function,
         .object = of->object,
         .has_moment = moment != NULL,
@@ -749,7 +751,8 @@ void finding_leaks(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->row.name);
         trail_string at = names_text(&findings->analysis->names, group->created_at);
-        trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
+        trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
+                                group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
         finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
@@ -764,6 +767,8 @@ void finding_leaks(struct findings *findings)
                 ? " (chan send: nothing receives what they send)"
                 : "",
             word(findings, TERM_task), group->stuck_goroutine);
+        /* It costs memory: the share that ranks it is no time that would be saved. */
+        finding_last(findings)->gain_ns = 0;
     }
 }
 

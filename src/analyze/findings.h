@@ -82,6 +82,9 @@ enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
 /* What other programs did comes below what the program does, unless it took most of the time. */
 #define NOTE_SHARE 0.5
 
+/* The most of a finding's weight that is not its rank. */
+#define MOST_SHARE 0.999999
+
 /* What a finding is about, besides its sentence. */
 struct finding_of {
     const char *kind;

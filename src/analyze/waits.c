@@ -1242,8 +1242,8 @@ static void look_at_blocked(const struct waits *waits, const struct goroutine *g
     group->stuck++;
     group->stuck_sends += g->reason == waits->send;
     group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;
-    if (group->stuck == 1 || g->creation_ns < group->stuck_since_ns) {
-        group->stuck_since_ns = g->creation_ns;
+    if (group->stuck == 1 || g->since_ns < group->stuck_since_ns) {
+        group->stuck_since_ns = g->since_ns;
         group->stuck_goroutine = g->id;
     }
 }

@@ -59,7 +59,7 @@ struct wait_group {
     uint64_t stuck,
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
     uint64_t stuck_sends;   /* of these, in Go: they wait to send */
-    int64_t stuck_since_ns; /* the first of these */
+    int64_t stuck_since_ns; /* since when the first of these has been waiting */
     int64_t stuck_goroutine;
     uint64_t most_alive; /* at once, of those created in the trace */
     trail_name creator;  /* start function of a goroutine that created some of these; 0: unknown */

@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/holder.h"
 #include "serve/pace.h"
 #include "words/function_name.h"
 #include "words/wrappers.h"
@@ -234,6 +235,7 @@ struct list {
     /* By number, the stacks that contain the requested function; NULL: spans with any stack. */
     bool *is_wanted;
     size_t stacks;
+    int64_t holder; /* lane that held the lock of each wait; -1: any span */
     trail_lane_kind kind;
     struct window window;
     uint64_t all;
@@ -300,6 +302,12 @@ static inline bool is_listed(const struct list *list, const trail_span *row)
            (!list->is_wanted || (row->stack < list->stacks && list->is_wanted[row->stack]));
 }
 
+static bool is_for_holder(const struct list *list, const struct listed *span)
+{
+    return list->holder < 0 || list->kind != TRAIL_LANE_GOROUTINE ||
+           holder_of_wait(list->lanes, span->lane, span->span, &span->row).lane == list->holder;
+}
+
 static bool list_lane(void *context, size_t lane)
 {
     struct list *list = context;
@@ -314,7 +322,8 @@ static bool list_lane(void *context, size_t lane)
             continue;
         span.span = cursor.next - 1;
         span.inside_ns = part_inside(window, &span.row);
-        list_span(list, span);
+        if (is_for_holder(list, &span))
+            list_span(list, span);
     }
     return true;
 }
@@ -367,6 +376,7 @@ void draw_spans(struct exchange *exchange, const trail_lanes *lanes)
     list->kind = parameter_kind(exchange);
     list->window = parameter_window(exchange, trail_lanes_end(lanes));
     list->most = (size_t)parameter_number(exchange, "count", 1, MOST_LISTED, MOST_LISTED);
+    list->holder = parameter_number(exchange, "holder", 0, UINT32_MAX, -1);
     (void)each_lane(exchange, lanes, list->kind, list_lane, list);
     if (!exchange->status) {
         qsort(list->rows, list->count, sizeof *list->rows, compare_rows);

@@ -62,8 +62,15 @@ function pathQuery(of: Finding, origin: number): Query | null {
 
 const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
-/* Shows a path. Its lanes come first, after the waiting goroutine's; its longest step is
- * selected. */
+/* The lanes that wait in a range for a lock that a lane holds, longest first. */
+async function waitingFor(holder: number, from: number, to: number): Promise<number[]> {
+    const query = { kind: "goroutine", holder, from, to, count: MOST_LEADS };
+    const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
+    return spans.map((one) => one.lane);
+}
+
+/* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
+ * same lock; its longest step is selected. */
 async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     kind.value = "goroutine";
     await lanesLoaded();
@@ -71,10 +78,11 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     const worst = of.segments.reduce((a, b) => (lengthOf(b) > lengthOf(a) ? b : a));
     const at = worst.begin_ns - of.origin_ns;
     const lane = laneOf(worst.goroutine, at);
+    const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
     batch(() => {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
-        const lanes = segments.map((segment) => segment.lane);
+        const lanes = [...segments.map((segment) => segment.lane), ...waiting];
         leads.value = [...new Set(first === null ? lanes : [first, ...lanes])].slice(0, MOST_LEADS);
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });
     });

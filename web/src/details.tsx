@@ -11,7 +11,9 @@ import {
 } from "./api";
 import { explained } from "./culprit";
 import { count, duration, shortName, withSign } from "./format";
+import { Close } from "./icons";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
+import { menuOfSelection } from "./lane_menu";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
@@ -24,8 +26,6 @@ import {
     like,
     mark,
     markFacts,
-    origin,
-    pinned,
     selected,
     showRange,
     span,
@@ -35,6 +35,7 @@ import {
 } from "./state";
 import { type Finding, shown } from "./summary";
 import { waitClassOf } from "./waits";
+import { WaitsForLock } from "./waits_for_lock";
 import { inWords } from "./words";
 
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
@@ -283,6 +284,7 @@ function MarkDetails() {
                 <h2>
                     {word === "log" ? "Log" : word}
                     {of.goroutine && ` of ${laneTitle("goroutine", of.goroutine)}`}
+                    <CloseButton />
                 </h2>
                 <dl>
                     {of.text && (
@@ -307,9 +309,6 @@ function MarkDetails() {
                     </button>
                     <button type="button" disabled={of.after < 0} onClick={() => void nextMark(1)}>
                         After (N) →
-                    </button>
-                    <button type="button" onClick={() => select(null)}>
-                        Close (Esc)
                     </button>
                 </div>
             </section>
@@ -344,6 +343,20 @@ function Stacks(props: { of: Span }) {
     );
 }
 
+function CloseButton() {
+    return (
+        <button
+            type="button"
+            class="quiet icon"
+            aria-label="Close the selection"
+            title="Close (Esc)"
+            onClick={() => select(null)}
+        >
+            <Close />
+        </button>
+    );
+}
+
 /* The finding in full: its heading stands out. */
 function Explanation({ of }: { of: Finding }) {
     return (
@@ -356,7 +369,7 @@ function Explanation({ of }: { of: Finding }) {
 }
 
 /* Whether the finding that is shown is about this span. */
-function explains(of: Span): boolean {
+export function explains(of: Span): boolean {
     const about = explained.value;
     return about !== null && about.lane === of.lane && about.span === of.span;
 }
@@ -372,15 +385,14 @@ export function Details() {
             </p>
         );
     if (!of) return <p class="empty">Nothing is known of this moment.</p>;
-    const isPinned = pinned.value.includes(of.lane);
     return (
         <div class="details">
             <section>
                 <h2>
                     <bdi>{laneTitle(place.kind, of)}</bdi>
+                    <CloseButton />
                 </h2>
                 {explains(of) && shown.value && <Explanation of={shown.value} />}
-                <Facts of={of} kind={place.kind} />
                 <div class="buttons">
                     <button type="button" disabled={of.span === 0} onClick={() => neighbour(-1)}>
                         ← Before
@@ -393,45 +405,35 @@ export function Details() {
                         After →
                     </button>
                     <button type="button" onClick={() => showRange({ from: of.begin, to: of.end })}>
-                        Zoom to it (Z)
+                        Zoom (Z)
                     </button>
                     {kind.value === "goroutine" && (
                         <button type="button" onClick={() => void followWakeUps()}>
-                            Follow the wake-up (B)
+                            Wake-up (B)
                         </button>
                     )}
-                    <button
-                        type="button"
-                        aria-pressed={isPinned}
-                        onClick={() => {
-                            pinned.value = isPinned
-                                ? pinned.value.filter((lane) => lane !== of.lane)
-                                : [...pinned.value, of.lane];
-                        }}
-                    >
-                        {isPinned ? "Unpin the lane (P)" : "Pin the lane (P)"}
-                    </button>
-                    <button
-                        type="button"
-                        onClick={() => {
-                            origin.value = of.begin;
-                        }}
-                    >
-                        Count time from here (O)
-                    </button>
                     {place.kind === "goroutine" && (
                         <button type="button" onClick={() => showPath(`goroutine=${of.id}`)}>
                             {inWords("Why did the {task} take so long?")}
                         </button>
                     )}
-                    <button type="button" onClick={() => select(null)}>
-                        Close (Esc)
+                    <button
+                        type="button"
+                        aria-label="More commands"
+                        aria-haspopup="menu"
+                        onClick={menuOfSelection}
+                    >
+                        …
                     </button>
                 </div>
             </section>
+            <section>
+                <Facts of={of} kind={place.kind} />
+                {place.kind === "goroutine" && <WaitsForLock />}
+            </section>
             <Merged />
             <Stacks of={of} />
-            {place.kind === "goroutine" && <Alike of={of} />}
+            {place.kind === "goroutine" && like.value && <Alike of={of} />}
             {chain.value.length > 1 && (
                 <section>
                     <h3>Wake-up chain, latest first</h3>

@@ -210,5 +210,5 @@ export function drawMap(to: Context, width: number, colors: Palette, chart: Draw
     to.strokeRect(left, 1, right - left, MAP_HEIGHT - 2);
     to.font = font("t-11");
     to.textBaseline = "middle";
-    label(to, `whole trace, ${duration(whole)}`, MAP_HEIGHT / 2, colors);
+    label(to, `Whole trace, ${duration(whole)}`, MAP_HEIGHT / 2, colors);
 }

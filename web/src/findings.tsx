@@ -75,7 +75,9 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                     >
                         <bdi>{withSign(of.heading)}</bdi>
                     </button>
-                    . <bdi>{withSign(`${of.details} ${of.remedy}`)}</bdi>
+                    <p>
+                        <bdi>{withSign(`${of.details} ${of.remedy}`)}</bdi>
+                    </p>
                 </li>
             ))}
         </ol>

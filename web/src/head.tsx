@@ -18,8 +18,8 @@ function Facts() {
     const version =
         now.version && now.made_by !== "trail record" ? `Go 1.${now.version} format` : "";
     const text = [
-        version,
         duration(now.end),
+        version,
         eventsText(now.events),
         `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
     ]

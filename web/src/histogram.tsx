@@ -40,7 +40,7 @@ export function Histogram(props: {
                     <button
                         type="button"
                         key={at}
-                        style={{ height: `${many ? Math.max(3, (100 * many) / most) : 0}px` }}
+                        style={{ height: `${many ? Math.max(3, (100 * many) / most) : 0}%` }}
                         title={`${duration(from)} to ${duration(to)}: ${count(many)}`}
                         aria-label={`${props.title}: ${duration(from)} to ${duration(to)}: ${count(many)}`}
                         disabled={many === 0}

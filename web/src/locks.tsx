@@ -56,6 +56,17 @@ function waitedAt(row: LockRow): string {
     return place(row.waited) || place(row.waiters[0]?.stack);
 }
 
+/* Those of waits that are open at the end, and of holds, only if there are any. */
+function columnsFor(rows: LockRow[]): Column<LockRow>[] {
+    const has = {
+        "still waiting": rows.some((row) => row.unfinished > 0),
+        "waited so far": rows.some((row) => row.unfinished > 0),
+        held: rows.some((row) => row.holds > 0),
+        "taken in": rows.some((row) => row.held.length > 0),
+    };
+    return columns.filter(({ title }) => has[title as keyof typeof has] ?? true);
+}
+
 const columns: Column<LockRow>[] = [
     { title: "lock", value: (row) => row.name || waitedAt(row) || "(unknown)" },
     { title: "kind", value: (row) => row.kind },
@@ -158,7 +169,7 @@ export function LocksPanel() {
             )}
             <Table
                 name="locks"
-                columns={columns}
+                columns={columnsFor(of.locks)}
                 rows={of.locks}
                 onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}

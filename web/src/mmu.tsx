@@ -20,12 +20,12 @@ function Plot(props: { of: Mmu }) {
         if (!box.current) return;
         const axis = {
             stroke: colors.faint,
-            grid: { stroke: colors.line },
+            grid: { stroke: colors.line, width: 1 },
             ticks: { stroke: colors.line },
         };
         const options: uPlot.Options = {
             width: Math.max(320, Math.min(900, box.current.clientWidth)),
-            height: 200,
+            height: 150,
             scales: { x: { time: false, distr: 3 }, y: { range: [0, 100] } },
             axes: [
                 { ...axis, values: (_, values) => values.map((ns) => (ns ? duration(ns) : "")) },

@@ -20,6 +20,7 @@ import {
     end,
     filter,
     group,
+    isPhone,
     kind,
     origin,
     palette,
@@ -346,7 +347,11 @@ export function SearchBox() {
                 aria-expanded={isOpen}
                 aria-controls="found"
                 aria-activedescendant={isOpen ? `found${chosen.value}` : undefined}
-                placeholder={inWords("Search {tasks}, functions, locks, task 42, 2.0-2.1 s")}
+                placeholder={
+                    isPhone()
+                        ? "Search"
+                        : inWords("Search {tasks}, functions, locks, task 42, 2.0-2.1 s")
+                }
                 value={text.value}
                 onFocus={() => {
                     palette.value = true;

@@ -2,7 +2,7 @@
  * next to the timeline. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { Details } from "./details";
+import { Details, explains } from "./details";
 import { Flame } from "./flame";
 import { count, withSign } from "./format";
 import { isFramed } from "./framed";
@@ -93,6 +93,13 @@ export function Inspector() {
             <Details />
         </aside>
     );
+}
+
+/* The explanation of a finding, which the page begins with, leaves the panels their width: it has
+ * its tab. */
+function hasBeside(): boolean {
+    const of = span.value;
+    return !isWide.value && (mark.value !== null || (of !== null && !explains(of)));
 }
 
 export function Panels() {
@@ -196,7 +203,7 @@ export function Panels() {
             >
                 {open && <h2 class="hidden">{inWords(open[1])}</h2>}
                 {open && <List key={open[0]}>{shown[open[0]]()}</List>}
-                {open && open[0] !== "span" && !isWide.value && (span.value || mark.value) && (
+                {open && open[0] !== "span" && hasBeside() && (
                     <section class="beside" aria-label="Selection">
                         <Details />
                     </section>

@@ -97,13 +97,16 @@ export function RangePanel() {
     const lanesWord = kindWord(now.of?.kind ?? kind.value, true);
     type Named = Selection["by_name"][number];
     const named: Column<Named>[] = [
-        { title: `${lanesWord} of`, value: (row) => shortName(row.name) || "(unknown)" },
-        { title: "how many", value: (row) => row.lanes, unit: "number" },
-        ...states.slice(1).map((name) => ({
-            title: stateWord(name),
-            value: (row: Named) => row.states[name] ?? 0,
-            unit: "ns" as const,
-        })),
+        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: lanesWord, value: (row) => row.lanes, unit: "number" },
+        ...states
+            .slice(1)
+            .filter((name) => of.states[name])
+            .map((name) => ({
+                title: stateWord(name),
+                value: (row: Named) => row.states[name] ?? 0,
+                unit: "ns" as const,
+            })),
     ];
     return (
         <div>
@@ -135,7 +138,7 @@ export function RangePanel() {
                     Clear (Esc)
                 </button>
             </div>
-            <StateShares states={of.states} />
+            <StateShares of={of} />
             {!of.complete && (
                 <p class="faint">
                     Reasons are of the first {count(of.spans_seen)} spans only: too many.

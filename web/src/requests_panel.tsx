@@ -6,7 +6,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { Waiting } from "./panel";
 import { type Answers, type Group, groupsOf, type Region, type Task } from "./requests";
-import { byNumber, Chosen, GroupChoice, Hint, List, NoRequests } from "./requests_chosen";
+import { byNumber, Chosen, GroupChoice, List, NoRequests } from "./requests_chosen";
 import { MANY, ManyRequests } from "./requests_many";
 import { useRun } from "./run";
 import { end, status, why } from "./state";
@@ -19,18 +19,18 @@ function Groups(props: { answers: Answers }) {
     const holds = (group: Group) => group.members.some((member) => member.why === why.value);
     const named = groups.find(({ key }) => key === wanted.value);
     const group = named ?? groups.find(holds) ?? groups[0];
-    const of = group?.members.find((member) => member.why === why.value);
+    /* Without a choice the slowest: they are sorted. */
+    const of = group?.members.find((member) => member.why === why.value) ?? group?.members[0];
     if (!group) return <NoRequests />;
     return (
         <div>
             <GroupChoice groups={groups} value={group.key} wanted={wanted} />
-            <div class={of ? "requests" : ""}>
+            <div class="requests">
                 <List key={group.key} of={group} isTask={!!group.members[0]?.task} />
                 {of && (
                     <Chosen key={of.why} of={of} group={group} answers={answers} tasks={tasks} />
                 )}
             </div>
-            {!of && <Hint />}
         </div>
     );
 }

@@ -1,6 +1,7 @@
 /* Lists of spans: the longest of a range, and those that the timeline draws in one pixel. */
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { api, type Kind, type Query, type Selection, type SpanList, states } from "./api";
+import type { WaitClass } from "./colors";
 import { count, duration, percent } from "./format";
 import { laneTitle } from "./lanes";
 import { kindWord } from "./panel";
@@ -9,29 +10,57 @@ import { selectSpan } from "./select";
 import { spanWords, stateWord } from "./span_words";
 import { merged, selected, span } from "./state";
 import { type Column, Table } from "./table";
+import { waitClassOf, waitClassWord } from "./waits";
 
-/* A bar of the time in each state, and the figures. */
-export function StateShares(props: { states: Record<string, number> }) {
-    const named = states.slice(1).map((name, i) => ({ name, i, ns: props.states[name] ?? 0 }));
+interface Share {
+    name: string;
+    color: string;
+    ns: number;
+}
+
+/* The waits by class, longest first, then those that are not recorded, and those whose reasons are
+ * not among the answer's. */
+function waitsByClass(of: Pick<Selection, "states" | "by_reason">): Share[] {
+    const sums = new Map<WaitClass, number>();
+    for (const row of of.by_reason) {
+        const name = waitClassOf(row.wait_kind ?? row.reason);
+        sums.set(name, (sums.get(name) ?? 0) + row.ns);
+    }
+    const known = [...sums].sort(
+        ([x, a], [y, b]) => Number(x === "unknown") - Number(y === "unknown") || b - a,
+    );
+    const rest = known.reduce((left, [, ns]) => left - ns, of.states.waiting ?? 0);
+    return [
+        ...known.map(([name, ns]) => ({ name: waitClassWord(name), color: `w-${name}`, ns })),
+        { name: stateWord("waiting"), color: "s3", ns: Math.max(0, rest) },
+    ];
+}
+
+/* A bar of the time in each state, of waits by their classes, and the figures. */
+export function StateShares(props: { of: Pick<Selection, "states" | "by_reason"> }) {
+    const named = states.slice(1).flatMap((name, i): Share[] => {
+        if (name === "waiting") return waitsByClass(props.of);
+        return [{ name: stateWord(name), color: `s${i + 1}`, ns: props.of.states[name] ?? 0 }];
+    });
     const all = named.reduce((sum, { ns }) => sum + ns, 0);
     return (
         <>
             <div class="stackbar" role="img" aria-label="Time by state">
-                {named.map(({ name, i, ns }) => (
+                {named.map(({ name, color, ns }) => (
                     <span
                         key={name}
-                        class={`s${i + 1}`}
+                        class={color}
                         style={{ width: `${all ? (100 * ns) / all : 0}%` }}
-                        title={`${stateWord(name)}: ${duration(ns)}`}
+                        title={`${name}: ${duration(ns)}`}
                     />
                 ))}
             </div>
             <p>
                 {named
                     .filter(({ ns }) => ns > 0)
-                    .map(({ name, i, ns }) => (
+                    .map(({ name, color, ns }) => (
                         <span class="fact" key={name}>
-                            <i class={`swatch s${i + 1}`} /> {stateWord(name)} {duration(ns)} (
+                            <i class={`swatch ${color}`} /> {name} {duration(ns)} (
                             {percent(ns, all)})
                         </span>
                     ))}
@@ -41,7 +70,7 @@ export function StateShares(props: { states: Record<string, number> }) {
 }
 
 /* Requests again when the query changes; null until the first answer. */
-function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promise<T>) {
+export function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promise<T>) {
     const answer = useSignal<T | null>(null);
     useSignalEffect(() => {
         let isOld = false;
@@ -143,7 +172,7 @@ function MergedSpans() {
                 In this pixel: {sums && `${count(sums.spans_seen)} spans in `}
                 {duration(Number(to) - Number(from))}
             </h3>
-            {sums && <StateShares states={sums.states} />}
+            {sums && <StateShares of={sums} />}
             <SpanTable name="spans-of-pixel" query={query} order="begin" />
         </section>
     );

@@ -1,7 +1,6 @@
 /* The row above the timeline: which lanes are shown, in which order, and what their colours mean. */
 
 import { Choice } from "./choice";
-import type { WaitClass } from "./colors";
 import { count } from "./format";
 import { held } from "./held";
 import { Fit, Minus, Plus } from "./icons";
@@ -22,7 +21,7 @@ import {
     view,
     zoom,
 } from "./state";
-import { reasons, waitTitle } from "./waits";
+import { legendWaits, reasons, waitClassWord, waitTitle } from "./waits";
 import { hasMachines, inWords } from "./words";
 
 const kinds = [
@@ -36,7 +35,7 @@ function shownKinds() {
 }
 
 const groups: [Group, string][] = [
-    ["name", "start function"],
+    ["name", "function"],
     ["creator", "creator"],
     ["task", "task"],
     ["none", "nothing"],
@@ -182,16 +181,6 @@ const states = [
     ["s4", "system call"],
 ] as const;
 
-/* The classes of waits as the legend has them; of conditions, goroutines mostly wait for channels. */
-const waits: [WaitClass, string][] = [
-    ["lock", "lock"],
-    ["cond", "condition"],
-    ["io", "I/O"],
-    ["sleep", "sleep"],
-    ["idle", "idle"],
-    ["unknown", "not recorded"],
-];
-
 function Legend() {
     return (
         <span class="legend">
@@ -200,10 +189,9 @@ function Legend() {
                     <i class={`swatch ${name}`} /> {text}
                 </span>
             ))}
-            {waits.map(([name, text]) => (
+            {legendWaits.map((name) => (
                 <span key={name}>
-                    <i class={`swatch w-${name}`} />{" "}
-                    {name === "cond" && hasMachines() ? "channel" : text}
+                    <i class={`swatch w-${name}`} /> {waitClassWord(name)}
                 </span>
             ))}
             {held.value && (

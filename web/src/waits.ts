@@ -7,7 +7,7 @@ import { api } from "./api";
 import type { WaitClass } from "./colors";
 import { kind, sort, status } from "./state";
 import { WaitTable } from "./wait_table";
-import { term } from "./words";
+import { hasMachines, term } from "./words";
 
 /* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
@@ -22,6 +22,24 @@ const classes = WAIT_CLASSES;
 /* The class of a kind of wait or a reason. */
 export function waitClassOf(name: string): WaitClass {
     return classes[name] ?? "unknown";
+}
+
+/* The classes as the legend has them; the runtime's waits have its colour. */
+export const legendWaits: WaitClass[] = ["lock", "cond", "io", "sleep", "idle", "unknown"];
+
+const classWords: Record<WaitClass, string> = {
+    lock: "lock",
+    cond: "condition",
+    io: "I/O",
+    sleep: "sleep",
+    idle: "idle",
+    runtime: "runtime, GC",
+    unknown: "not recorded",
+};
+
+/* Of conditions, goroutines mostly wait for channels. */
+export function waitClassWord(name: WaitClass): string {
+    return name === "cond" && hasMachines() ? "channel" : classWords[name];
 }
 
 /* The title of a kind of wait or a reason. */

@@ -248,7 +248,7 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
             ok(legend.map((one) => one.trim()).includes(sign), `the page's legend has ${sign}`);
         for (const sign of legend) ok(drawn.texts.includes(sign.trim()), `${sign} in the legend`);
         ok(
-            drawn.texts.some((of) => of.startsWith("whole trace, ")),
+            drawn.texts.some((of) => of.startsWith("Whole trace, ")),
             "the overview",
         );
         ok(

@@ -3,6 +3,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+    color,
     complaints,
     equal,
     idle,
@@ -186,6 +187,125 @@ for (const [name, whose, kind] of [
             );
         });
     });
+
+for (const [name, title] of [
+    ["shop-c", "Waits for mutex cache_mu"],
+    ["shop-go", "Waits for its lock (inferred)"],
+])
+    test(`${name}: the span of a lock's holder has the waits for it, each a link`, async () => {
+        await serving(example(name), async (open, ask) => {
+            const page = await open();
+            const list = page.locator(".details section", { has: page.locator(".lock-waits") });
+            equal(await list.locator("h3").last().textContent(), title, "what is waited for");
+            const [, lane, number] = /^g(\d+)\.(\d+)$/.exec(await fragment(page, "sel"));
+            const holder = await ask(`span?kind=goroutine&lane=${lane}&span=${number}`);
+            /* The waits of the look-up in the middle of which flush slept in this span. */
+            const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
+            const wanted = spans.filter(({ reason, begin, end, function: of }) => {
+                const middle = (begin + end) / 2;
+                const isDuring = middle >= holder.begin && middle < holder.end;
+                return reason === "sync" && isDuring && /look_?up$/i.test(of);
+            });
+            ok(wanted.length > 1, `${wanted.length} waits`);
+            const rows = await page.locator(".lock-waits li").allTextContents();
+            const lengthOf = ({ begin, end }) => ((end - begin) / 1e6).toPrecision(3);
+            wanted.sort((a, b) => b.end - b.begin - (a.end - a.begin));
+            equal(
+                rows.map((row) =>
+                    /(\d+) .*work *([\d.]+) ms$/.exec(row.replace("G", " ")).slice(1),
+                ),
+                wanted.map((of) => [String(of.id), lengthOf(of)]),
+                "the waits, longest first",
+            );
+            await page.locator(".lock-waits button").first().click();
+            const first = `g${wanted[0].lane}.${wanted[0].span}`;
+            await until("the wait", async () => (await fragment(page, "sel")) === first);
+            await until("no list of its own", async () => (await list.count()) === 0);
+            /* Their lanes are next to the holder's. */
+            const other = await open();
+            await other.locator(".lock-waits").waitFor();
+            await other.keyboard.press("ArrowDown");
+            await until("the lane of another wait", async () =>
+                new RegExp(`^(thread |G)${wanted[1].id} `).test(
+                    await other.textContent(".details h2"),
+                ),
+            );
+        });
+    });
+
+test("at 1280 pixels a panel has its width until something else is selected", async () => {
+    await serving(example("shop-go"), async (open) => {
+        const page = await open("", { viewport: { width: 1280, height: 800 } });
+        await page.locator(".details .say").waitFor();
+        await page.getByRole("tab", { name: "Waiting" }).click();
+        const last = page.locator(".table thead th").last();
+        await last.waitFor();
+        equal(await page.locator(".beside").count(), 0, "the explanation has its tab");
+        const heads = (await page.locator(".table thead th").allTextContents()).join();
+        ok(!/still waiting|held|taken in/.test(heads), `${heads}: nothing to say in these`);
+        const { x, width } = await last.boundingBox();
+        ok(x + width <= 1280, `the last column ends at ${x + width}`);
+        await page.locator(".table tbody tr").first().click();
+        await page.locator(".beside dt:text('Held by')").waitFor();
+        const beside = await page.locator(".beside").boundingBox();
+        ok(beside.width <= 361, `${beside.width} wide`);
+    });
+});
+
+test("of the requests the slowest is shown at first, with its cause", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open) => {
+            const { tasks } = runJson("tasks", example(name));
+            const lengthOf = (of) => of.end_ns - of.start_ns;
+            const slowest = tasks.reduce((a, b) => (lengthOf(b) > lengthOf(a) ? b : a));
+            const page = await open();
+            await page.getByRole("tab", { name: "Requests" }).click();
+            await page.locator(".request h2", { hasText: `task ${slowest.id} ` }).waitFor();
+            await page
+                .locator(".request .rowname, .request .textlink", { hasText: "flush" })
+                .first()
+                .waitFor();
+            const select = await page.locator(".panel select").boundingBox();
+            const bars = await page
+                .locator(".histogram.tall button")
+                .evaluateAll((all) => Math.min(...all.map((of) => of.getBoundingClientRect().top)));
+            ok(bars >= select.y + select.height, "no bar is over the choice");
+        });
+});
+
+test("a range has its waits by what was waited for, in the colours of the lanes", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open, ask) => {
+            const page = await open("#r=60000000-70000000&tab=range");
+            const { states, by_reason: reasons } = await ask("select?from=60000000&to=70000000");
+            const facts = await until("the shares", async () => {
+                const all = await page.locator(".panel .fact").allTextContents();
+                return all.length > 0 && all.map((text) => text.trim());
+            });
+            /* Both shops sleep most of the time, and nothing else of them is a sleep. */
+            const slept = reasons
+                .filter((of) => (of.wait_kind ?? of.reason) === "sleep")
+                .reduce((sum, { ns }) => sum + ns, 0);
+            const ms = (slept / 1e6).toPrecision(3);
+            ok(
+                facts.some((text) => text.startsWith(`sleep ${ms} ms (`)),
+                facts.join("\n"),
+            );
+            ok(
+                facts.some((text) => text.startsWith("lock ")),
+                "those for locks",
+            );
+            ok(!facts.some((text) => text.startsWith("waiting ")), "all have a class");
+            ok(reasons.reduce((sum, { ns }) => sum + ns, 0) === states.waiting, "of all waits");
+            const heads = await page.locator(".table").first().locator("th").allTextContents();
+            ok(!heads.some((text) => /system call/.test(text)), `${heads}: nothing is in these`);
+            const lane = await page.evaluate(() => {
+                const slept = document.querySelector(".stackbar .w-sleep");
+                return slept && getComputedStyle(slept).backgroundColor;
+            });
+            equal(lane?.match(/\d+/g).map(Number), color("s-sleep-wash"), "the colour of sleep");
+        });
+});
 
 /* What is typed on the first screen, and what Enter then shows. */
 const shown = {

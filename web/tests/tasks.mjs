@@ -176,6 +176,8 @@ task(
             return found.length > 3 && found;
         });
         const row = rows.findIndex((one) => /lock\.wait\s+mutex cache_mu/.test(one));
+        const { y, height } = await page.locator(".table tbody tr").nth(3).boundingBox();
+        ok(y + height <= page.viewportSize().height, "rows are in view");
         ok(/78\.4 ms\s+0 ns\s+−78\.4 ms\s+gone/.test(rows[row]), rows[row]);
         ok(!rows.some((one) => /\s0 ns\s+0 ns/.test(one)), "what did not change is left out");
         /* One click shows the lock in both, and the task in both. */

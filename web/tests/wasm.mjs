@@ -146,6 +146,7 @@ function questions(end) {
     for (const kind of ["range", "region", "task"]) all.push(`bars?kind=${kind}&width=500`);
     all.push("bars", "marks?kind=log", "marks?kind=sample", "stack?stack=1", "stack?stack=5");
     all.push("metrics?width=400", `metrics?from=${a}&to=${b}&width=77`);
+    all.push("spans?holder=2", "spans?holder=5&count=3");
     all.push("like?state=waiting", "like?state=running", "find?text=main", "find?text=G1&most=9");
     for (const command of commands) {
         all.push(`run?command=${command}`, `run?command=${command}&from=${a}&to=${b}`);
