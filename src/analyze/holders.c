@@ -92,8 +92,12 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
         const struct holds *holds = slot->value;
         int64_t id = (int64_t)slot->id;
         size_t i = index_of(holds, (uint64_t)kind << 32 | object);
-        if (i < holds->count && (found.goroutine == TRAIL_NONE || id < found.goroutine))
-            found = (struct holder){id, holds->name, holds->at[i].inferred, holds->at[i].by_owner};
+        bool ended = !goroutines_find(&holders->analysis->goroutines, id);
+        if (i < holds->count &&
+            (found.goroutine == TRAIL_NONE ||
+             (ended == found.ended ? id < found.goroutine : found.ended)))
+            found = (struct holder){id, holds->name, holds->at[i].inferred, holds->at[i].by_owner,
+                                    ended};
     }
     return found;
 }

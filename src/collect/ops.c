@@ -516,7 +516,10 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         thread->g.in_call = false;
         break;
     case OP_EXIT:
-        op_exit(c, thread, ns);
+        /* Of a lock that it has not released, the holder remains known. */
+        if (c->states.alive > 1)
+            holds_log_last(c, thread, ns);
+        op_exit(c, thread, c->trace->out.now_ns);
         break;
     case OP_GONE:
         do_gone(c, thread, op, ns);
