@@ -55,6 +55,12 @@ static bool refuse(trail_error *err, const char *format, pid_t pid)
 static bool look_at_status(pid_t pid, trail_error *err)
 {
     char value[256];
+    if (read_status(pid, "\nState:", value, sizeof value) && *value == 'Z' &&
+        read_status(pid, "\nThreads:", value, sizeof value) && atoi(value) > 1)
+        return refuse(err,
+                      "the main thread of process %d has ended, and with it the kernel's list of what "
+                      "is mapped; start it with 'trail record -- PROGRAM'",
+                      pid);
     if (!read_status(pid, "\nState:", value, sizeof value) || *value == 'Z' || *value == 'X') {
         error_set(err, TRAIL_IO, "there is no process %d", (int)pid);
         return false;

@@ -379,6 +379,19 @@ def a_refusal_says_why():
 
 
 @test
+def a_process_whose_main_thread_has_ended_is_not_called_ended():
+    # The number of exit(2), which ends the calling thread only.
+    code = f"""import ctypes, os, threading
+threading.Thread(target=lambda: os._exit(7 if os.read(0, 1) == b"x" else 1)).start()
+ctypes.CDLL(None).syscall({60 if os.uname().machine == "x86_64" else 93}, 0)"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as program:
+        states.until(lambda: states.status(program.pid, "State").startswith("Z"))
+        assert f"the main thread of process {program.pid} has ended" in record(program.pid, code=2)
+        program.communicate(b"x")
+        assert program.returncode == 7, program.returncode
+
+
+@test
 def another_mapping_of_the_c_library_is_not_taken_for_it():
     """Not a file that was mapped to be read, nor the C library of another namespace (dlmopen)."""
     with Running("mapped") as program:
