@@ -2,8 +2,7 @@
  * Holders: which locks each goroutine holds, in recordings of C programs.
  *
  * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
- * the wait after it, in which the goroutine can release nothing, or up to the goroutine's end if
- * the trace ends before that.
+ * the wait after it, in which the goroutine can release nothing, or from the goroutine's end on.
  */
 #ifndef TRAIL_ANALYZE_HOLDERS_H
 #define TRAIL_ANALYZE_HOLDERS_H
