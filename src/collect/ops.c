@@ -518,7 +518,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
     case OP_EXIT:
         /* Of a lock that it has not released, the holder remains known. */
         if (c->states.alive > 1)
-            holds_log_last(c, thread, ns);
+            holds_log_ended(c, thread, ns);
         op_exit(c, thread, c->trace->out.now_ns);
         break;
     case OP_GONE:

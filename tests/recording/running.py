@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -389,6 +390,15 @@ ctypes.CDLL(None).syscall({60 if os.uname().machine == "x86_64" else 93}, 0)"""
         assert f"the main thread of process {program.pid} has ended" in record(program.pid, code=2)
         program.communicate(b"x")
         assert program.returncode == 7, program.returncode
+
+
+@test
+def a_limit_of_memory_is_named():
+    with Running("waits") as program:
+        now = int(states.status(program.pid, "VmSize").split()[0]) << 10
+        resource.prlimit(program.pid, resource.RLIMIT_AS, (now + (8 << 20), resource.RLIM_INFINITY))
+        assert "its address space is limited" in record(program.pid, code=2)
+        program.goes_on()
 
 
 @test
