@@ -210,7 +210,8 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     if (wait->holder != TRAIL_NONE)
         finding_explain(findings, "It is held by %s%s.", holder,
-                        wait->inferred ? ", inferred from its stack"
+                        wait->ended      ? ", which has ended without releasing it"
+                        : wait->inferred ? ", inferred from its stack"
                         : wait->by_owner
                             ? ", which took it before the recording or without a record"
                             : "");

@@ -12,7 +12,7 @@
 struct holds {
     struct hold {
         uint64_t lock; /* kind << 32 | name */
-        bool inferred, by_owner;
+        bool inferred, by_owner, ended;
     } * at;
     size_t count, room;
     trail_name name;      /* of the goroutine */
@@ -39,10 +39,11 @@ static bool take_log(void *part, const trail_event *event)
     trail_string category = trail_reader_string(reader, event->log.category);
     bool inferred = text_is(category, WIRE_HOLDS_INFERRED);
     bool by_owner = text_is(category, WIRE_HOLDS_OWNER);
+    bool ended = text_is(category, WIRE_HOLDS_ENDED);
     if (event->goroutine != TRAIL_NONE && text_is(category, WIRE_SIGNALLED))
         return take_signalled(holders, event);
     if (event->goroutine == TRAIL_NONE ||
-        (!inferred && !by_owner && !text_is(category, WIRE_HOLDS_CATEGORY)))
+        (!inferred && !by_owner && !ended && !text_is(category, WIRE_HOLDS_CATEGORY)))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
     const struct goroutine *g = goroutines_find(&holders->analysis->goroutines, event->goroutine);
@@ -57,7 +58,7 @@ static bool take_log(void *part, const trail_event *event)
     holds->at[holds->count++] =
         (struct hold){(uint64_t)text.kind << 32 |
                           names_put(&holders->analysis->names, text.object.data, text.object.size),
-                      inferred, by_owner};
+                      inferred, by_owner, ended};
     return !holders->analysis->names.failed;
 }
 
@@ -92,8 +93,12 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
         const struct holds *holds = slot->value;
         int64_t id = (int64_t)slot->id;
         size_t i = index_of(holds, (uint64_t)kind << 32 | object);
-        if (i < holds->count && (found.goroutine == TRAIL_NONE || id < found.goroutine))
-            found = (struct holder){id, holds->name, holds->at[i].inferred, holds->at[i].by_owner};
+        if (i == holds->count)
+            continue;
+        const struct hold *hold = &holds->at[i];
+        if (found.goroutine == TRAIL_NONE ||
+            (hold->ended == found.ended ? id < found.goroutine : found.ended))
+            found = (struct holder){id, holds->name, hold->inferred, hold->by_owner, hold->ended};
     }
     return found;
 }

@@ -2,8 +2,7 @@
  * Holders: which locks each goroutine holds, in recordings of C programs.
  *
  * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
- * the wait after it, in which the goroutine can release nothing, or up to the goroutine's end if
- * the trace ends before that.
+ * the wait after it, in which the goroutine can release nothing, or from the goroutine's end on.
  */
 #ifndef TRAIL_ANALYZE_HOLDERS_H
 #define TRAIL_ANALYZE_HOLDERS_H
@@ -27,9 +26,11 @@ struct holder {
     trail_name name;   /* its start function */
     bool inferred;     /* by the variables in its stack */
     bool by_owner;     /* by the lock itself: the begin of the hold is not recorded */
+    bool ended;        /* without a release */
 };
 
-/* Returns the holder of the lock with this name: of several that with the least ID. */
+/* Returns the holder of the lock with this name: of several that with the least ID; one that has ended
+ * only if there is no other. */
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object);
 
 /* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not

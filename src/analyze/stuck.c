@@ -71,6 +71,7 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
     wait->holder_name = holder.name;
     wait->inferred = holder.inferred;
     wait->by_owner = holder.by_owner;
+    wait->ended = holder.ended;
     return !joins || holder.goroutine != TRAIL_NONE;
 }
 

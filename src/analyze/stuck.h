@@ -37,6 +37,7 @@ struct stuck_wait {
     int64_t holder;   /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;        /* the holder is, by the variables in its stack */
+    bool ended;           /* ... has ended without a release */
     bool by_owner;        /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */

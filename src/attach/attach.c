@@ -55,6 +55,13 @@ static bool refuse(trail_error *err, const char *format, pid_t pid)
 static bool look_at_status(pid_t pid, trail_error *err)
 {
     char value[256];
+    if (read_status(pid, "\nState:", value, sizeof value) && *value == 'Z' &&
+        read_status(pid, "\nThreads:", value, sizeof value) && atoi(value) > 1)
+        return refuse(
+            err,
+            "the main thread of process %d has ended, and with it the kernel's list of what "
+            "is mapped; start it with 'trail record -- PROGRAM'",
+            pid);
     if (!read_status(pid, "\nState:", value, sizeof value) || *value == 'Z' || *value == 'X') {
         error_set(err, TRAIL_IO, "there is no process %d", (int)pid);
         return false;
@@ -399,6 +406,18 @@ static bool call_library(struct attach *a, const struct image_code *function, co
     return true;
 }
 
+static bool has_limited_memory(pid_t pid)
+{
+    static const char word[] = "Max address space";
+    SMALL_FILE_LINES(lines, "/proc/%d/limits", (int)pid) {
+        if (strncmp(lines.text, word, sizeof word - 1) != 0)
+            continue;
+        const char *soft = lines.text + sizeof word - 1;
+        return strncmp(soft + strspn(soft, " "), "unlimited", strlen("unlimited")) != 0;
+    }
+    return false;
+}
+
 static bool understand(const struct attach *a, uint32_t result, trail_error *err)
 {
     switch (result) {
@@ -410,6 +429,11 @@ static bool understand(const struct attach *a, uint32_t result, trail_error *err
     case ATTACH_RECORDED:
         return refuse(err, "process %d is being recorded by another 'trail record'", a->pid);
     case ATTACH_NO_AREA:
+        if (has_limited_memory(a->pid))
+            return refuse(err,
+                          "process %d could not map the recording's memory: its address space is "
+                          "limited (ulimit -v)",
+                          a->pid);
         return refuse(err,
                       "process %d could not open the recording's memory: run trail as its user, in "
                       "its network namespace",

@@ -197,10 +197,12 @@ static int64_t busy_ns(void)
     return jiffies_to_ns(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
 }
 
-void cpu_limits_machine(struct cpu_limits *limits, int64_t recorded_ns)
+void cpu_limits_machine(struct cpu_limits *limits, int64_t at_ns, int64_t recorded_ns)
 {
     int64_t own = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    limits->last = (struct cpu_reading){now_ns(), busy_ns(), recorded_ns + own};
+    if (limits->last.at_ns == at_ns)
+        return;
+    limits->last = (struct cpu_reading){at_ns, busy_ns(), recorded_ns + own};
     if (!limits->first.at_ns)
         limits->first = limits->last;
 }

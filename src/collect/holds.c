@@ -204,7 +204,7 @@ static void log_guards(struct collect *c, struct thread *thread, int64_t ns)
     }
 }
 
-void holds_log(struct collect *c, struct thread *thread, int64_t ns)
+static void log_holds(struct collect *c, struct thread *thread, bool ended, int64_t ns)
 {
     char text[600];
     uint64_t base = c->threads.base;
@@ -217,11 +217,24 @@ void holds_log(struct collect *c, struct thread *thread, int64_t ns)
             continue;
         snprintf(text, sizeof text, "%s %s", wait_kinds[hold->wait].words, name);
         EVENT(c, thread, ns, V2_UserLog, 0,
-              names_string(c, hold->is_owner ? WIRE_HOLDS_OWNER : WIRE_HOLDS_CATEGORY),
+              names_string(c, ended            ? WIRE_HOLDS_ENDED
+                              : hold->is_owner ? WIRE_HOLDS_OWNER
+                                               : WIRE_HOLDS_CATEGORY),
               names_string(c, text), 0);
         logged++;
     }
+}
+
+void holds_log(struct collect *c, struct thread *thread, int64_t ns)
+{
+    log_holds(c, thread, false, ns);
     log_guards(c, thread, ns);
+}
+
+void holds_log_ended(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (thread->g.state == G_RUNNING)
+        log_holds(c, thread, true, ns);
 }
 
 static bool has_holds(struct collect *c, const struct thread *thread)

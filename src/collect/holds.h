@@ -41,6 +41,9 @@ void holds_log(struct collect *c, struct thread *thread, int64_t ns);
  * thread that holds some runs for a moment to log them. */
 void holds_log_last(struct collect *c, struct thread *thread, int64_t ns);
 
+/* Logs the locks with which a running thread ends, while others continue. */
+void holds_log_ended(struct collect *c, struct thread *thread, int64_t ns);
+
 void holds_dispose(struct collect *c);
 
 #endif

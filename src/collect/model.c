@@ -33,6 +33,9 @@
 /* Shorter preemptions are not shown. */
 #define MIN_PREEMPTED_NS 10000
 
+/* A thread that is woken in vain and ready for a shorter time continues its wait. */
+#define MIN_VAIN_NS 100000
+
 /* Returns how long the thread, just switched out, stays off its CPU. */
 static int64_t off_for(const struct collect *c, const struct thread *thread)
 {
@@ -131,17 +134,25 @@ static bool is_woken_at_last(const struct thread *thread)
            ticks_to_ns(c->ticks, c->end_ticks) - c->trace->out.now_ns < AT_LAST_NS;
 }
 
-/*
- * Whether the thread is on a CPU only for a moment of a wait that continues: counted, but not
- * shown. A spinning thread waits on the CPU; a killed one has waited to the end.
- */
-static bool is_moment(const struct thread *thread)
+/* A spinning thread waits on the CPU; a killed one has waited to the end. */
+static bool is_within_wait(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
         return oncpu_is_killed_now(thread);
     return is_asleep(thread) &&
            (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
-            oncpu_is_killed(thread) || is_woken_at_last(thread) || is_woken_in_vain(thread));
+            oncpu_is_killed(thread) || is_woken_at_last(thread));
+}
+
+/*
+ * Whether the thread is on a CPU only for a moment of a wait that continues: counted, but not
+ * shown. `woken` is as in oncpu_ready_for.
+ */
+static bool is_moment(const struct thread *thread, uint64_t woken)
+{
+    return is_within_wait(thread) ||
+           (is_asleep(thread) && is_woken_in_vain(thread) &&
+            oncpu_ready_for(thread, woken) < ticks_of_ns(thread->of->ticks, MIN_VAIN_NS));
 }
 
 /* Returns the end of the call that the thread is in, if the call lasts until then. */
@@ -157,7 +168,7 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
         return;
     if (thread->g.state == G_RUNNING)
         count_moment_off(c, thread, ns);
-    else if (is_moment(thread))
+    else if (is_moment(thread, 0))
         thread->oncpu.on_since = ns;
     else
         op_go_on(c, thread, end_of_call(thread), ns);
@@ -178,10 +189,11 @@ static bool is_before_release(const struct collect *c, const struct thread *thre
     return release >= thread->g.since_ns && release < ns + WAKE_SKEW_NS;
 }
 
-/* The kernel has woken the thread: it is ready until it is switched in. */
-static void woken(struct collect *c, struct thread *thread, int64_t ns)
+/* The kernel has woken the thread: it is ready until it is switched in, even if in vain. */
+static void woken(struct collect *c, struct thread *thread, const struct cpu_switch *sw, int64_t ns)
 {
-    if ((thread->g.state != G_WAITING && thread->g.state != G_SYSCALL) || is_moment(thread))
+    if ((thread->g.state != G_WAITING && thread->g.state != G_SYSCALL) ||
+        is_moment(thread, sw->time))
         return;
     thread->oncpu.woken = is_before_release(c, thread, ns);
     if (!thread->oncpu.woken)
@@ -256,7 +268,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         switched_out(c, thread, sw, ns);
         break;
     case SWITCH_WOKEN:
-        woken(c, thread, ns);
+        woken(c, thread, sw, ns);
         break;
     case SWITCH_EXIT:
         /* A thread killed during a wait stays in that state. */

@@ -424,6 +424,26 @@ uint64_t oncpu_on_since(const struct thread *thread, uint64_t until)
     return in && until > in ? sum + (until - in) : sum;
 }
 
+uint64_t oncpu_ready_for(const struct thread *thread, uint64_t woken)
+{
+    const struct oncpu *o = &thread->oncpu;
+    uint64_t sum = 0, since = woken;
+    for (size_t i = o->first; i < o->first + o->count; i++) {
+        const struct cpu_switch *sw = &o->at[i];
+        if (is_beside(sw) || sw->kind == SWITCH_FAULT)
+            continue;
+        if (sw->kind == SWITCH_PREEMPTED) {
+            since = sw->time;
+        } else if (sw->kind == SWITCH_IN && since) {
+            sum += sw->time - since;
+            since = 0;
+        } else if (sw->kind != SWITCH_IN) {
+            return sum;
+        }
+    }
+    return since ? UINT64_MAX : sum;
+}
+
 bool oncpu_is_killed(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;

@@ -49,8 +49,8 @@ static struct thread *forked_thread(const struct trace *t, uint64_t number)
 }
 
 /*
- * Until its first record the child waits: for the kernel to copy the process, and to be recorded.
- * Go 1.22 cannot create a waiting goroutine.
+ * The child waits for the kernel to copy the process; if the kernel does not report when it has, until
+ * the child's first record. Go 1.22 cannot create a waiting goroutine.
  */
 static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -516,7 +516,10 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         thread->g.in_call = false;
         break;
     case OP_EXIT:
-        op_exit(c, thread, ns);
+        /* Of a lock that it has not released, the holder remains known. */
+        if (c->states.alive > 1)
+            holds_log_ended(c, thread, ns);
+        op_exit(c, thread, c->trace->out.now_ns);
         break;
     case OP_GONE:
         do_gone(c, thread, op, ns);

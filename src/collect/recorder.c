@@ -317,7 +317,7 @@ static int64_t recorded_cpu_ns(const struct recorder *r)
 
 static void look_at_cpus(struct recorder *r, int64_t now)
 {
-    int64_t recorded_ns, cost_ns;
+    int64_t recorded_ns, cost_ns, begin_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (now < r->cpus_ns || !recorder_is_on(r))
         return;
     recorded_ns = recorded_cpu_ns(r);
@@ -325,9 +325,9 @@ static void look_at_cpus(struct recorder *r, int64_t now)
         if (!p->process.pid || p->to->over)
             continue;
         cpu_limits_look(&p->to->cpus, p->process.pid, p->collect);
-        cpu_limits_machine(&p->to->cpus, recorded_ns);
+        cpu_limits_machine(&p->to->cpus, now, recorded_ns);
     }
-    cost_ns = recorder_now_ns() - now;
+    cost_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
     r->cpus_ns = now + (cost_ns * COST_PART > CPU_LIMITS_NS ? cost_ns * COST_PART : CPU_LIMITS_NS);
 }
 

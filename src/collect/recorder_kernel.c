@@ -60,12 +60,18 @@ static void take_sample(void *recorder, const struct cpu_sample *sample)
     }
 }
 
-/* Gives the record of a wake-up, which has no PID, to the process that has the thread; false: none
- * is known to have it. */
-static bool give_waking(const struct recorder *r, const struct switch_record *record)
+/* Whether a record is one of a process's: that of a wake-up has no PID. */
+static bool is_of(const struct recorded *process, const struct switch_record *record)
+{
+    return record->pid ? (uint32_t)process->pid == record->pid
+                       : collect_has_thread(process->collect, record->tid);
+}
+
+/* Gives a record to its process; false: none is known. */
+static bool give_switch(const struct recorder *r, const struct switch_record *record)
 {
     for (const struct recorded *p = r->live; p; p = p->next_live) {
-        if (collect_has_thread(p->collect, record->tid)) {
+        if (is_of(p, record)) {
             collect_switch(p->collect, record);
             return true;
         }
@@ -73,47 +79,48 @@ static bool give_waking(const struct recorder *r, const struct switch_record *re
     return false;
 }
 
-/* If there is no memory for it, the wait ends when the thread is switched in. */
-static void take_waking(struct recorder *r, const struct switch_record *record)
-{
-    struct early_wakings *early = &r->early;
-    if (recorder_is_on(r) && !give_waking(r, record) &&
-        GROW(early->at, early->room, early->count + 1))
-        early->at[early->count++] = (struct early_waking){.record = *record};
-}
-
 /* The number of steps after which the first records of a woken thread have been read. */
 #define EARLY_STEPS 3
 
-static void give_early_wakings(struct recorder *r)
+/* Whether the process of a record may still become known. A process that claims its area later than
+ * this is not in time for the model. The machine's wake-ups, mostly of other programs, are many. */
+static bool may_be_given(struct early_switch *early, int64_t now)
 {
-    struct early_wakings *early = &r->early;
+    return early->record.pid ? now - early->record.ns < COLLECT_DELAY_NS
+                             : ++early->steps < EARLY_STEPS;
+}
+
+static void give_early_switches(struct recorder *r)
+{
+    struct early_switches *early = &r->early;
+    int64_t now = recorder_now_ns();
     size_t kept = 0;
     for (size_t i = 0; i < early->count; i++) {
-        struct early_waking *waking = &early->at[i];
-        if (!give_waking(r, &waking->record) && ++waking->steps < EARLY_STEPS)
-            early->at[kept++] = *waking;
+        struct early_switch *at = &early->at[i];
+        if (!give_switch(r, &at->record) && may_be_given(at, now))
+            early->at[kept++] = *at;
     }
     early->count = kept;
 }
 
+/* Without memory for an early wake-up, the wait ends when the thread is switched in. */
 static void take_switch(void *recorder, const struct switch_record *record)
 {
     struct recorder *r = recorder;
-    bool all = switch_is_of_all(record->kind);
-    if (record->kind == SWITCH_WOKEN) {
-        take_waking(r, record);
+    struct early_switches *early = &r->early;
+    if (!recorder_is_on(r))
         return;
-    }
-    for (const struct recorded *p = r->live; p; p = p->next_live) {
-        if (recorder_is_on(r) && (all || (uint32_t)p->pid == record->pid))
+    if (switch_is_of_all(record->kind)) {
+        for (const struct recorded *p = r->live; p; p = p->next_live)
             collect_switch(p->collect, record);
+    } else if (!give_switch(r, record) && GROW(early->at, early->room, early->count + 1)) {
+        early->at[early->count++] = (struct early_switch){.record = *record};
     }
 }
 
 void recorder_read_kernel(struct recorder *r, int64_t before_ns)
 {
-    give_early_wakings(r);
+    give_early_switches(r);
     if (r->switches)
         switches_read(r->switches, before_ns, take_switch, r);
     if (r->samples)

@@ -137,10 +137,12 @@ struct recorded {
     struct recorded *next, *next_live, *next_unwritten;
 };
 
-/* Wake-ups of threads that are not known to belong to any process: the thread's first record may be
- * read later, or it belongs to another program. */
-struct early_wakings {
-    struct early_waking {
+/*
+ * Switches of processes that have not claimed an area yet, and wake-ups of threads that are not
+ * known to belong to any process: the first record of the process or thread may be read later.
+ */
+struct early_switches {
+    struct early_switch {
         struct switch_record record;
         unsigned steps; /* since it was read */
     } * at;
@@ -182,7 +184,7 @@ struct recorder {
     struct samples *samples;   /* NULL: not wanted */
     struct switches *switches; /* NULL: not reported by the kernel */
     struct switch_pause switch_pause;
-    struct early_wakings early;
+    struct early_switches early;
     char why_not[256];   /* why the kernel does not report them */
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */

@@ -64,7 +64,8 @@ struct sample_id {
     uint32_t cpu, unused;
 };
 
-struct exit_record {
+/* Of the end of a thread, or of the fork that made it. */
+struct task_record {
     struct perf_event_header header;
     uint32_t pid, parent_pid, tid, parent_tid;
     uint64_t time;
@@ -273,11 +274,11 @@ static bool understand_fault(struct switches *s, struct switch_record *record)
     return true;
 }
 
-/* Reads a record; false: not a switch, fault, loss or exit. */
+/* Reads a record; false: not a switch, fault, loss, exit or new process. */
 static bool understand(struct switches *s, struct perf_ring *ring, struct switch_record *record)
 {
     const struct perf_event_header *header = &s->record.header;
-    const struct exit_record *end = (const void *)s->record.bytes;
+    const struct task_record *task = (const void *)s->record.bytes;
     struct sample_id id = {0};
     if (header->type == PERF_RECORD_SAMPLE)
         return understand_fault(s, record);
@@ -292,12 +293,14 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
                                                                             : SWITCH_OUT;
         return true;
     case PERF_RECORD_EXIT:
-        if (header->size < sizeof *end)
+    case PERF_RECORD_FORK:
+        if (header->size < sizeof *task)
             return false;
-        record->pid = end->pid;
-        record->tid = end->tid;
-        record->kind = SWITCH_EXIT;
-        return true;
+        record->pid = task->pid;
+        record->tid = task->tid;
+        record->kind = header->type == PERF_RECORD_EXIT ? SWITCH_EXIT : SWITCH_WOKEN;
+        /* The program records when it creates a thread. */
+        return record->kind == SWITCH_EXIT || task->pid != task->parent_pid;
     case PERF_RECORD_LOST:
         /* Lost since the last record that was delivered. */
         *record = (struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST};

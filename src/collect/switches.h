@@ -24,7 +24,8 @@ enum switch_kind {
     SWITCH_OUT,       /* the thread waits */
     SWITCH_PREEMPTED, /* preempted: the thread is ready */
     SWITCH_EXIT,      /* the thread has ended: its last record */
-    SWITCH_WOKEN,     /* no switch: the thread waited, and is ready from here on */
+    SWITCH_WOKEN,     /* no switch: the thread waited, or was made by a fork, and is ready from here
+                       * on */
     SWITCH_FAULT,     /* no switch: the thread had a major page fault (faults.h), and now has its
                    * page */
     SWITCH_LOST, /* switches of any thread are lost or not recorded, from here to SWITCH_FOUND */
@@ -42,7 +43,7 @@ static inline bool switch_is_of_all(enum switch_kind kind)
 /* A switch of a thread. Times are CLOCK_MONOTONIC. */
 struct switch_record {
     int64_t ns;
-    uint32_t pid; /* 0: not known, as for SWITCH_WOKEN */
+    uint32_t pid; /* 0: not known, as for a wake-up */
     uint32_t tid;
     enum switch_kind kind;
     /* Of a fault. The sample is valid during the call that passes the record; NULL: none. */

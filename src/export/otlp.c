@@ -397,7 +397,8 @@ static bool is_of_wait(trail_string category, trail_string message)
     if (text_is(category, WIRE_HELD_CATEGORY))
         return wait_text_of_hold(message).kind != WIRE_WAIT_NONE;
     return (text_is(category, WIRE_WAIT_CATEGORY) || text_is(category, WIRE_HOLDS_CATEGORY) ||
-            text_is(category, WIRE_HOLDS_INFERRED) || text_is(category, WIRE_HOLDS_OWNER)) &&
+            text_is(category, WIRE_HOLDS_INFERRED) || text_is(category, WIRE_HOLDS_OWNER) ||
+            text_is(category, WIRE_HOLDS_ENDED)) &&
            (wait_text_of_wait(message).kind != WIRE_WAIT_NONE ||
             text_is(message, WIRE_WAIT_TIMED_OUT));
 }

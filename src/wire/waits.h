@@ -15,6 +15,7 @@
                                                * stack */
 #define WIRE_HOLDS_OWNER                                                                           \
     "holds, as owner" /* the same, from the lock itself: its begin is not recorded */
+#define WIRE_HOLDS_ENDED "holds, ended" /* a lock with which the thread ends */
 #define WIRE_SIGNALLED                                                                             \
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */

@@ -10,8 +10,9 @@
 #define AT(offset) (offset)
 #define PLACE      RUNTIME_PLACE
 #define ONLY       RUNTIME_ONLY
-#define WHOLE      false
-#define PART       true
+#define WHOLE      RUNTIME_WHOLE
+#define PART       RUNTIME_PART
+#define DIRECT     RUNTIME_DIRECT
 
 static const struct runtime_wait rows[] = {
 #define WAITS(pattern, wait, object, extent, type) {pattern, WIRE_LOG_##wait, object, extent, type},
@@ -38,17 +39,26 @@ static const struct runtime_wait *find(trail_string function)
     return NULL;
 }
 
+static bool is_own(runtime_frame_fn *frame_of, const void *context, size_t frame)
+{
+    trail_string file, function = frame_of(context, frame, &file);
+    return frame_rank(NULL, function, file) > FRAME_WRAPPER;
+}
+
 const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const void *context,
                                              size_t count)
 {
     const struct runtime_wait *found = NULL;
-    for (size_t i = 0; i < count && (!found || found->is_part); i++) {
+    for (size_t i = 0; i < count && (!found || found->extent == PART); i++) {
         char buf[FUNCTION_NAME_SIZE];
         trail_string file, function = frame_of(context, i, &file);
         const struct runtime_wait *row;
         if (frame_is_go(file) || frame_rank(NULL, function, file) > FRAME_WRAPPER)
             break;
         row = function.size ? find(function_name_short(function, buf)) : NULL;
+        if (row && row->extent == DIRECT &&
+            (i + 1 == count || !is_own(frame_of, context, i + 1)))
+            continue;
         found = row ? row : found;
     }
     return found;
@@ -62,12 +72,6 @@ const struct runtime_wait *runtime_wait_of_object(const char *name)
             return &objects[i];
     }
     return NULL;
-}
-
-static bool is_own(runtime_frame_fn *frame_of, const void *context, size_t frame)
-{
-    trail_string file, function = frame_of(context, frame, &file);
-    return frame_rank(NULL, function, file) > FRAME_WRAPPER;
 }
 
 size_t runtime_frames_inside(runtime_frame_fn *frame_of, const void *context, size_t count)

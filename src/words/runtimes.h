@@ -16,11 +16,14 @@
 #define RUNTIME_PLACE (-1) /* unknown: the place of the wait stands for it */
 #define RUNTIME_ONLY  (-2) /* the only one of its type */
 
+/* As described in runtimes.def. */
+enum runtime_extent { RUNTIME_WHOLE, RUNTIME_PART, RUNTIME_DIRECT };
+
 struct runtime_wait {
     const char *pattern;
     enum wire_log wait;
-    int object;       /* bytes before the address, or one of the above */
-    bool is_part;     /* an outer frame may show more */
+    int object; /* bytes before the address, or one of the above */
+    enum runtime_extent extent;
     const char *type; /* "": none */
 };
 

@@ -3,7 +3,8 @@
  * for them. With mutex, rwlock, flock or range they are in two processes, and the locks are of this
  * kind; if "held" follows, one thread holds the first lock, and the other waits for it. With
  * "private held" the other one waits for a mutex of its own process at the same address, which its
- * main thread holds. The processes print their PIDs and run until they are killed.
+ * main thread holds. The processes print their PIDs and run until they are killed. With "ended" one
+ * thread ends with the lock for which the other waits.
  */
 #include "asleep.h"
 #include "check.h"
@@ -181,9 +182,33 @@ static void in_two_processes(void)
         pause();
 }
 
+static void *ends(void *unused)
+{
+    lock_own(0);
+    meet();
+    until_asleep(&tids[1]);
+    return unused;
+}
+
+/* A wait is a finding if it lasts for 100 ms at least. */
+enum { FINDING_US = 200000 };
+
+static void end_with_lock(void)
+{
+    pthread_t threads[2];
+    only_held = true;
+    begin(ends, &threads[0]);
+    begin(backward, &threads[1]);
+    CHECK(pthread_join(threads[0], NULL) == 0);
+    usleep(FINDING_US);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[2];
+    if (argc > 1 && strcmp(argv[1], "ended") == 0)
+        end_with_lock();
     for (size_t i = 1; argc > 1 && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(argv[1], kinds[i].name) == 0)
             kind = &kinds[i];

@@ -153,6 +153,13 @@ def a_mutex_at_the_same_address_in_another_process_is_another():
     assert "deadlock" not in found and re.match(text, found["open-wait"]), found
 
 
+@test
+def a_holder_that_has_ended_is_named():
+    subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "ended"], check=True, timeout=120)
+    (found,) = [f["text"] for f in answer("summary")["findings"] if f["kind"] == "open-wait"]
+    assert re.match(r"Thread backward \(\d+\) had waited for mutex a_mu for .*\. It is held by thread ends \(2\), which has ended without releasing it\. ", found), found
+
+
 for kind in "mutex", "rwlock", "flock", "range":
     for check_it in deadlock_of_processes, held_by_another_process:
         run = functools.partial(check_it, kind)

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -376,6 +377,28 @@ def a_refusal_says_why():
             message = record(program.pid, code=2)
             assert "statically" in message and "trail stuck" in message and "perf sched record" in message, message
             program.goes_on()
+
+
+@test
+def a_process_whose_main_thread_has_ended_is_not_called_ended():
+    # The number of exit(2), which ends the calling thread only.
+    code = f"""import ctypes, os, threading
+threading.Thread(target=lambda: os._exit(7 if os.read(0, 1) == b"x" else 1)).start()
+ctypes.CDLL(None).syscall({60 if os.uname().machine == "x86_64" else 93}, 0)"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as program:
+        states.until(lambda: states.status(program.pid, "State").startswith("Z"))
+        assert f"the main thread of process {program.pid} has ended" in record(program.pid, code=2)
+        program.communicate(b"x")
+        assert program.returncode == 7, program.returncode
+
+
+@test
+def a_limit_of_memory_is_named():
+    with Running("waits") as program:
+        now = int(states.status(program.pid, "VmSize").split()[0]) << 10
+        resource.prlimit(program.pid, resource.RLIMIT_AS, (now + (8 << 20), resource.RLIM_INFINITY))
+        assert "its address space is limited" in record(program.pid, code=2)
+        program.goes_on()
 
 
 @test

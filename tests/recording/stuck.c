@@ -53,6 +53,15 @@ static void *mutex(void *unused)
     return unused;
 }
 
+static void *timed(void *unused)
+{
+    struct timespec until;
+    CHECK(clock_gettime(CLOCK_REALTIME, &until) == 0);
+    until.tv_sec += 3600;
+    CHECK(pthread_mutex_timedlock(&a_mu, &until) == 0 && pthread_mutex_unlock(&a_mu) == 0);
+    return unused;
+}
+
 static void *inheriting(void *unused)
 {
     CHECK(pthread_mutex_lock(&pi_mu) == 0 && pthread_mutex_unlock(&pi_mu) == 0);
@@ -279,7 +288,7 @@ int main(int argc, char **argv)
                {"socket", socket_reader}, {"poll", poller},           {"epoll", epoller},
                {"select", selector},      {"unix", unix_reader},      {"sysv", sysv},
                {"children", children},    {"locker", locker},         {"spinner", spinner},
-               {"recursion", recursion},  {"signals", signals},       {"sleeper", sleeper}};
+               {"recursion", recursion},  {"timed", timed},           {"signals", signals},       {"sleeper", sleeper}};
     enum { THREADS = sizeof all / sizeof *all };
     pthread_t threads[THREADS];
     int ready[2];

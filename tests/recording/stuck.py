@@ -181,6 +181,7 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
         holder = program.tids["holder"]
         right = {
             "mutex": ("mutex", "a_mu", holder),
+            "timed": ("mutex", "a_mu", holder),
             "inheriting": ("mutex", "pi_mu", holder),
             "reader": ("rwlock", "a_lock", holder),
             "writer": ("rwlock", "a_lock", holder),
@@ -215,7 +216,7 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
         assert f"process {program.child} " in threads["locker"]["note"], threads["locker"]
         assert f"process {os.getpid()} " in next(t for t in threads.values() if t["tid"] == program.pid)["note"]
         # With the child, which has ends of the same pipes.
-        waiters = 6 if os.access(f"/proc/{program.child}/fd", os.R_OK | os.X_OK) else 5
+        waiters = 7 if os.access(f"/proc/{program.child}/fd", os.R_OK | os.X_OK) else 6
         assert threads["holder"]["waiters"] == waiters, threads["holder"]
         assert answer["deadlocks"] == []
         program.goes_on()
@@ -228,7 +229,7 @@ def a_condition_names_the_mutex_that_its_waiters_take_again():
         for name in ("condition", "recursion"):
             assert threads[name]["note"] == "with mutex cond_mu", threads[name]
         text = stuck_whole(program.pid)
-        assert re.search(r"\(holder\): .*\n    [56] threads wait for this thread$", text, re.M), text
+        assert re.search(r"\(holder\): .*\n    [67] threads wait for this thread$", text, re.M), text
         assert re.search(r"\(condition\): waiting for condition variable a_cond, with mutex cond_mu$", text, re.M), text
         program.goes_on()
 

@@ -330,6 +330,40 @@ static void barging(void)
         pthread_join(threads[i], NULL);
 }
 
+/* MARK: Woken in vain */
+
+static int shared_pipe[2];
+
+/* One of several: another has often read the byte by the time that this thread runs. */
+static void *reads(void *name)
+{
+    struct counts begin = counts_now();
+    char byte;
+    pthread_setname_np(pthread_self(), name);
+    while (read(shared_pipe[0], &byte, 1) == 1)
+        burn(300000);
+    tell_since(&begin);
+    return NULL;
+}
+
+static void vain(void)
+{
+    pthread_t threads[5];
+    pin();
+    if (pipe(shared_pipe) != 0)
+        exit(1);
+    for (int i = 0; i < 5; i++)
+        pthread_create(&threads[i], NULL, reads, "reads");
+    for (int i = 0; i < 300; i++) {
+        (void)!write(shared_pipe[1], "ab", 2);
+        if (i % 3 == 0)
+            usleep(2000);
+    }
+    close(shared_pipe[1]);
+    for (int i = 0; i < 5; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* MARK: Short work between waits */
 
 struct work {
@@ -755,6 +789,27 @@ static void family(void)
     }
 }
 
+/* A child that shares the parent's CPU. The kernel counts for it from the fork on. */
+static void forked(void)
+{
+    const struct counts none = {.ns = clock_of(CLOCK_MONOTONIC)};
+    pid_t pid;
+    pin();
+    pid = fork();
+    if (pid < 0)
+        exit(1);
+    if (pid == 0) {
+        /* What the first use of its pages takes lies before the end of the window. */
+        (void)counts_now();
+        burn(1000000);
+        tell_since(&none);
+        fflush(stdout);
+        _exit(0);
+    }
+    printf("forked %lld\n", (long long)clock_of(CLOCK_MONOTONIC));
+    waitpid(pid, NULL, 0);
+}
+
 /* MARK: Killed while they run and wait */
 
 static pid_t stuck_tid;
@@ -820,7 +875,7 @@ int main(int argc, char **argv)
                     {"leave", leave},     {"profile", profile},   {"family", family},
                     {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed},
                     {"timers", timers},   {"barging", barging},   {"moments", moments},
-                    {"crowds", crowds}};
+                    {"crowds", crowds},   {"vain", vain},         {"forked", forked}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

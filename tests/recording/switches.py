@@ -266,6 +266,37 @@ def barging():
     report(len(run.windows) == 6 and not wrong, "barging: ready for no longer than the kernel counts", *wrong)
 
 
+# A thread that is woken in vain, and is ready for a shorter time, waits on.
+VAIN_NS = 100_000
+
+
+def vain():
+    """What is woken in vain is ready until it runs, and then waits again."""
+    run = Run("vain", "--switches=need", "--max-switches=0")
+    good(run)
+    wrong = []
+    for window in run.windows:
+        ready, slack = run.within(window, "Runnable"), window.waits * VAIN_NS + window.preemptions * SWITCH_NS
+        if ready < 0.9 * window.delay - slack:
+            wrong.append((window, ready))
+    report(len(run.windows) == 5 and not wrong, "vain: ready for as long as the kernel counts", *wrong)
+
+
+def forked():
+    """The child of a fork is ready when the fork has returned in its parent, and has run before it is known to the recorder."""
+    run = Run("forked", "--switches=need")
+    good(run)
+    (window,) = run.windows
+    (returned,) = map(int, re.findall(r"^forked (\d+)", run.out, re.M))
+    made = [s for s in run.of(window.tid, "Waiting") if s[3] >= window.begin][:1]
+    report(made and made[0][4] <= returned, "forked: ready since the fork", made, returned)
+    # A wake-up from a sleep before the recorder knows the process may not be known.
+    ran, ready = run.within(window, "Running"), run.within(window, "Runnable", "Syscall")
+    slack = (window.waits + window.preemptions) * SWITCH_NS
+    report(ran >= 0.9 * window.cpu - slack, "forked: runs for as long as the kernel counts", window, ran)
+    report(ready >= 0.9 * window.delay - slack, "forked: ready for as long as the kernel counts", window, ready)
+
+
 def moments():
     """Threads that work for 0 to 10,000 us between waits: each has the CPU time that its own clock has."""
     run = Run("moments", "--switches=need", "--max-switches=0")
@@ -501,13 +532,14 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, many, flurry, faults:
+        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, forked, many, flurry, faults:
             test()
         if has_wakings():
             timers()
             barging()
+            vain()
         else:
-            skip("timers, barging", "only root may read when the kernel wakes a thread")
+            skip("timers, barging, vain", "only root may read when the kernel wakes a thread")
         profile()
         profile("--switches=off")
         as_nobody()

@@ -121,6 +121,42 @@ static void a_sleep_right_after_the_call_is_not_in_it(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
+/* The thread has no CPU from 10 ms to 15 ms, and no mutex then. */
+static void a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again(void **state)
+{
+    struct world w;
+    (void)state;
+    unlocked_at(&w, 20000, 20510);
+    give(&w, SWITCH_WOKEN, 10000);
+    give(&w, SWITCH_IN, 15000);
+    give(&w, SWITCH_OUT, 15100);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 9810 * US);
+    assert_int_equal(w.summary.ready_ns, 5490 * US);
+    assert_int_equal(w.summary.waits, 1);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+static void also_if_it_is_preempted_before_that(void **state)
+{
+    struct world w;
+    (void)state;
+    unlocked_at(&w, 20000, 20510);
+    give(&w, SWITCH_WOKEN, 10000);
+    give(&w, SWITCH_IN, 10020);
+    give(&w, SWITCH_PREEMPTED, 10040);
+    give(&w, SWITCH_IN, 13040);
+    give(&w, SWITCH_OUT, 13060);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 11850 * US);
+    assert_int_equal(w.summary.ready_ns, 3510 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* A wake-up in vain shortly before the one that ends the wait is over before the release. */
 static void what_happens_before_the_release_keeps_its_time(void **state)
 {
@@ -361,6 +397,8 @@ int main(void)
         cmocka_unit_test(a_cancellation_ends_the_wait),
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
+        cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
+        cmocka_unit_test(also_if_it_is_preempted_before_that),
         cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
