@@ -259,7 +259,8 @@ static void show_hint(const struct verdict *verdict)
         show_line("  try          trail print %s   shows everything that can be read", word);
 }
 
-/* Both sizes in bytes, as a trace may be good but for its last few; 100 % is all of them. */
+/* Both sizes in bytes, as a trace may lack only its last few; 100 % is shown only if none is
+ * missing. */
 static void show_good_bytes(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;

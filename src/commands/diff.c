@@ -336,7 +336,7 @@ static void put_value(struct table *table, enum diff_unit unit, const struct dif
         put_figure(table, unit, measure->value);
 }
 
-/* "new" and "gone" mark what one of the traces lacks, not what is 0 there. */
+/* "new" and "gone" mark a row that one of the traces lacks; a value of 0 is not missing. */
 static const char *percent(char *buf, const struct diff_measure of[2])
 {
     double a = of[0].value, b = of[1].value, ratio = diff_ratio(a, b);

@@ -355,8 +355,8 @@ static void choose_output(struct recording *r)
 
 /* MARK: Running */
 
-/* Called in the new process, before exec: the program may be recorded, and its own output is kept
- * apart from a trace. */
+/* Called in the new process, before exec: enables recording, and keeps the program's output apart
+ * from a trace on stdout. */
 static void before_program(void *context)
 {
     struct recording *r = context;
@@ -437,9 +437,9 @@ static void wait_and_step(struct recording *r)
 }
 
 /*
- * The program has ended, and processes that it started may still run. Most end with it. Those that
- * do not, such as daemons, are recorded further with --children, whereas a recording without it
- * ends with the program, as the command alone would.
+ * The program has ended, but processes that it started may still run. Most end with it. Those that
+ * do not, such as daemons, are recorded further with --children; without it, the recording ends
+ * with the program, as the command alone would.
  */
 static void follow_children(struct recording *r)
 {
@@ -556,7 +556,7 @@ static bool leave(struct attaching *a)
     return attach_leave(a->attach, &a->err);
 }
 
-/* The recorder takes steps in the meantime: it hands the memory out. */
+/* Steps the recorder meanwhile, because it hands out the memory. */
 static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
 {
     struct attaching a = {
@@ -597,7 +597,7 @@ static void look_for_libraries(struct recording *r)
         (void)attach_do(r, renew);
 }
 
-/* A zombie has ended: its parent may leave it one for long. */
+/* A zombie counts as ended: its parent may not reap it for a long time. */
 static bool is_alive(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -677,7 +677,7 @@ static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
         if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
         account_summarize(&r->recorder, p, &summary);
-        /* The CPU time would include that of the program executed in its place. */
+        /* The CPU time would include that of the program that the process executed. */
         record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
 }
@@ -688,7 +688,7 @@ static void print_summaries(const struct recording *r)
     size_t count = count_processes(r);
     struct record_summary_process *all = make_rows(r, count);
     uint64_t turned_away = 0;
-    /* With several processes it is unknown which one it was. */
+    /* With several processes, it is unknown which one was meant. */
     bool known =
         count == 1 && !r->options.shm && !r->options.process && recorder->executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;

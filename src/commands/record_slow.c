@@ -31,7 +31,7 @@ static const struct wire_wait_kind *kind_of(unsigned wait)
     return &wire_wait_kinds[wire_log_kinds[wait]];
 }
 
-/* Those after this one do not occur in records. */
+/* Kinds after this one do not occur in records. */
 #define LAST_WAIT SHM_KERNEL
 
 /* Returns the waits of a kind; 0: there is none of that name. */
@@ -53,8 +53,8 @@ static uint64_t waits_for_locks(void)
     return waits;
 }
 
-/* Waits that a program can be in for all of its life: for work, for what it has started, for a
- * time, or in a call that is not known. */
+/* Waits that may last as long as the program: for work, for children, for a time, or in an unknown
+ * call. */
 static uint64_t waits_without_idle(void)
 {
     uint64_t waits = 0;
@@ -87,7 +87,7 @@ static const struct subject {
     const char *word;
     enum slow_what what;
     bool takes_name;
-    uint64_t (*waits)(void); /* of any kind; NULL: it is no wait */
+    uint64_t (*waits)(void); /* of any kind; NULL: not a wait */
 } subjects[] = {
     {"task", SLOW_TASK, true, NULL},
     {"region", SLOW_REGION, true, NULL},
@@ -198,7 +198,7 @@ static bool is_recorded(const struct slow_limit *limit, uint32_t groups)
     return limit->what != SLOW_WAIT;
 }
 
-/* How much longer a snapshot lasts than the longest event that it is about, which has not ended. */
+/* How much longer a snapshot lasts than the longest event in progress that caused it. */
 #define MARGIN_NS 1000000000
 
 int record_slow_check(const struct record_slow *slow, const struct command *command,

@@ -20,7 +20,7 @@
  * second. */
 enum { MOST_FINDINGS = 3, MOST_BYTES = 32 << 20 };
 
-/* The kind of each wait, as readers add them up. */
+/* The kind of each wait, as readers group them. */
 static const enum wire_wait wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, kind, words, reason) [SHM_##name] = WIRE_WAIT_##kind,
 #include "wire/waits.def"
@@ -274,7 +274,7 @@ static int by_cpu(const void *a, const void *b)
     return order ? order : ORDER(x->pid, y->pid);
 }
 
-/* The program's own summary already reports it. */
+/* Prints nothing about the program: its own summary already reports it. */
 static void print_left(const struct record_summary_process *processes, size_t count, int program)
 {
     size_t found = 0;

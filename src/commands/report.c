@@ -1,6 +1,6 @@
 /*
  * trail report: one HTML file about a trace, to open from disk or to mail. The trace is read twice:
- * once for all figures, and once for what goroutines did at the moments that these refer to.
+ * once for all figures, and once for what goroutines did at the moments that the figures mention.
  */
 #include <errno.h>
 #include <stdio.h>

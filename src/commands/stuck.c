@@ -328,8 +328,8 @@ static void print_heading(const struct group *group)
 /* MARK: What has changed */
 
 /*
- * Whether the thread is the same as at the last look; stores it in `history`, which maps each TID
- * to what it was like, as a pointer that is not NULL.
+ * Whether the thread is in the same state as at the last look; stores its state in `history`, which
+ * maps TIDs to nonzero hashes.
  */
 static bool is_as_before(struct idmap *history, const struct row *row)
 {
@@ -350,7 +350,7 @@ static bool has_musl(const struct held *held)
     return false;
 }
 
-/* Returns what could not be seen of a program's threads; NULL: nothing. */
+/* Returns what about a program's threads could not be examined; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
     struct program program;
@@ -392,7 +392,8 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     putchar('\n');
 }
 
-/* For processes that were not requested: others wait for the thread, or it is part of a cycle. */
+/* For processes that were not requested: whether others wait for the thread, or it is part of a
+ * cycle. */
 static bool is_relevant(const struct stuck_thread *thread)
 {
     return thread->cycle || thread->waiters;

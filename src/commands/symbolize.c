@@ -126,7 +126,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     progress_end(&progress);
     if (!good && !file.output.reason)
         code = print_error(word, &err);
-    /* A damaged trace is copied to its end: whatever can be read of it can be read of the copy. */
+    /* The copy of a damaged trace contains everything that can be read of the original. */
     bool made = good || (!file.output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
     if (made)

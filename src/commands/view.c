@@ -245,7 +245,7 @@ static bool read_anew(struct site *site)
         free(fresh);
         return false;
     }
-    /* Requests that wait for a child hold the lock. */
+    /* Ends the children first, because requests that wait for one hold the lock. */
     for (size_t i = 0; i < site->api.count; i++)
         runs_stop(old[i].runs);
     (void)pthread_rwlock_wrlock(&site->lock);
@@ -373,7 +373,7 @@ static int view(const struct request *request)
     return code;
 }
 
-/* The analyses read the file themselves: this reports errors in it before the first one does. */
+/* The analyses, which read this file themselves, would report its errors only later. */
 static int check_skip_frames(const struct request *request)
 {
     const char **patterns = NULL;

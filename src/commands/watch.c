@@ -36,7 +36,7 @@ enum { OPT_SETTLE = 1 };
 /* How long one trace may take. */
 #define LIMIT_NS INT64_C(600000000000)
 
-/* How long what is asked to end may take for that. */
+/* Time that a process asked to end has for that. */
 #define END_MS 1000
 
 /* How long to wait before retrying a file that could not be handled. */
@@ -113,7 +113,7 @@ static bool is_to_end(const struct watch *watch)
     return watch->ended || poll(&signals, 1, 0) != 0;
 }
 
-/* Ends a process and what it has started. */
+/* Ends a process and its descendants. */
 static void end_process(pid_t pid, struct pollfd *process)
 {
     (void)kill(-pid, SIGTERM);

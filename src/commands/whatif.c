@@ -360,7 +360,7 @@ static bool ask(const struct request *request, const struct change *changes, siz
     return good;
 }
 
-/* Returns the trace's own value; the replay's own differences cancel out. */
+/* Returns the replay's value without changes, so that its errors cancel out. */
 static double now_value(const struct request *request)
 {
     return request->goal.of == GOAL_END ? (double)replay_real_ns(request->chains)
@@ -603,7 +603,7 @@ static int answer_question(struct request *request, const struct candidates *can
     then = as_now(request, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
-    /* No room for a further change. */
+    /* No room for another change. */
     count = 0;
     if (request->change_count < REPLAY_CHANGES &&
         !ask_each(request, candidates, then, answers, &count))
