@@ -31,7 +31,7 @@ struct request {
 static const struct option rows[] = {
     {0, "to", "STORE", "parquet:DIR, duckdb:FILE or clickhouse://HOST[:PORT][/DATABASE]",
      TO_TEXT(struct request, to)},
-    {0, "host", "NAME", "the machine that the traces are of (this one)",
+    {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
     {0},
 };
@@ -234,7 +234,7 @@ const struct command command_load = {
     .synopsis = "[options] --to=STORE FILE|FOLDER...",
     .details =
         "Loads the tables of traces into Parquet files, a DuckDB database or ClickHouse: those of "
-        "each trace once, however often it is asked to, also after an interruption. The exit "
+        "each trace once, even if the command is repeated or was interrupted. The exit "
         "status is 1 if a trace was damaged, of which the good part was loaded, and 3 if a file "
         "could not be read.",
     .examples = "  trail load --to=parquet:/srv/traces --host=web1 /var/traces\n"

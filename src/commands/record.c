@@ -141,7 +141,7 @@ static const struct option rows[] = {
     {0, "no-children", NULL, "do not record the processes that it starts",
      TO_FLAG(struct recording, alone)},
     {0, "view", NULL,
-     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
+     "show the trace in the browser while the program runs, and afterwards until Ctrl-C",
      TO_FLAG(struct recording, view)},
     {0, "stacks", "HOW",
      "unwind: by the unwind tables, in any program (the default); fp: by frame pointers; none",
@@ -156,14 +156,14 @@ static const struct option rows[] = {
     {0, "all", NULL, "record every hold of every lock",
      TO_FLAG(struct recording, options.all_holds)},
     {0, "openmp", NULL,
-     "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
+     "run a program built by gcc with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
     {0, "split", NULL, "one trace per process, with its PID in the name, not one for all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
-     "record the kernel's context switches: auto (the default): where it permits that; off; need: "
-     "refuse to record without",
+     "record the kernel's context switches: auto (if it permits that; the default), off, or need "
+     "(refuse to record without)",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
      "pause it while a CPU switches threads more often per second, because each switch takes about "
@@ -173,7 +173,7 @@ static const struct option rows[] = {
      "take these samples by a timer signal (PROF) in the program, if the kernel provides none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
-     "start no program: wait for those that find FILE by the variables of 'trail env', until "
+     "start no program: wait for those that find FILE through the variables of 'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
     {0, "delay", "TIME", "begin to record after this time",
@@ -187,11 +187,11 @@ static const struct option rows[] = {
      TO_PARSED(struct recording, slow, struct record_slow, record_slow_add)},
     {0, "snapshot-every", "TIME", "... at most one in this time (1m)",
      TO_TIME(struct recording, options.snapshot_every_ns), .least = 1000000000},
-    {0, "snapshot-max", "SIZE", "... and no more than this in all (1G)",
+    {0, "snapshot-max", "SIZE", "... and at most this much in total (1G)",
      TO_SIZE(struct recording, options.snapshot_max), .least = 1},
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
-    {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
+    {0, "rotate", "AMOUNT", "begin a new file after this size (64M) or time (60s)",
      TO_PARSED(struct recording, options.limits, struct trace_limits, take_rotate)},
     {0, "progress", NULL, "show the counts so far while the program runs",
      TO_FLAG(struct recording, progress)},
@@ -215,13 +215,11 @@ static int take_skip_frames(void *context, int id, const char *path)
 static int check_with_pid(const struct recording *r, const struct command *command, int words)
 {
     if (words > 0 || r->options.shm)
-        return usage_error(command,
-                           "--pid starts no program: it records the one that is process %d",
+        return usage_error(command, "--pid starts no program: it records the running process %d",
                            (int)r->options.process);
     if (r->openmp || r->options.heap || r->options.outliving || r->options.cpu_signal)
-        return usage_error(command,
-                           "--openmp, --heap, --children and --cpu-signal go with a program "
-                           "that is started here: not with --pid");
+        return usage_error(command, "--openmp, --heap, --children and --cpu-signal need a program "
+                                    "to start: they cannot be used with --pid");
     return EXIT_GOOD;
 }
 
@@ -247,7 +245,7 @@ static int take_snapshots(struct recording *r, const struct command *command)
     if (!r->slow.count)
         return options->snapshot_every_ns || options->snapshot_max
                    ? usage_error(command,
-                                 "--snapshot-every and --snapshot-max go with --snapshot-if")
+                                 "--snapshot-every and --snapshot-max require --snapshot-if")
                    : EXIT_GOOD;
     if (!options->limits.flight_ns)
         return usage_error(command, "--snapshot-if needs --flight=TIME, the length of a snapshot");
@@ -278,18 +276,19 @@ static int read_options(struct recording *r, const struct command *command, int 
     if (r->options.cpu_signal && !r->options.cpu_samples)
         return usage_error(command, "--cpu-signal needs --cpu-samples=HZ");
     if (r->alone && (r->options.split || r->options.outliving))
-        return usage_error(command, "--no-children records one process: not with --children or "
-                                    "--split, which are about several");
+        return usage_error(
+            command,
+            "--no-children records one process: it cannot be used with --children or --split");
     r->options.children = !r->alone && !r->options.process;
     if (r->options.shm && options.word_count > 0)
         return usage_error(command, "--attach-shm starts no program");
     if (r->options.shm && r->openmp)
-        return usage_error(command, "--openmp goes with a program: --attach-shm starts none");
+        return usage_error(command, "--openmp needs a program to start: --attach-shm starts none");
     if (r->view &&
         (r->options.shm || r->options.limits.flight_ns || r->options.limits.rotate_bytes ||
          r->options.limits.rotate_ns || (r->options.output && strcmp(r->options.output, "-") == 0)))
-        return usage_error(command, "--view goes with one file that grows: not with --attach-shm, "
-                                    "--flight, --rotate or -o -");
+        return usage_error(command, "--view needs a single growing file: it cannot be used with "
+                                    "--attach-shm, --flight, --rotate or -o -");
     if (r->options.process)
         return check_with_pid(r, command, options.word_count);
     if (!r->options.shm && options.word_count == 0)
@@ -563,7 +562,7 @@ static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
         .attach = &r->attach, .recorder = &r->recorder, .action = action, .err = no_error()};
     pthread_t thread;
     if (pthread_create(&thread, NULL, attach_in_thread, &a) != 0) {
-        r->code = worse_exit(r->code, refuse("no thread can be started"));
+        r->code = worse_exit(r->code, refuse("cannot start a thread"));
         return false;
     }
     while (!__atomic_load_n(&a.done, __ATOMIC_ACQUIRE)) {

@@ -38,15 +38,16 @@ struct request {
 static const struct option rows[] = {
     {'j', "json", NULL, "one JSON object, with --repeat one per line",
      TO_FLAG(struct request, json)},
-    {0, "children", NULL, "the processes that it has started, too",
+    {0, "children", NULL, "also the processes that it has started",
      TO_FLAG(struct request, children)},
     {0, "repeat", "TIME", "look again each TIME, and show what has changed",
      TO_TIME(struct request, repeat_ns), .least = 1000000, .most = INT64_C(86400000000000),
      .expects = "a time like 1s"},
     {0, "count", "N", "with --repeat: end after N looks", TO_NUMBER(struct request, count),
      .least = 1, .most = UINT32_MAX},
-    {0, "limit", "TIME", "how long threads have to stop (40ms)", TO_TIME(struct request, limit_ns),
-     .least = 1000000, .most = INT64_C(3600000000000), .expects = "a time like 40ms"},
+    {0, "limit", "TIME", "how long threads may take to stop (40ms)",
+     TO_TIME(struct request, limit_ns), .least = 1000000, .most = INT64_C(3600000000000),
+     .expects = "a time like 40ms"},
     {0, "frames", "N", "show N frames of each stack (20); 0: all",
      TO_LIMIT(struct request, frames)},
     {0},
@@ -384,7 +385,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     if (process->hangs)
         show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not requested: others wait for these threads of it");
+        puts("    not requested: others wait for these of its threads");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)

@@ -32,7 +32,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, output)},
     {'m', "module-path", "DIR",
      "where to look for programs, libraries and their debug information first: by build ID in "
-     ".build-id, by path below DIR, by name; again for more folders",
+     ".build-id, by path below DIR, by name; repeatable",
      TAKE(OPT_MODULE_PATH)},
     {0},
 };
@@ -91,7 +91,7 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
     print_refused_file();
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
-            "the trace has no module map, as libtrail-record writes it: nothing can be named");
+            "the trace has no module map, which libtrail-record writes: nothing can be named");
     fprintf(stderr, "trail: %" PRIu64 " PC%s: %" PRIu64 " named, %" PRIu64 " left as they were",
             stats->pcs, plural_s(stats->pcs), stats->resolved, left);
     if (stats->homeless > 0)

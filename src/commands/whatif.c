@@ -209,7 +209,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (code == EXIT_GOOD && request->output && strcmp(request->output, "-") == 0)
         return usage_error(request->analysis.command,
-                           "the answer is on stdout: --output needs the name of a file");
+                           "--output needs a file name: the answer is printed on stdout");
     if (code == EXIT_GOOD && request->output)
         code = check_trace_output(&options, "trace", request->output);
     return code == EXIT_GOOD ? analysis_words(&request->analysis, &options) : code;
@@ -337,9 +337,8 @@ static void doubt_change(struct request *request, const struct change *change)
         break;
     case CHANGE_NO_GC:
         doubt(request, CONFIDENCE_LOW,
-              "the gain may be larger or smaller: write barriers, caches, and page faults of "
-              "memory that "
-              "is new instead of reused are not modelled");
+              "the gain may be larger or smaller: write barriers, caches, and page faults of new "
+              "instead of reused memory are not modelled");
         break;
     default:
         break;
@@ -480,14 +479,14 @@ static int check(struct request *request, bool *good)
         !ask(request, NULL, 0, &request->unchanged))
         return exit_no_memory();
     if (request->off >= 1)
-        return cannot_answer(request, "replayed unchanged, the threads wait for each other for "
-                                      "ever: the trace does not show all wake-ups.");
+        return cannot_answer(request, "replayed unchanged, the threads wait for each other "
+                                      "forever: the trace does not show all wake-ups.");
     if (fabs(request->off) > OFF_MOST)
-        return cannot_answer(request,
-                             "replayed unchanged, it takes %.1f %% %s than in the trace: how its "
-                             "threads got CPUs or locks is not understood. A recording on an idle "
-                             "machine may be.",
-                             fabs(request->off) * 100, request->off < 0 ? "less" : "more");
+        return cannot_answer(
+            request,
+            "replayed unchanged, it takes %.1f %% %s than in the trace: the model does not explain "
+            "how its threads got CPUs or locks. Try a recording on an idle machine.",
+            fabs(request->off) * 100, request->off < 0 ? "less" : "more");
     if (request->unchanged < 0)
         return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
                            request->goal.of == GOAL_RATE ? "region" : "task", request->goal.name);
@@ -597,7 +596,7 @@ static int answer_question(struct request *request, const struct candidates *can
         return exit_no_memory();
     if (then < 0) {
         request->output = NULL;
-        return cannot_answer(request, "with this change, the threads wait for each other for ever: "
+        return cannot_answer(request, "with this change, the threads wait for each other forever: "
                                       "the trace does not show all wake-ups.");
     }
     then = as_now(request, then);
@@ -736,11 +735,12 @@ const struct command command_whatif = {
     COMMAND_ROW(whatif),
     .synopsis = "[options] FILE",
     .details =
-        "Plays the trace again under changed conditions: what each goroutine did, whom it waited "
-        "for, and which locks it held stay as they were; when it happens follows from the change. "
+        "Replays the trace under changed conditions: each goroutine does the same, waits for the "
+        "same "
+        "goroutines and takes the same locks; only the times change. "
         "Shows how long it took, how long it would have taken, what would gain most then, and how "
-        "far that can be trusted. Without a change: the changes that would gain most. Where the "
-        "replay does not reproduce the trace itself, it says so instead.",
+        "far that can be trusted. Without a change: the changes that would gain most. If the "
+        "replay does not reproduce the trace itself, that is reported instead.",
     .examples = "  trail whatif app.trace\n"
                 "  trail whatif --free=stats_mu app.trace\n"
                 "  trail whatif --faster=parse=2x --cpus=8 app.trace\n"

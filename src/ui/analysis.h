@@ -28,7 +28,7 @@
      TO_WINDOW_FROM(struct analysis, window)},                                                                         \
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",                             \
      TO_WINDOW_TO(struct analysis, window)},                                                       \
-    {0, "repair", NULL, "repair what has no consistent order",                                     \
+    {0, "repair", NULL, "repair inconsistent orders of events",                                     \
      TO_FLAG(struct analysis, repair)},                                                                       \
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",                         \
      TO_TEXT(struct analysis, binary)},                                                            \

@@ -286,7 +286,7 @@ def a_mistake_in_a_condition_is_pointed_at():
         ("mmu.1ms < 3", "this is a share", 10),
         ("exec", "is missing", 4),
         ("exec = 3", "is missing", 5),
-        ('exec "main.main > 3', "has no end", 5),
+        ('exec "main.main > 3', "closing quote", 5),
         ("> 3", "begins with a metric", 0),
         ("exec > much", "no value", 7),
         ("", "begins with a metric", 0),

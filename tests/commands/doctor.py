@@ -548,7 +548,7 @@ def env_that_takes_LD_PRELOAD_away_is_refused():
         path = write("env-clear", f"#!/usr/bin/env -S {options} {marker}\n")
         p = subprocess.run([path], env={**ENV, "LD_PRELOAD": LOADED}, capture_output=True)
         assert b"into hello." not in p.stderr, "the oracle works"
-        refused(path, "environment", "takes LD_PRELOAD away", "trail record -- INTERPRETER")
+        refused(path, "environment", "removes LD_PRELOAD", "trail record -- INTERPRETER")
     path = write("env-keep", f"#!/usr/bin/env -S -u OTHER {marker}\n")
     p = subprocess.run([path], env={**ENV, "LD_PRELOAD": LOADED}, capture_output=True)
     assert b"into hello." in p.stderr

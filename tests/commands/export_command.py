@@ -35,7 +35,7 @@ def the_format_is_told_or_shown_by_the_name():
     fails(2, "no format given", trace)
     fails(2, "did you mean 'chrome'", "--to=crome", trace)
     fails(2, "--type is for profiles", "--to=chrome", "--type=net", trace)
-    fails(2, "this makes a folder", "--to=ctf", trace)
+    fails(2, "this format writes a folder", "--to=ctf", trace)
     fails(2, "no trace given", "--to=chrome")
 
 

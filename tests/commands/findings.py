@@ -2569,10 +2569,10 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     name, *rest = good_text("summary", path).splitlines()
     # It begins and ends with a Sync event.
     assert name.startswith(f"{path}: ") and name.endswith(", 0 goroutines (0 alive at the end), 2 events"), name
-    equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program works."])
-    equal(good_text("threads", path), "Nothing ran: no M is in the trace. Record while the program works.\n")
-    equal(good_text("procs", path), "Nothing ran: no P is in the trace. Record while the program works.\n")
-    # Of the header alone, there is the Sync event at the end.
+    equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program is busy."])
+    equal(good_text("threads", path), "Nothing ran: no M is in the trace. Record while the program is busy.\n")
+    equal(good_text("procs", path), "Nothing ran: no P is in the trace. Record while the program is busy.\n")
+    # A trace that has only its header delivers one event, the final Sync.
     with open(path, "rb") as file:
         header = file.read()[:16]
     name, *rest = good_text("summary", "-", stdin=header).splitlines()

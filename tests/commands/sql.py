@@ -611,7 +611,7 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["sql", HAND, "@long-wait"], "did you mean '@long-waits'"),
         (["sql", ".schema event"], "did you mean 'events'"),
         (["sql"], "no trace given"),
-        (["sql", "select 1", HAND], "it comes last"),
+        (["sql", "select 1", HAND], "as the last argument"),
     ]:
         code, _, err = run(*args)
         assert code == 2 and says in err, f"{args}: exit {code}: {err}"

@@ -673,7 +673,7 @@ def go_reads_the_replay():
 @test
 def an_output_is_a_file_of_its_own():
     path = lock()
-    for out, message in (("-", "the answer is on stdout"), (path, "would overwrite")):
+    for out, message in (("-", "--output needs a file name"), (path, "would overwrite")):
         code, _, err = run_text("whatif", "-o", out, path)
         assert code == 2 and message in err, (out, code, err)
 

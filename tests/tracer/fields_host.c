@@ -4,7 +4,7 @@
  *     fields-host FORMAT TRACE
  *
  * Lines of the input: "i NAME VALUE", "d NAME BITS", "t NAME TEXT" add a field; NAME and TEXT are
- * bytes in hexadecimal, of which "-" has none, BITS those of a double. "log" logs the fields added
+ * bytes in hexadecimal, "-" if empty; BITS are the bits of a double. "log" logs the fields added
  * since the last one.
  */
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  *
  *     identity-host FORMAT late|flight|job|rename N FILE
  *
- *   late     N goroutines in all states, then a trace, in which one of ten does something
- *   flight   the same, and a snapshot that begins generations after their creation and has none of it
- *   rename   names and kinds that change while the trace is on, and texts that are cut
+ *   late     N goroutines in all states, then a trace in which one of ten acts
+ *   flight   the same, with a snapshot that begins generations after their creation
+ *   rename   changes of names and kinds while the trace is on, and texts that are truncated
  *   job      a worker runs jobs on its own stack, which wait and log there
  *
  * Prints a line for each goroutine: ID, start function, name, kind, separated by tabs. The host has

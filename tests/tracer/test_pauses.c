@@ -300,8 +300,7 @@ static void numbers(void **state)
 
 /* MARK: The end of a trace, while a thread that is not announced comes into it */
 
-static unsigned entered,
-    end_at; /* at which of the calls that announce the thread the trace ends */
+static unsigned entered, end_at; /* at which of the calls that announce the thread the trace ends */
 static uint64_t own_goroutine;
 
 static void annotate(void)
