@@ -109,6 +109,45 @@ static void bounded_queue()
     run_threads({make_items, use_items});
 }
 
+/* Each waits for a peer, as a query of a database does. */
+static void answers()
+{
+    for (;;) {
+        {
+            std::unique_lock<std::mutex> lock(state_mu);
+            filled.wait(lock, [] { return !items.empty(); });
+            int item = items.front();
+            items.pop();
+            freed.notify_one();
+            if (item < 0)
+                return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(6));
+        burn(200);
+    }
+}
+
+static void asks(int workers)
+{
+    for (int i = 0; i < 3 * ROUNDS + workers; i++) {
+        std::unique_lock<std::mutex> lock(state_mu);
+        freed.wait(lock, [] { return items.size() < MOST_ITEMS; });
+        items.push(i < 3 * ROUNDS ? i : -1);
+        filled.notify_one();
+    }
+}
+
+/* --pool=answers=6 */
+static void more_workers()
+{
+    std::vector<std::thread> workers(changed ? 6 : 2);
+    for (std::thread &worker : workers)
+        worker = std::thread(answers);
+    asks((int)workers.size());
+    for (std::thread &worker : workers)
+        worker.join();
+}
+
 static int waiting, phase;
 
 static void arrive(int threads)
@@ -203,6 +242,7 @@ static const struct pair pairs[] = {
     {"mutex-halved", mutex_halved},
     {"shared-halved", shared_halved},
     {"bounded-queue", bounded_queue},
+    {"more-workers", more_workers},
     {"slow-phase", slow_phase},
     {"pool", pool},
 };

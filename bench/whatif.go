@@ -91,6 +91,42 @@ func consume() {
 
 func slowConsumer() { together(produce, consume) }
 
+var answers = make(chan int)
+var workers sync.WaitGroup
+
+// answer waits for a peer, as a query of a database does.
+func answer() {
+	defer workers.Done()
+	for i := range items {
+		time.Sleep(6 * time.Millisecond)
+		work(200)
+		answers <- i
+	}
+}
+
+func ask() {
+	for i := 0; i < 3*rounds; i++ {
+		items <- i
+	}
+	close(items)
+}
+
+func moreWorkers() {
+	count := 2
+	if changed {
+		count = 6
+	}
+	for i := 0; i < count; i++ {
+		workers.Add(1)
+		go answer()
+	}
+	go ask()
+	for i := 0; i < 3*rounds; i++ {
+		<-answers
+	}
+	workers.Wait()
+}
+
 // CPUs and the garbage collector
 
 var fan sync.WaitGroup
@@ -163,6 +199,7 @@ var pairs = map[string]func(){
 	"go-mutex-halved":  mutexHalved,
 	"go-sleep-halved":  sleepHalved,
 	"go-slow-consumer": slowConsumer,
+	"go-more-workers":  moreWorkers,
 	"go-fan-out":       fanOut,
 	"go-two-procs":     twoProcs,
 	"go-no-gc":         garbage,

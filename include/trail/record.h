@@ -343,6 +343,8 @@ typedef struct trail_options {
      * ignore it.
      */
     const char *task_word;
+    /* While it records, the reader gets full buffers at the latest after this time; 0: 100 ms. */
+    int64_t live_ns;
 } trail_options;
 
 /*

@@ -12,6 +12,7 @@
 #include "base/plain.h"
 #include "replay/candidates.h"
 #include "replay/plan.h"
+#include "replay/pool.h"
 #include "replay/replay.h"
 #include "replay/schedule.h"
 #include "ui/analysis.h"
@@ -27,6 +28,7 @@ enum {
     OPT_CPUS,
     OPT_IO,
     OPT_NO_GC,
+    OPT_POOL,
     OPT_GOAL,
 };
 
@@ -42,6 +44,9 @@ enum {
 
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 static const char *const confidence_words[] = {"low", "medium", "high"};
+
+/* More pieces of work than these, for each thread of a pool, show where one ends and the next begins. */
+enum { POOL_PIECES = 4, POOL_MOST = 65536 };
 
 enum { REASONS = 8, REASON_SIZE = 256 };
 
@@ -77,6 +82,8 @@ static const struct option rows[] = {
      TAKE(OPT_FASTER)},
     {0, "cpus", "N", "with N CPUs", TAKE(OPT_CPUS)},
     {0, "io", "NAME=0.2x", "waits for this peer, file or kind of I/O take a fifth", TAKE(OPT_IO)},
+    {0, "pool", "NAME=N", "N threads or goroutines of this start function share its work",
+     TAKE(OPT_POOL)},
     {0, "no-gc", NULL, "Go: without the work and pauses of the garbage collector", TAKE(OPT_NO_GC)},
     {0, "goal", "GOAL", "what to count: end, task:NAME:p99, rate:REGION or waits (default: end)",
      TAKE(OPT_GOAL), .values = "end waits"},
@@ -146,6 +153,32 @@ static int parse_scaled(struct request *request, enum change_kind kind, const ch
     return add_change(request, &change);
 }
 
+/* Parses NAME=N. */
+static int parse_pool(struct request *request, const char *value)
+{
+    struct change change = {.kind = CHANGE_POOL};
+    int64_t threads;
+    if (request->change_count >= REPLAY_CHANGES)
+        return add_change(request, &change);
+    for (size_t i = 0; i < request->change_count; i++)
+        if (request->changes[i].kind == CHANGE_POOL)
+            return usage_error(request->analysis.command, "one --pool at a time");
+    char *name = keep(request, value);
+    char *sign = name ? strrchr(name, '=') : NULL;
+    if (!name)
+        return exit_no_memory();
+    if (!sign || sign == name || !parse_id(sign + 1, "", &threads) || threads < 1 ||
+        threads > POOL_MOST)
+        return usage_error(request->analysis.command,
+                           "'%s' is not a start function and a number of threads, as in "
+                           "--pool=worker=16",
+                           value);
+    *sign = '\0';
+    change.name = name;
+    change.threads = (unsigned)threads;
+    return add_change(request, &change);
+}
+
 /* Parses "task:NAME:p99", "rate:REGION", "end" or "waits". */
 static int parse_goal(struct request *request, const char *value)
 {
@@ -196,6 +229,8 @@ static int parse_option(void *context, int id, const char *value)
         if (!parse_id(value, "", &cpus) || cpus < 1 || cpus > 65536)
             return usage_error(request->analysis.command, "'%s' is not a number of CPUs", value);
         return add_change(request, &(struct change){.kind = CHANGE_CPUS, .cpus = (unsigned)cpus});
+    case OPT_POOL:
+        return parse_pool(request, value);
     case OPT_NO_GC:
         return add_change(request, &(struct change){.kind = CHANGE_NO_GC});
     default:
@@ -210,6 +245,11 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code == EXIT_GOOD && request->output && strcmp(request->output, "-") == 0)
         return usage_error(request->analysis.command,
                            "--output needs a file name: the answer is printed on stdout");
+    for (size_t i = 0; i < request->change_count && code == EXIT_GOOD && request->output; i++)
+        if (request->changes[i].kind == CHANGE_POOL)
+            return usage_error(
+                request->analysis.command,
+                "--output writes what the threads of the trace did: not with --pool");
     if (code == EXIT_GOOD && request->output)
         code = check_trace_output(&options, "trace", request->output);
     return code == EXIT_GOOD ? analysis_words(&request->analysis, &options) : code;
@@ -223,11 +263,14 @@ static const char *option_of(const struct change *change, char *buf, size_t size
     static const char *const names[CHANGE_KINDS] = {
         [CHANGE_FREE] = "free", [CHANGE_HOLD] = "hold", [CHANGE_FASTER] = "faster",
         [CHANGE_CPUS] = "cpus", [CHANGE_IO] = "io",     [CHANGE_NO_GC] = "no-gc",
+        [CHANGE_POOL] = "pool",
     };
     const char *name = names[change->kind];
     double factor = change->kind == CHANGE_FASTER ? 1 / change->factor : change->factor;
     if (change->kind == CHANGE_CPUS)
         (void)snprintf(buf, size, "--%s=%u", name, change->cpus);
+    else if (change->kind == CHANGE_POOL)
+        (void)snprintf(buf, size, "--%s=%s=%u", name, change->name, change->threads);
     else if (change->kind == CHANGE_NO_GC)
         (void)snprintf(buf, size, "--%s", name);
     else if (change->kind == CHANGE_FREE)
@@ -339,6 +382,11 @@ static void doubt_change(struct request *request, const struct change *change)
         doubt(request, CONFIDENCE_LOW,
               "the gain may be larger or smaller: write barriers, caches, and page faults of new "
               "instead of reused memory are not modelled");
+        break;
+    case CHANGE_POOL:
+        doubt(
+            request, CONFIDENCE_MEDIUM,
+            "when each piece of work was there to be taken is not known: the gain is at most this");
         break;
     default:
         break;
@@ -453,6 +501,10 @@ static int print_not_found(const struct request *request, const struct change *c
             request->analysis.command,
             "no CPU sample, stack or region has '%s'; 'trail profile' lists functions",
             change->name);
+    case CHANGE_POOL:
+        return usage_error(request->analysis.command,
+                           "no start function '%s' in the trace; 'trail goroutines' lists them",
+                           change->name);
     case CHANGE_IO:
         return usage_error(
             request->analysis.command,
@@ -461,6 +513,46 @@ static int print_not_found(const struct request *request, const struct change *c
     default:
         return usage_error(request->analysis.command, "the trace has no garbage collection");
     }
+}
+
+/* The same for a pool: its work can be divided if the same number of threads do it in the same time. */
+static int check_pool(const struct request *request, const struct change *change, bool *good)
+{
+    struct pool pool;
+    struct change same = *change;
+    double value = 0;
+    const char *tasks = term(&request->analysis.vocabulary, TERM_tasks);
+    bool made = pool_make(&pool, request->chains, plan_thread_name(request->chains, change->name));
+    same.threads = (unsigned)pool.members;
+    bool few = pool.count < POOL_PIECES * pool.members;
+    if (made && !few && !pool.decides && !ask(request, &same, 1, &value))
+        made = false;
+    pool_free(&pool);
+    if (!made)
+        return exit_no_memory();
+    *good = false;
+    if (pool.decides)
+        return cannot_answer(request, "the end of '%.100s' is what is counted.", change->name);
+    if (few)
+        return cannot_answer(request,
+                             "the trace does not show where one piece of work of '%.100s' ends and "
+                             "the next begins. Put a region around each.",
+                             change->name);
+    if (value < 0)
+        return cannot_answer(
+            request,
+            "if the %s of '%.100s' take their pieces of work in turn, they wait for "
+            "each other for ever.",
+            tasks, change->name);
+    double off = (value - request->unchanged) / request->unchanged;
+    if (fabs(off) > OFF_MOST)
+        return cannot_answer(
+            request,
+            "if the %s of '%.100s' take their pieces of work in turn, it takes "
+            "%.1f %% %s than in the trace: not all of them can do all of the work.",
+            tasks, change->name, fabs(off) * 100, off < 0 ? "less" : "more");
+    *good = true;
+    return EXIT_GOOD;
 }
 
 /* Returns EXIT_GOOD, and true in *good if the replay can answer questions. */
@@ -493,8 +585,12 @@ static int check(struct request *request, bool *good)
     for (size_t i = 0; i < request->change_count; i++)
         if (!plan_applies(chains, &request->changes[i], &certain))
             return print_not_found(request, &request->changes[i]);
+    int code = EXIT_GOOD;
     *good = true;
-    return EXIT_GOOD;
+    for (size_t i = 0; i < request->change_count && *good; i++)
+        if (request->changes[i].kind == CHANGE_POOL)
+            code = check_pool(request, &request->changes[i], good);
+    return code;
 }
 
 /* MARK: Output */
@@ -744,6 +840,7 @@ const struct command command_whatif = {
     .examples = "  trail whatif app.trace\n"
                 "  trail whatif --free=stats_mu app.trace\n"
                 "  trail whatif --faster=parse=2x --cpus=8 app.trace\n"
+                "  trail whatif --pool=worker=16 --goal=rate:job app.trace\n"
                 "  trail whatif --io=10.0.0.1:5432=0.2x --goal=task:request:p99 app.trace\n"
                 "  trail whatif --json app.trace | jq '.list[0]'",
     .options = rows,

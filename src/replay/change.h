@@ -9,6 +9,7 @@ enum change_kind {
     CHANGE_CPUS,   /* `cpus` CPUs instead of the trace's */
     CHANGE_IO,     /* waits for `name` that end from outside take `factor` times as long */
     CHANGE_NO_GC,
+    CHANGE_POOL, /* `threads` threads with the start function `name` do their work */
     CHANGE_KINDS
 };
 
@@ -16,7 +17,7 @@ struct change {
     const char *name;
     double factor;
     enum change_kind kind;
-    unsigned cpus;
+    unsigned cpus, threads;
 };
 
 enum { REPLAY_CHANGES = 16 };

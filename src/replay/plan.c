@@ -20,7 +20,7 @@ static size_t bare_size(trail_string function)
 
 /* Whether `name`, as a user writes it, means this function: "parse", "main.parse",
  * "json::parse". */
-static bool plan_is_function(trail_string function, const char *name)
+static bool is_function(trail_string function, const char *name)
 {
     size_t size = strlen(name);
     trail_string bare = {function.data, bare_size(function)};
@@ -30,6 +30,14 @@ static bool plan_is_function(trail_string function, const char *name)
         return false;
     char before = bare.data[bare.size - size - 1];
     return before == '.' || before == ':' || before == '/' || before == ' ';
+}
+
+trail_name plan_thread_name(const struct chains *chains, const char *name)
+{
+    for (size_t i = 0; i < chains->thread_count; i++)
+        if (is_function(names_text(chains->names, chains->threads[i].name), name))
+            return chains->threads[i].name;
+    return 0;
 }
 
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait)
@@ -46,7 +54,7 @@ static bool stack_has(const struct chains *chains, trail_stack stack, const char
 {
     struct stack_row row = stacks_get(chains->stacks, stack);
     for (size_t i = 0; i < row.count; i++)
-        if (plan_is_function(names_text(chains->names, row.places[i].function), name))
+        if (is_function(names_text(chains->names, row.places[i].function), name))
             return true;
     return false;
 }
@@ -55,7 +63,7 @@ static bool stack_has(const struct chains *chains, trail_stack stack, const char
 static bool is_lock(const struct chains *chains, const struct chain_lock *lock, const char *name)
 {
     trail_string text = names_text(chains->names, lock->name);
-    return text_is(text, name) || plan_is_function(text, name) ||
+    return text_is(text, name) || is_function(text, name) ||
            (text_begins(text, name) && text.data[strlen(name)] == ' ');
 }
 
@@ -70,7 +78,7 @@ static double share_of(const struct chains *chains, size_t class, const uint64_t
 {
     const struct chain_class *c = &chains->classes[class];
     trail_string thread = names_text(chains->names, c->thread);
-    if (plan_is_function(thread, name))
+    if (is_function(thread, name))
         return 1;
     if (c->samples > 0)
         return (double)hits[class] / (double)c->samples;
@@ -146,7 +154,7 @@ static bool is_io(const struct chains *chains, const struct chain_wait *wait, co
                   text_is(names_text(chains->names, facts->object), name)))
         return true;
     return (text.size > 0 && memmem(text.data, text.size, name, strlen(name))) ||
-           plan_is_function(names_text(chains->names, plan_wait_name(chains, wait)), name);
+           is_function(names_text(chains->names, plan_wait_name(chains, wait)), name);
 }
 
 static bool take(struct plan *plan, const struct chains *chains, const struct change *change)
@@ -177,6 +185,10 @@ static bool take(struct plan *plan, const struct chains *chains, const struct ch
         return true;
     case CHANGE_CPUS:
         plan->cpus = change->cpus;
+        return true;
+    case CHANGE_POOL:
+        plan->pool = plan_thread_name(chains, change->name);
+        plan->pool_size = change->threads;
         return true;
     case CHANGE_NO_GC:
     default:
@@ -258,6 +270,8 @@ bool plan_applies(const struct chains *chains, const struct change *change, bool
         return false;
     case CHANGE_NO_GC:
         return chains->gc_ns > 0;
+    case CHANGE_POOL:
+        return plan_thread_name(chains, change->name) != 0;
     default:
         return true;
     }

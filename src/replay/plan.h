@@ -15,6 +15,8 @@ struct plan {
     trail_name regions[REPLAY_CHANGES]; /* regions with a different factor inside */
     float region_factors[REPLAY_CHANGES];
     size_t region_count;
+    trail_name pool; /* the start function of threads of which there are others; 0: none */
+    unsigned pool_size;
 };
 
 /* Returns false if out of memory; free it even then. */
@@ -27,6 +29,9 @@ void plan_free(struct plan *plan);
  * samples.
  */
 bool plan_applies(const struct chains *chains, const struct change *change, bool *certain);
+
+/* The start function of threads that is meant by `name`; 0: no thread has one. */
+trail_name plan_thread_name(const struct chains *chains, const char *name);
 
 /* The name of a wait: its object, else the function that waits, else its kind. */
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait);

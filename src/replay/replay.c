@@ -10,6 +10,7 @@
 #include "base/quantile.h"
 #include "base/text.h"
 #include "replay/plan.h"
+#include "replay/pool.h"
 
 /* How long a thread runs on a CPU before other ready threads: Go's value, and roughly Linux's. */
 #define SLICE_GO_NS    10000000
@@ -38,8 +39,10 @@ struct task {
     uint32_t holds, regions; /* how many of these are changed */
     uint32_t waker;          /* the thread that has just ended its wait; CHAIN_NONE: none */
     uint8_t state;
-    bool begun; /* the current step */
-    bool gc;    /* assisting the garbage collector */
+    bool gc;      /* assisting the garbage collector */
+    bool working; /* a worker that has a piece of work */
+    struct chain_thread
+        *worker; /* of the pool: `thread`, whose steps are those of its piece; NULL: none */
 };
 
 struct lock {
@@ -66,7 +69,8 @@ struct replay {
     const struct replay_goal *goal;
     struct replay_result *result;
     struct plan plan;
-    struct task *tasks;
+    struct task *tasks; /* of the threads of the trace, then of others of a pool */
+    size_t task_count;
     struct lock *locks;
     uint32_t *waiting; /* by wait: 0: not reached, task + 1: waiting, CHAIN_NONE: already woken */
     int64_t *task_begins; /* by user task */
@@ -82,7 +86,13 @@ struct replay {
     size_t runner_count;
     trail_name region; /* of the goal */
     size_t open;       /* unfinished threads that decide the end */
-    uint32_t current;  /* the thread whose steps are performed */
+    struct pool pool;
+    struct chain_thread *workers; /* of the pool: its threads in the trace, then others, */
+    size_t worker_count;
+    bool others_begun; /* which begin with the first of these */
+    uint32_t *idle;    /* workers that wait for work */
+    size_t idle_count;
+    uint32_t current; /* the thread whose steps are performed */
     const struct replay_watch *watch;
     bool failed;
 };
@@ -274,11 +284,16 @@ static double wait_factor(const struct replay *r, uint32_t wait)
     return wait == CHAIN_NONE ? 1 : (double)r->plan.waits[wait];
 }
 
-static enum after begin_wait(struct replay *r, struct task *task, uint32_t number)
+/* Whether a change has removed the wait. */
+static bool is_no_wait(const struct replay *r, uint32_t number)
 {
     uint32_t lock = r->chains->waits[number].lock;
-    if (r->waiting[number] == CHAIN_NONE || wait_factor(r, number) == 0 ||
-        (lock != CHAIN_NONE && r->plan.free[lock]))
+    return wait_factor(r, number) == 0 || (lock != CHAIN_NONE && r->plan.free[lock]);
+}
+
+static enum after begin_wait(struct replay *r, struct task *task, uint32_t number)
+{
+    if (r->waiting[number] == CHAIN_NONE || is_no_wait(r, number))
         return AFTER_NEXT;
     r->waiting[number] = number_of(r, task) + 1;
     return AFTER_WAIT;
@@ -318,9 +333,63 @@ static enum after begin_stall(const struct replay *r, struct task *task,
     return task->left_ns > 0 ? AFTER_RUN : AFTER_NEXT;
 }
 
+/* The creator lets a thread begin. */
+static void begin(struct replay *r, struct task *task, const struct task *creator)
+{
+    if (task->state != TASK_UNBORN)
+        return;
+    task->state = TASK_SLEEPS;
+    task->spent_ns = creator ? creator->spent_ns : 0;
+    if (creator)
+        tell(r, task, (struct replay_event){.what = REPLAY_CREATED, .by = number_of(r, creator)});
+    at(r, number_of(r, task), r->now_ns);
+    if (!task->worker || r->others_begun)
+        return;
+    r->others_begun = true;
+    for (size_t i = r->chains->thread_count; i < r->task_count; i++)
+        begin(r, &r->tasks[i], creator);
+}
+
+/* Lets the workers that have nothing to do look again. */
+static void call_workers(struct replay *r)
+{
+    for (; r->idle_count > 0; r->idle_count--) {
+        r->tasks[r->idle[r->idle_count - 1]].state = TASK_SLEEPS;
+        at(r, r->idle[r->idle_count - 1], r->now_ns);
+    }
+}
+
+/* The thread's steps are done. A worker gets its next piece of work, or waits for one. */
+static enum after after_last(struct replay *r, struct task *task)
+{
+    if (!task->worker || (size_t)(task->worker - r->workers) >= r->plan.pool_size)
+        return AFTER_END;
+    const struct pool_piece *piece = pool_next(&r->pool, task->working);
+    task->working = piece && !pool_is_done(&r->pool);
+    task->worker->first = piece ? piece->first : 0;
+    task->worker->count = piece ? piece->count : 0;
+    task->at = 0;
+    if (piece)
+        return AFTER_NEXT;
+    if (pool_is_done(&r->pool)) {
+        call_workers(r);
+        return AFTER_END;
+    }
+    r->idle[r->idle_count++] = number_of(r, task);
+    return AFTER_WAIT;
+}
+
+/* A wait has ended: the piece of work that begins with it can be taken. */
+static void offer(struct replay *r, uint32_t wait)
+{
+    if (r->plan.pool == 0 || r->pool.by_wait[wait] == 0 || r->waiting[wait] == CHAIN_NONE)
+        return;
+    pool_offer(&r->pool, r->pool.by_wait[wait] - 1);
+    call_workers(r);
+}
+
 static enum after begin_step(struct replay *r, struct task *task, const struct chain_step *step)
 {
-    struct task *other;
     switch ((enum chain_op)step->op) {
     case CHAIN_RUN:
         return begin_run(r, task, step);
@@ -339,18 +408,13 @@ static enum after begin_step(struct replay *r, struct task *task, const struct c
     case CHAIN_WAIT:
         return begin_wait(r, task, step->of);
     case CHAIN_WAKE:
+        offer(r, step->of);
         if (r->waiting[step->of] != 0 && r->waiting[step->of] != CHAIN_NONE)
             wake(r, &r->tasks[r->waiting[step->of] - 1]);
         r->waiting[step->of] = CHAIN_NONE;
         return AFTER_NEXT;
     case CHAIN_CREATE:
-        other = &r->tasks[step->of];
-        if (other->state == TASK_UNBORN) {
-            other->state = TASK_SLEEPS;
-            other->spent_ns = task->spent_ns;
-            tell(r, other, (struct replay_event){.what = REPLAY_CREATED, .by = number_of(r, task)});
-            at(r, step->of, r->now_ns);
-        }
+        begin(r, &r->tasks[step->of], task);
         return AFTER_NEXT;
     case CHAIN_TAKE:
         return lock_take(r, task, step->of) ? AFTER_NEXT : AFTER_WAIT;
@@ -433,12 +497,17 @@ static void go_on(struct replay *r, struct task *task, bool has_cpu)
     const struct chain_step *step = &finish;
     enum after after = AFTER_NEXT;
     while (after == AFTER_NEXT && !r->failed) {
-        if (task->at >= task->thread->count) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): prepare_task has set it. */
+        if (task->at < task->thread->count) {
+            step = &r->chains->steps[task->thread->first + task->at];
+            after = begin_step(r, task, step);
+        } else {
             after = AFTER_END;
-            break;
         }
-        step = &r->chains->steps[task->thread->first + task->at];
-        after = begin_step(r, task, step);
+        if (after == AFTER_END) {
+            after = after_last(r, task);
+            continue;
+        }
         if (after == AFTER_NEXT || after == AFTER_SLEEP || after == AFTER_RUN)
             task->at++;
     }
@@ -549,35 +618,77 @@ static void *list(size_t count, size_t size)
     return calloc(count + 1, size);
 }
 
+/* Threads of the pool get their steps piece by piece; there are others if it has more than in the trace. */
+static bool prepare_pool(struct replay *r)
+{
+    const struct chains *chains = r->chains;
+    if (r->plan.pool == 0)
+        return true;
+    if (!pool_make(&r->pool, chains, r->plan.pool))
+        return false;
+    if (r->plan.pool_size > r->pool.members)
+        r->task_count += r->plan.pool_size - r->pool.members;
+    r->workers = list(r->pool.members + r->plan.pool_size, sizeof *r->workers);
+    r->idle = list(r->pool.members + r->plan.pool_size, sizeof *r->idle);
+    if (!r->workers || !r->idle)
+        return false;
+    for (size_t i = 0; i < r->pool.count; i++) {
+        uint32_t wait = r->pool.pieces[i].wait;
+        if (wait == CHAIN_NONE || is_no_wait(r, wait)) {
+            pool_offer(&r->pool, i);
+            if (wait != CHAIN_NONE)
+                r->pool.by_wait[wait] = 0;
+        }
+    }
+    return true;
+}
+
+static void prepare_task(struct replay *r, struct task *task, const struct chain_thread *thread)
+{
+    *task = (struct task){.thread = thread, .held = 1, .inside = 1, .waker = CHAIN_NONE};
+    if (r->plan.pool != 0 && thread->name == r->plan.pool) {
+        task->worker = &r->workers[r->worker_count++];
+        *task->worker = *thread;
+        task->worker->count = 0;
+        task->thread = task->worker;
+    }
+    r->open += decides(r->chains, task);
+}
+
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): replay_run frees all lists. */
+static void prepare_tasks(struct replay *r)
+{
+    const struct chains *chains = r->chains;
+    for (size_t i = 0; i < r->task_count; i++)
+        prepare_task(r, &r->tasks[i], i < chains->thread_count ? &chains->threads[i] : r->workers);
+    for (size_t i = 0; i < chains->thread_count; i++)
+        if (!chains->threads[i].created)
+            begin(r, &r->tasks[i], NULL);
+}
+/* NOLINTEND(clang-analyzer-unix.Malloc) */
+
 static bool prepare(struct replay *r, const struct change *changes, size_t count)
 {
     const struct chains *chains = r->chains;
-    r->tasks = list(chains->thread_count, sizeof *r->tasks);
+    r->task_count = chains->thread_count;
     r->locks = list(chains->lock_count, sizeof *r->locks);
     r->waiting = list(chains->wait_count, sizeof *r->waiting);
     r->task_begins = list(chains->task_count, sizeof *r->task_begins);
     r->result->tasks = list(chains->task_count, sizeof *r->result->tasks);
-    if (!plan_make(&r->plan, chains, changes, count) || !r->tasks || !r->locks || !r->waiting ||
-        !r->task_begins || !r->result->tasks)
+    if (!plan_make(&r->plan, chains, changes, count) || !r->locks || !r->waiting ||
+        !r->task_begins || !r->result->tasks || !prepare_pool(r))
         return false;
+    r->tasks = list(r->task_count, sizeof *r->tasks);
     r->cpus_free = r->plan.cpus;
     r->runners = list(r->plan.cpus, sizeof *r->runners);
-    if (!r->runners)
+    if (!r->tasks || !r->runners)
         return false;
     r->slice_ns = chains->is_go ? SLICE_GO_NS : SLICE_LINUX_NS;
     if (r->slice_ns < (chains->end_ns - chains->begin_ns) / SLICES_MOST)
         r->slice_ns = (chains->end_ns - chains->begin_ns) / SLICES_MOST;
     for (size_t i = 0; i < chains->lock_count; i++)
         r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
-    for (size_t i = 0; i < chains->thread_count; i++) {
-        r->tasks[i] = (struct task){
-            .thread = &chains->threads[i], .held = 1, .inside = 1, .waker = CHAIN_NONE};
-        r->open += decides(chains, &r->tasks[i]);
-        if (!chains->threads[i].created) {
-            r->tasks[i].state = TASK_SLEEPS;
-            at(r, (uint32_t)i, 0);
-        }
-    }
+    prepare_tasks(r);
     for (size_t i = 0; r->goal->of == GOAL_RATE && i < chains->step_count && r->region == 0; i++)
         if (chains->steps[i].op == CHAIN_REGION_END &&
             text_is(names_text(chains->names, chains->steps[i].of), r->goal->name))
@@ -602,6 +713,9 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
     if (good)
         qsort(result->tasks, result->task_count, sizeof *result->tasks, order_numbers);
     plan_free(&r.plan);
+    pool_free(&r.pool);
+    free(r.workers);
+    free(r.idle);
     free(r.tasks);
     free(r.locks);
     free(r.waiting);

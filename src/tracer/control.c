@@ -23,6 +23,7 @@
 #define DEFAULT_MEMORY        ((size_t)64 << 20)
 #define DEFAULT_WAIT_NS       ((int64_t)10 * 1000000000)
 #define DEFAULT_GENERATION_NS ((int64_t)1000000000)
+#define DEFAULT_LIVE_NS       ((int64_t)100000000)
 /*
  * Buffers that the entries of a table's block can fill: a word of a stack takes up to 22 bytes, a
  * string no more than its entry. Some room is left at the end of each buffer.
@@ -225,6 +226,8 @@ static void apply_options(const trail_options *given)
         options->wait_ns = DEFAULT_WAIT_NS;
     if (options->generation_ns <= 0)
         options->generation_ns = DEFAULT_GENERATION_NS;
+    if (options->live_ns <= 0)
+        options->live_ns = DEFAULT_LIVE_NS;
     if (options->memory < LEAST_MEMORY)
         options->memory = LEAST_MEMORY;
     tracer.limit = options->memory;

@@ -84,9 +84,6 @@ void read_advance_soon(void)
 #define DRAIN_NS      100000000
 #define IDLE_DRAIN_NS 1000000000
 
-/* While buffers arrive, those that do not wake the reading thread are taken after this long. */
-#define LIVE_NS 100000000
-
 static void next_drain(bool found)
 {
     bool often = found || tracer.options.cpu_hz;
@@ -253,7 +250,9 @@ static bool chores(void)
 
 static void wait_for_change(void)
 {
-    uint64_t due = took ? clock_ns(CLOCK_MONOTONIC) + LIVE_NS : UINT64_MAX;
+    /* While buffers arrive, those that do not wake this thread are taken after this long. */
+    uint64_t live_ns = (uint64_t)tracer.options.live_ns;
+    uint64_t due = took ? clock_ns(CLOCK_MONOTONIC) + live_ns : UINT64_MAX;
     /* After a while without a buffer, the next one wakes this thread. */
     tracer.reader_idle = !took;
     took = false;

@@ -584,6 +584,80 @@ def a_mark_worker_gets_a_cpu_at_once():
     near(found["then"], 20 - 5)
 
 
+def workers(regions=True):
+    """main creates 2 and 3, which do four pieces of 10 each, in regions, and ends at 41, when 3 has ended."""
+    t = Trace(200)
+    for g in (2, 3):
+        t.create(0, 1, g, "worker")
+        t.start(0, g)
+        for piece in range(4 if regions else 0):
+            t.region(10 * piece, g, "piece", "Begin")
+            t.region(10 * piece + 10, g, "piece", "End")
+    t.block(1, 1, "join worker", "main")
+    t.end(40, 2)
+    t.wake(40, 3, 1)
+    t.end(40, 3)
+    t.start(40, 1)
+    t.end(41, 1)
+    return t.make(f"workers-{regions}")
+
+
+@test
+def more_threads_of_a_pool_share_its_work():
+    for threads, longest in ((1, 80), (2, 40), (3, 30), (4, 20), (5, 20), (8, 10), (100, 10)):
+        near(then(workers(), f"--pool=worker={threads}"), longest + 1)
+    found = answer("whatif", "--pool=worker=4", workers())
+    equal(found["changes"], ["--pool=worker=4"])
+    equal(found["confidence"], "medium")
+    # Pieces half as long; fewer CPUs than threads, one of which main has at first.
+    near(then(workers(), "--pool=worker=4", "--faster=piece=2x"), 10 + 1)
+    near(then(workers(), "--pool=worker=4", "--cpus=2"), 1 + 40 + 1)
+
+
+@test
+def a_piece_of_work_is_not_taken_before_it_is_there():
+    # 2 and 3 in turn get a piece from main every 5, and work for 8 on it: 3 is enough, and 1 is not.
+    t = Trace(8)
+    for g in (2, 3):
+        t.create(0, 1, g, "worker")
+        t.start(0, g)
+        t.block(0.001 * g, g, "condition work", "worker")
+    for piece in range(10):
+        at, g = 5 + 5 * piece, 2 + piece % 2
+        t.wake(at, 1, g)
+        t.start(at, g)
+        if piece < 8:
+            t.block(at + 8, g, "condition work", "worker")
+    t.block(50.5, 1, "join worker", "main")
+    t.end(45 + 8, 2)
+    t.wake(58, 3, 1)
+    t.end(58, 3)
+    t.start(58, 1)
+    t.end(59, 1)
+    path = t.make("arrivals")
+    for threads, end in ((1, 5 + 10 * 8), (2, 58), (3, 58), (10, 58)):
+        near(then(path, f"--pool=worker={threads}"), end + 1)
+
+
+@test
+def a_pool_whose_work_cannot_be_divided_has_no_answer():
+    for args, path, message in (
+        (["--pool=worker=4"], workers(regions=False), "does not show where one piece of work of 'worker' ends"),
+        (["--pool=main=2"], workers(), "the end of 'main' is what is counted"),
+    ):
+        assert message in answer("whatif", *args, path)["cannot_answer"], (args, message)
+    for args, message in (
+        (["--pool=other=2"], "no start function 'other'"),
+        (["--pool=worker"], "is not a start function and a number of threads"),
+        (["--pool=worker=0"], "is not a start function and a number of threads"),
+        (["--pool=worker=3", "--pool=worker=4"], "one --pool at a time"),
+        (["--pool=worker=3", "-o", "replayed.trace"], "not with --pool"),
+    ):
+        code, out, err = run_text("whatif", *args, workers())
+        equal((code, out), (2, ""), args)
+        assert message in err, (args, err)
+
+
 @test
 def the_list_has_what_gains_most_first():
     found = answer("whatif", lock())

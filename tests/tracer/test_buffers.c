@@ -635,6 +635,71 @@ static void guests_share_buffers(void **state)
     }
 }
 
+/* MARK: How soon the reader has what is written */
+
+struct live {
+    struct trace trace;
+    size_t chunks; /* atomic */
+};
+
+static bool live_take(void *context, const trail_chunk *chunk)
+{
+    struct live *live = context;
+    bool good = trace_append(&live->trace, chunk);
+    __atomic_fetch_add(&live->chunks, 1, __ATOMIC_RELEASE);
+    return good;
+}
+
+static size_t live_chunks(const struct live *live)
+{
+    return __atomic_load_n(&live->chunks, __ATOMIC_ACQUIRE);
+}
+
+/* Writes until the reader, which was idle, has got a chunk, and waits until it has taken all and waits itself. */
+static void live_begin(const struct live *live)
+{
+    size_t queued, first = live_chunks(live);
+    while (live_chunks(live) == first)
+        trail_logf(0, "live", "%0*d", LINE, 0);
+    do {
+        sched_yield();
+        pthread_mutex_lock(&tracer.lock);
+        queued = tracer.queued;
+        pthread_mutex_unlock(&tracer.lock);
+    } while (queued > 0);
+}
+
+/* Full buffers, too few to wake the reader, come after the time that was asked for: within it, or not for an hour. */
+static void live_readers_get_full_buffers(void **state)
+{
+    static const int64_t waits[] = {0, 1000000, HOUR_NS};
+    (void)state;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        trail_options options = {
+            .format = 19, .generation_ns = HOUR_NS, .live_ns = waits[i], .no_symbols = true};
+        struct live live = {0};
+        trail_error err;
+        unsigned long logs = 0;
+        alone(true);
+        if (!trail_start_sink(&options, live_take, &live, &err))
+            fail_msg("%s", err.message);
+        live_begin(&live);
+        size_t before = live_chunks(&live);
+        for (int line = 0; line < 3 * BLOCK / LINE; line++)
+            trail_logf(0, "live", "%0*d", LINE, 0);
+        while (waits[i] != HOUR_NS && live_chunks(&live) == before)
+            sched_yield();
+        if (waits[i] == HOUR_NS) {
+            usleep(300000);
+            assert_int_equal(live_chunks(&live), before);
+        }
+        stop_good(&options);
+        read_good(&live.trace, count_logs, &logs, "live");
+        trace_free(&live.trace);
+        alone(false);
+    }
+}
+
 /* MARK: Waits for other threads */
 
 /* Its own buffer is too small for this. */
@@ -696,6 +761,7 @@ int main(void)
         cmocka_unit_test(memory_ends_anywhere),
         cmocka_unit_test(starved_reader_is_waited_for),
         cmocka_unit_test(guests_share_buffers),
+        cmocka_unit_test(live_readers_get_full_buffers),
         cmocka_unit_test(waits_for_locks_are_counted),
     };
     /* A hang is a failure. */
