@@ -576,7 +576,7 @@ TRAIL_API const char *trail_profile_type_name(trail_profile_type type);
 typedef struct trail_activity_slice {
     int64_t running_ns;  /* goroutines' time, summed over all that ran */
     int64_t runnable_ns; /* the same for ready goroutines */
-    int64_t procs_ns;    /* Ps' time, of those not idle */
+    int64_t procs_ns;    /* time of all Ps that were not idle */
 } trail_activity_slice;
 
 /*

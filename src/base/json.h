@@ -19,7 +19,7 @@ bool json_put_text(struct out *out, trail_string text);
 
 #define JSON_EXACT (INT64_C(1) << 53)
 
-/* Writes "key": without a preceding comma. The key must not need escapes. */
+/* Writes "key":, without a preceding comma. The key must not need escapes. */
 static inline void json_put_key(struct out *out, const char *key)
 {
     out_char(out, '"');

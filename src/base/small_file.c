@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Paths are short: a longer one is cut, and names nothing. */
+/* Paths are short: a longer one is truncated, and no such file exists. */
 enum { PATH_SIZE = 512 };
 
 #define PUT_PATH(buf, format)                                                                      \

@@ -39,8 +39,8 @@ bool small_file_number(const char *path, long *number);
          __attribute__((cleanup(small_numbers_close))) = small_numbers_open(__VA_ARGS__);          \
          small_numbers_next(&numbers);)
 
-/* The parts of these loops, for callers that need to know whether there is such a file. Closing
- * keeps errno. */
+/* The parts of these loops, for callers that need to know whether the file exists. Closing
+ * preserves errno. */
 struct small_lines {
     FILE *file; /* NULL: it could not be opened; errno says why */
     char *text; /* without the line end */

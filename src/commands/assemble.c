@@ -48,7 +48,7 @@ static int parse_version(void *context, int id, const char *value)
     request->version = version_of(value);
     if (request->version > 0)
         return EXIT_GOOD;
-    return usage_error(request->command, "no format '%s'; formats are like 1.26", value);
+    return usage_error(request->command, "no format '%s'; formats are numbers such as 1.26", value);
 }
 
 static int assemble(const char *word, const char *path, int version)

@@ -25,7 +25,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'r', "repair", NULL, "repair what has no consistent order, and count the repairs",
+    {'r', "repair", NULL, "repair inconsistent orders of events, and count the repairs",
      TO_FLAG(struct request, repair)},
     {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
     {'n', "limit", "N", "with --list: at most N repairs (default 100)",
@@ -206,8 +206,8 @@ static void show_notes(const struct verdict *verdict)
                   "program wrote into the trace: left out",
                   stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
     if (stats->holes > 0)
-        show_line("  holes        %" PRIu64 ": reading went on behind the damage, and no state is "
-                  "counted across it",
+        show_line("  holes        %" PRIu64
+                  ": reading continued after the damage, and no state is counted across it",
                   stats->holes);
     if (stats->repairs > 0 && !verdict->request->repair)
         show_line("  inferred     %" PRIu64
@@ -259,7 +259,8 @@ static void show_hint(const struct verdict *verdict)
         show_line("  try          trail print %s   shows everything that can be read", word);
 }
 
-/* Both sizes in bytes, as a trace may be good but for its last few; 100 % is all of them. */
+/* Both sizes in bytes, as a trace may lack only its last few; 100 % is shown only if none is
+ * missing. */
 static void show_good_bytes(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;

@@ -32,16 +32,15 @@ static const struct option rows[] = {
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
      TO_WINDOW_FROM(struct request, window)},
     SELECTION_ROWS(struct request, selection),
-    {0, "anonymize", NULL,
-     "stand-ins for all names and texts but those of the language's own library",
+    {0, "anonymize", NULL, "replace all names and texts except those of the standard library",
      TO_FLAG(struct request, convert.anonymize)},
-    {0, "key", "SECRET", "with --anonymize: the same stand-ins in all traces with this key",
+    {0, "key", "SECRET", "with --anonymize: the same replacements in all traces with this key",
      TO_TEXT(struct request, convert.secret)},
     {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
      TO_TEXT(struct request, output)},
-    {0, "repair", NULL, "make a trace consistent whose events are not",
+    {0, "repair", NULL, "repair inconsistent orders of events",
      TO_FLAG(struct request, reader.repair)},
-    {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
      TO_TEXT(struct request, binary)},
     {0},
 };
@@ -226,7 +225,7 @@ const struct command command_convert = {
                "when it began. The file appears under its name only when it is complete. With "
                "--goroutine, --name or --task only these goroutines are kept, with those that woke "
                "them and garbage collection. With --anonymize it can be published: only texts of "
-               "the language's own library stay, with all times, numbers, lines and addresses.",
+               "the standard library stay, with all times, numbers, lines and addresses.",
     .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
                 "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"
                 "  trail convert --from=1.5s --to=+20ms app.trace -o moment.trace\n"

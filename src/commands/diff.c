@@ -86,12 +86,12 @@ static const struct option rows[] = {
 static int take_words(struct request *request, struct options *options)
 {
     if (options->word_count != 2)
-        return usage_error(request->common.command, "two traces are compared: the one before and "
-                                                    "the one after");
+        return usage_error(request->common.command,
+                           "two traces are needed: the one before and the one after");
     for (int i = 0; i < 2; i++)
         request->sides[i].word = options->words[i];
     if (strcmp(options->words[0], "-") == 0 && strcmp(options->words[1], "-") == 0)
-        return usage_error(request->common.command, "stdin is one trace only");
+        return usage_error(request->common.command, "stdin can be only one of the traces");
     options->word_count = 1;
     return analysis_words(&request->common, options);
 }
@@ -336,7 +336,7 @@ static void put_value(struct table *table, enum diff_unit unit, const struct dif
         put_figure(table, unit, measure->value);
 }
 
-/* "new" and "gone" mark what one of the traces lacks, not what is 0 there. */
+/* "new" and "gone" mark a row that one of the traces lacks; a value of 0 is not missing. */
 static const char *percent(char *buf, const struct diff_measure of[2])
 {
     double a = of[0].value, b = of[1].value, ratio = diff_ratio(a, b);
@@ -461,7 +461,7 @@ static int compare(struct request *request)
     }
     const double factors[2] = {1 / request->sides[0].divisor, 1 / request->sides[1].divisor};
     if (!diff_rows_join(&request->rows))
-        return print_output_error("the comparison: no memory", 0);
+        return print_output_error("no memory for the comparison", 0);
     diff_rows_scale(&request->rows, factors);
     bool met = false;
     for (size_t i = 0; i < request->conditions.count; i++) {
@@ -500,12 +500,12 @@ const struct command command_diff = {
         "Shows the same figures of two traces side by side, the greatest change first: where "
         "goroutines' time went, by start function, and how it spread; tasks, regions and locks; "
         "garbage collection and utilisation. What did not change is left out.\n\n"
-        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that "
-        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With "
-        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, "
+        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is a value of the tables' metric "
+        "column, with .count, .p50, .p99 or .max appended; NAME is one of the last column. With "
+        "a sign the value is a change (+20%, +5ms, -10), without it is B's value (5ms, 64M, "
         "10).\n\n"
-        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names what "
-        "is in neither trace, 3 cannot read, 4 a trace is damaged.",
+        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names "
+        "something in neither trace, 3 cannot read, 4 a trace is damaged.",
     .examples = "  trail diff before.trace after.trace\n"
                 "  trail diff --per=task:request before.trace after.trace\n"
                 "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"

@@ -101,7 +101,7 @@ static int parse_limit(struct diff_condition *c, const struct command *command, 
     if (good)
         return EXIT_GOOD;
     return wrong(c, command, c->value_at, "no value", NULL,
-                 ": they are like +20%, +5ms, -10 (a change), 5ms, 64M, 10");
+                 ": values are like +20%, +5ms, -10 (a change), 5ms, 64M, 10");
 }
 
 int diff_condition_parse(struct diff_condition *c, const struct command *command, const char *text)
@@ -117,7 +117,8 @@ int diff_condition_parse(struct diff_condition *c, const struct command *command
     if (text[at] && !is_operator(text[at]) && text[at] != '=') {
         at = parse_name(text, at, "", &c->name);
         if (at == 0)
-            return wrong(c, command, c->name_at, "the name has no end", NULL, "");
+            return wrong(c, command, c->name_at, "the closing quote of the name is missing", NULL,
+                         "");
         at = skip_space(text, at);
     } else {
         c->name = strdup("");

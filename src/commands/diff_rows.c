@@ -9,7 +9,7 @@
 #include "report/overview.h"
 #include "ui/lock_name.h"
 
-/* Where new rows go: the trace, and the part of it. */
+/* Where new rows go, and which trace and part they describe. */
 struct collector {
     struct diff_rows *rows;
     const struct analysis *analysis;
@@ -93,7 +93,7 @@ static const struct {
 
 enum { COLUMNS = sizeof columns / sizeof *columns, LIFE_COLUMNS = COLUMNS - 1 };
 
-/* System calls that are open at the end count the part without a P once, as blocked. */
+/* The part of an open system call without a P, counted once, as blocked. */
 static int64_t corrected(const trail_times *times, trail_column column)
 {
     trail_times once = trail_times_corrected(times);

@@ -39,7 +39,7 @@ struct diff_rows {
     (TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_REGION_GROUPS |            \
      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_LOCKS)
 
-/* Adds a row for every answer, as that of trace 0 or 1. */
+/* Adds a row for each figure of the analysis, for trace 0 or 1. */
 void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, int side);
 
 /* Called after both: joins the rows of the two traces. Returns false if out of memory. */

@@ -181,7 +181,7 @@ static void add_openmp(struct facts *facts, const struct program *program)
         fact(facts, FACT_NOTE, "OpenMP",
              preload_libomp(libomp, sizeof libomp) ? "trail record --openmp"
                                                    : "apt install libomp5; trail record --openmp",
-             "it uses %s, which does not report what it does: LLVM's, which can take its place, "
+             "it uses %s, which does not report its work; LLVM's library, which can replace it, "
              "does",
              program->openmp);
 }
@@ -206,7 +206,7 @@ static void add_program(struct facts *facts, const struct program *program)
     }
     if (program->unread) {
         fact(facts, FACT_NOTE, "recording", NULL,
-             "%s may be executed but not read: its kind is not known", program->runs);
+             "%s may be executed but not read: its kind is unknown", program->runs);
         return;
     }
     fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");
@@ -229,7 +229,7 @@ static void add_result(const struct facts *facts, const char *word)
     if (facts->problems > 0)
         puts(" cannot be recorded: see 'problem' above");
     else if (facts->notes > 0)
-        printf(" can be recorded; %u note%s above: what would give more\n", facts->notes,
+        printf(" can be recorded; %u note%s above: how to record more\n", facts->notes,
                facts->notes == 1 ? "" : "s");
     else
         puts(" can be recorded");
@@ -342,10 +342,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_doctor = {
     COMMAND_ROW(doctor),
     .synopsis = "[options] [PROGRAM | -p PID]",
-    .details =
-        "A line a fact: 'ok', 'note' (it works, and what would give more), or 'problem' (nothing "
-        "can be recorded). PROGRAM is looked for as 'trail record -- PROGRAM' does, and is not "
-        "started. Exit status: 0 it can be recorded, 2 it cannot.",
+    .details = "One line per fact: 'ok', 'note' (it works; how to record more), or 'problem' "
+               "(nothing can be recorded). PROGRAM is searched for as by 'trail record -- "
+               "PROGRAM', and is not started. Exit status: 0 it can be recorded, 2 it cannot.",
     .examples = "  trail doctor\n"
                 "  trail doctor ./server\n"
                 "  trail doctor -p $(pidof server)\n"

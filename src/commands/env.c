@@ -31,12 +31,12 @@ static const struct option rows[] = {
      "options of docker run",
      TAKE(OPT_FOR), .values = "sh systemd docker"},
     {'s', "shm", "FILE",
-     "the shared memory, a path in a file system in memory (/dev/shm/trail-NUMBER, another one "
-     "each time)",
+     "the shared memory, a path in a file system in memory (/dev/shm/trail-NUMBER, a new one each "
+     "time)",
      TO_TEXT(struct env, shm)},
-    {'o', "output", "FILE", "where the recorder is to write the trace (app.trace)",
+    {'o', "output", "FILE", "where the recorder writes the trace (app.trace)",
      TO_TEXT(struct env, output)},
-    {0, "heap", NULL, "for a recording of malloc's heap, too", TO_FLAG(struct env, heap)},
+    {0, "heap", NULL, "also record malloc's heap", TO_FLAG(struct env, heap)},
     {0},
 };
 
@@ -167,8 +167,8 @@ static int check_shm(const struct command *command, const char *shm, const struc
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return usage_error(command, "--shm: a path without control characters");
     if (form->put == put_docker && !plain(shm))
-        return usage_error(command,
-                           "--shm=%s: docker and the shell want letters, digits and ._-+,@~", shm);
+        return usage_error(
+            command, "--shm=%s: docker and the shell accept only letters, digits and ._-+,@~", shm);
     return EXIT_GOOD;
 }
 
@@ -192,8 +192,10 @@ static int print_env(const struct command *command, const struct form *form, str
         return EXIT_INOUT;
     }
     if (form->put == put_docker && !plain(preload.path))
-        return usage_error(command, "docker and the shell want a plain path of the recorder: %s",
-                           preload.path);
+        return usage_error(
+            command,
+            "the path of the recorder has characters that docker or the shell interprets: %s",
+            preload.path);
     env.library = preload.path;
     env.openmp = preload.openmp;
     form->put(&env);
@@ -216,11 +218,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_env = {
     COMMAND_ROW(env),
     .synopsis = "[options]",
-    .details =
-        "For programs that 'trail record' cannot start: a systemd unit, a container's entry "
-        "point. They find the recorder's library by LD_PRELOAD, and by TRAIL_SHM the shared "
-        "memory of a recorder that waits beside them. The command that starts that one is printed "
-        "on standard error; it must be started first.",
+    .details = "For programs that 'trail record' cannot start: a systemd unit, a container's entry "
+               "point. LD_PRELOAD names the recorder's library, and TRAIL_SHM the shared memory of "
+               "a recorder that waits for them. The command that starts this recorder is printed "
+               "on standard error; start it first.",
     .examples = "  (eval \"$(trail env --shm=/dev/shm/trail-server)\"; exec ./server)\n"
                 "  trail env --for=systemd --shm=/dev/shm/trail-server\n"
                 "  docker run $(trail env --for=docker --shm=/dev/shm/trail-server) image",

@@ -66,24 +66,24 @@ static const struct option rows[] = {
      TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
     {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
      TO_TEXT(struct export_request, endpoint)},
-    {0, "uncompressed", NULL, "perfetto: packets as they are, ten times as large",
+    {0, "uncompressed", NULL, "perfetto: packets without compression, ten times as large",
      TO_FLAG(struct export_request, uncompressed)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
      TO_TEXT(struct export_request, table),
      .values = "events states goroutines stacks frames strings tasks regions logs samples findings "
                "traces"},
-    {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
+    {0, "host", "NAME", "tables: the machine on which the trace was made (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
      "tables: the day of the trace (of its clock if it has one, or of the file)",
      TO_TEXT(struct export_request, day)},
-    {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
+    {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would evaluate",
      TO_FLAG(struct export_request, csv_safe)},
-    {0, "schema", "SYSTEM", "no export: the statements that make the tables known to it",
+    {0, "schema", "SYSTEM", "no export: print the statements that define the tables for it",
      TO_TEXT(struct export_request, schema), .values = EXPORT_SCHEMAS},
-    {0, "repair", NULL, "make a trace consistent whose events are not",
+    {0, "repair", NULL, "repair inconsistent orders of events",
      TO_FLAG(struct export_request, repair)},
-    {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
      TO_TEXT(struct export_request, binary)},
     {0},
 };
@@ -160,7 +160,7 @@ static int check_format(struct export_request *request)
     if (request->csv_safe && format->nature != EXPORT_CSV)
         return usage_error(request->command, "--csv-safe is for csv, not for %s", format->name);
     if (!request->output && format->output == EXPORT_FOLDER)
-        return usage_error(request->command, "this makes a folder: --output=FOLDER");
+        return usage_error(request->command, "this format writes a folder: --output=FOLDER");
     if (!request->output && format->output != EXPORT_TEXT && isatty(STDOUT_FILENO))
         return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     return EXIT_GOOD;
@@ -297,7 +297,7 @@ static int take_exporter(struct push_options *options)
     int64_t ms = 0;
     options->form = value && strcmp(value, "http/json") == 0 ? PUSH_JSON : PUSH_PROTOBUF;
     if (value && options->form == PUSH_PROTOBUF && strcmp(value, "http/protobuf") != 0) {
-        print_message("%s=%s: trail sends http/protobuf or http/json, which collectors take at "
+        print_message("%s=%s: trail sends http/protobuf or http/json, which collectors accept on "
                       "port 4318; set it to one of these",
                       name, value);
         return EXIT_USAGE;
@@ -310,7 +310,7 @@ static int take_exporter(struct push_options *options)
     }
     value = EXPORTER_VARIABLE("TIMEOUT", &name);
     if (value && (!parse_id(value, "", &ms) || ms <= 0 || ms > INT32_MAX)) {
-        print_message("%s is a number of milliseconds from 1 on, not '%s'", name, value);
+        print_message("%s is a number of milliseconds, at least 1, not '%s'", name, value);
         return EXIT_USAGE;
     }
     options->timeout_ms = value ? (long)ms : 0;

@@ -57,7 +57,7 @@ struct push {
     void *handle, *headers;
     char *url;
     char reply[REPLY_SIZE];      /* the beginning of the collector's answer */
-    size_t reply_size, answered; /* bytes that are kept, that have come */
+    size_t reply_size, answered; /* bytes kept, and bytes received */
     char error[256];             /* CURL_ERROR_SIZE */
     bool gzip;
     bool failed;
@@ -88,7 +88,7 @@ static bool load(struct curl *curl)
     return true;
 }
 
-/* Keeps the beginning of the answer; fails if that does not end. */
+/* Keeps the beginning of the reply; fails if it is endless. */
 static size_t take_reply(char *data, size_t one, size_t size, void *context)
 {
     struct push *push = context;
@@ -170,8 +170,8 @@ static uint64_t number_of(struct proto message, uint32_t id)
 }
 
 /*
- * Whether the collector rejected some spans although it reported success. Of such an answer, or an
- * error, only the text is kept.
+ * Whether the collector rejected some spans although it reported success. Of such a reply, and of
+ * an error, only the text is kept.
  *
  *     ExportTraceServiceResponse: 1 partial_success: 1 rejected_spans, 2 error_message
  *     Status, of errors: 2 message

@@ -73,10 +73,11 @@ static int find_all(struct tables_request *tables)
     const struct export_request *request = tables->request;
     char file[FOLLOW_UP_SIZE];
     if (request->options.name || request->goroutines.count > 0)
-        return usage_error(request->command,
-                           "tables are of all goroutines; of some: trail sql --csv %s 'select * "
-                           "from states where goroutine = 18'",
-                           shell_file(request->word, file));
+        return usage_error(
+            request->command,
+            "tables contain all goroutines; for some of them: trail sql --csv %s 'select * "
+            "from states where goroutine = 18'",
+            shell_file(request->word, file));
     int code = find_table(tables);
     tables->host = request->host;
     if (code == EXIT_GOOD && tables->all && !request->output)

@@ -69,7 +69,7 @@ static void print_count(uint64_t count, const char *one, const char *many, uint6
 static void print_problems(const struct import_stats *stats)
 {
     print_unknown(stats);
-    print_count(stats->unreadable, "line is no event", "lines are no events",
+    print_count(stats->unreadable, "line is not an event", "lines are not events",
                 stats->unreadable_first);
     print_count(stats->bad, "event left out, as its fields are not those of its kind",
                 "events left out, as their fields are not those of their kind", stats->bad_first);
@@ -77,8 +77,8 @@ static void print_problems(const struct import_stats *stats)
                 "events left out, too late to be put in order", 0);
     print_count(stats->lost, "event was lost by the recorder", "events were lost by the recorder",
                 0);
-    print_count(stats->flows_unused, "flow is no wake-up: its end did not wait for its begin",
-                "flows are no wake-ups: their ends did not wait for their begins", 0);
+    print_count(stats->flows_unused, "flow is not a wake-up: its end did not wait for its begin",
+                "flows are not wake-ups: their ends did not wait for their begins", 0);
     print_count(
         stats->cut, "span shortened or left out, as it did not nest with others of its thread",
         "spans shortened or left out, as they did not nest with others of their threads", 0);

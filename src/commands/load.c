@@ -16,7 +16,7 @@
 #include "ui/show.h"
 #include "ui/trace_file.h"
 
-/* How many bytes and traces one batch has, unless one trace alone is larger. */
+/* Maximum bytes and traces of a batch; a larger trace is a batch of its own. */
 #define BATCH_SIZE  (UINT64_C(1) << 29)
 #define BATCH_COUNT ((size_t)4096)
 
@@ -31,7 +31,7 @@ struct request {
 static const struct option rows[] = {
     {0, "to", "STORE", "parquet:DIR, duckdb:FILE or clickhouse://HOST[:PORT][/DATABASE]",
      TO_TEXT(struct request, to)},
-    {0, "host", "NAME", "the machine that the traces are of (this one)",
+    {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
     {0},
 };
@@ -69,7 +69,7 @@ static bool add_trace(struct load *load, const char *path, uint64_t size)
     return true;
 }
 
-/* `listed`: it was found in a folder, which may also have other files. */
+/* `listed`: found in a folder, which may also contain other files. */
 static int add_file(struct load *load, const char *path, bool listed)
 {
     struct stat file = {0};
@@ -132,7 +132,7 @@ static int by_day(const void *a, const void *b)
     return order ? order : strcmp(x->path, y->path);
 }
 
-/* Returns how many of the traces from `begin` on are one batch. */
+/* Returns how many traces, from `begin` on, make one batch. */
 static size_t batch_count(const struct load *load, size_t begin)
 {
     const struct load_trace *traces = load->traces + begin;
@@ -234,7 +234,7 @@ const struct command command_load = {
     .synopsis = "[options] --to=STORE FILE|FOLDER...",
     .details =
         "Loads the tables of traces into Parquet files, a DuckDB database or ClickHouse: those of "
-        "each trace once, however often it is asked to, also after an interruption. The exit "
+        "each trace once, even if the command is repeated or was interrupted. The exit "
         "status is 1 if a trace was damaged, of which the good part was loaded, and 3 if a file "
         "could not be read.",
     .examples = "  trail load --to=parquet:/srv/traces --host=web1 /var/traces\n"

@@ -1,6 +1,7 @@
 /*
- * The store of trail load that is a server of ClickHouse. Its client, which every installation has, takes the rows of one
- * table each: twelve run beside each other while the traces are read once.
+ * The store of trail load that is a ClickHouse server. clickhouse-client, which every installation
+ * has, receives the rows: twelve clients, one per table, run in parallel while the traces are read
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@ extern char **environ;
 
 #define CLIENT "clickhouse-client"
 
-/* A running client. `in` and `out` are sockets, because a write to one whose reader has ended need not end the writer. */
+/* A running client. `in` and `out` are sockets, because writing to a socket whose reader has exited
+ * need not raise SIGPIPE. */
 struct client {
     const char *place;
     char query[128];
@@ -33,7 +35,8 @@ struct client {
 
 /* MARK: The client */
 
-/* Starts it with `in` as its input and `out` as its output; -1: as this process. Returns an error number. */
+/* Starts the client with `in` as its input and `out` as its output; -1: inherited from this
+ * process. Returns an error number. */
 static int spawn(struct client *client, char *const *argv, int in, int out)
 {
     posix_spawn_file_actions_t actions;
@@ -48,7 +51,8 @@ static int spawn(struct client *client, char *const *argv, int in, int out)
     return reason;
 }
 
-/* Starts a client of a server HOST[:PORT] for its query; without one it reads statements. */
+/* Starts a client of a server HOST[:PORT] with a query; without one, it reads statements from its
+ * input. */
 static bool client_start(struct client *client, int out)
 {
     const char *place = client->place, *colon = strrchr(place, ':');
@@ -99,7 +103,7 @@ static bool client_write(void *context, const void *data, size_t size)
     return !client->failed;
 }
 
-/* Waits for the end, which the end of its input causes. Returns whether it has done all. */
+/* Waits for the client, which ends when its input does. Returns whether it succeeded. */
 static bool client_end(struct client *client)
 {
     int status = 0;
@@ -179,7 +183,7 @@ static bool write_trace(const struct load_trace *trace, struct load_batch *batch
     return !lost;
 }
 
-/* The rows of the table `traces` are complete last: those of a batch that fails are not sent. */
+/* Completes the rows of the table `traces` last; if a batch fails, they are not sent. */
 int load_write_clickhouse(const struct load_place *place, struct load_batch *batch)
 {
     struct client clients[TRAIL_TABLES] = {0};

@@ -17,31 +17,31 @@ struct load_trace {
 
 struct load_place {
     const char *name;   /* a folder, a file, or the address of a server */
-    struct idmap known; /* the IDs of traces that are there; the values mean nothing */
-    int lock; /* a descriptor that is open while another process must not write there; -1: none */
+    struct idmap known; /* the IDs of the traces already in the store; the values mean nothing */
+    int lock; /* an open descriptor that keeps other processes from writing there; -1: none */
 };
 
-/* Traces of one day that are written together: all of them, or none that counts. */
+/* Traces of one day that are written together: all of them or none. */
 struct load_batch {
     const struct load_trace *traces;
     size_t count;
     const char *host;
-    size_t damaged; /* set: of how many only a part was read; each was reported */
-    int code;       /* set: the worst exit code of reading them */
+    size_t damaged; /* set: how many traces were damaged and read only in part; each was reported */
+    int code;       /* set: the worst exit code of reading the traces */
 };
 
 struct load_store {
     const char *prefix; /* "parquet:" */
-    /* Prepares the place, which is what follows the prefix, and adds the IDs of its traces to `known`. */
+    /* Opens the store at the place after the prefix, and adds the IDs of its traces to `known`. */
     int (*open)(struct load_place *place);
-    /* Writes all of a batch, or fails. */
+    /* Writes the whole batch, or fails. */
     int (*write)(const struct load_place *place, struct load_batch *batch);
 };
 
 /* The last one has no prefix. The functions return EXIT_GOOD, or an exit code after a message. */
 extern const struct load_store load_stores[];
 
-/* Adds an ID, which is hexadecimal digits. Returns false if out of memory. */
+/* Adds an ID given in hexadecimal digits. Returns false if out of memory. */
 bool load_add_id(struct idmap *ids, const char *digits, size_t size);
 
 /* MARK: ClickHouse */

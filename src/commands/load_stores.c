@@ -1,4 +1,4 @@
-/* The stores of trail load that DuckDB writes: Parquet files, and a database of its own. */
+/* The stores of trail load that DuckDB writes: Parquet files, and a DuckDB database. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -25,7 +25,7 @@ bool load_add_id(struct idmap *ids, const char *digits, size_t size)
 
 /* MARK: Traces in DuckDB */
 
-/* A database whose tables are those of a batch's traces. */
+/* A database that contains the tables of a batch's traces. */
 struct session {
     struct duckdb duckdb;
     struct sql_tables sql;
@@ -82,7 +82,7 @@ static void session_close(struct session *session, struct load_batch *batch)
     free((void *)session->files);
 }
 
-/* Runs a statement with a text in it. */
+/* Runs a statement into which a text is inserted. */
 static int run_with(struct duckdb *duckdb, const char *before, const char *text, const char *after)
 {
     char *sql = NULL;
@@ -150,7 +150,8 @@ static int find_files(const char *folder, const char *rest, glob_t *found)
     return result == 0 || result == GLOB_NOMATCH ? EXIT_GOOD : exit_no_memory();
 }
 
-/* Returns the path of the file of the table `traces` beside one of another table; NULL: out of memory. */
+/* Returns the path of the file of the table `traces` that belongs to a file of another table; NULL:
+ * out of memory. */
 static char *traces_beside(const char *folder, const char *path)
 {
     const char *rest = strchr(path + strlen(folder) + 1, '/');
@@ -158,7 +159,7 @@ static char *traces_beside(const char *folder, const char *path)
     return rest && asprintf(&traces, "%s/traces%s", folder, rest) >= 0 ? traces : NULL;
 }
 
-/* Removes what an interrupted run has left: files that are not complete, and those of batches that are not. */
+/* Removes what an interrupted run has left: incomplete files, and files of incomplete batches. */
 static int remove_incomplete(const char *folder)
 {
     glob_t parts = {0}, found = {0};
@@ -193,7 +194,7 @@ static int lock_folder(struct load_place *place)
     return EXIT_INOUT;
 }
 
-/* Of batches, and of exports into the same folder. */
+/* The IDs in batches, and in exports into the same folder. */
 static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
 {
     static const char files[] = "/traces/host=*/day=*/*.parquet";
@@ -246,7 +247,7 @@ static int write_parquet(const struct load_place *place, struct load_batch *batc
 
 /* MARK: A database of DuckDB */
 
-/* Adds the rows of all tables, which are created if they are not there. */
+/* Adds the rows of all tables; creates missing tables. */
 static int add_rows(struct session *session)
 {
     char sql[200];

@@ -143,10 +143,10 @@ static void add_shm_folder(struct facts *facts)
 {
     int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
-        fact(facts, FACT_OK, "/dev/shm", NULL, "it can be written to, as trail env wants it");
+        fact(facts, FACT_OK, "/dev/shm", NULL, "writable, as trail env requires");
     else
         fact(facts, FACT_NOTE, "/dev/shm", "trail env --shm=FILE, on a file system in memory",
-             "no file can be made there, as trail env wants it: %s", strerror(errno));
+             "no file can be created there, as trail env requires: %s", strerror(errno));
     if (fd >= 0)
         (void)close(fd);
 }
@@ -180,7 +180,7 @@ static void add_clock(struct facts *facts)
              "the processor's counter is not invariant: times come from clock_gettime, at some "
              "20 ns each");
     else if (distrusted)
-        fact(facts, FACT_NOTE, "clock", "see dmesg for why the kernel left the TSC",
+        fact(facts, FACT_NOTE, "clock", "see dmesg for why the kernel stopped using the TSC",
              "the processor calls its counter invariant, but the kernel uses %s", source);
     else
         fact(facts, FACT_OK, "clock", NULL, "the processor's counter is invariant%s%s",

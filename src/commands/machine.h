@@ -1,6 +1,6 @@
 /*
- * What the machine, its kernel and the user's rights permit a recorder to do. Everything that can
- * be tried is tried, not inferred.
+ * What the machine, its kernel and the user's rights permit a recorder to do. Capabilities are
+ * tested by trying them where possible.
  */
 #ifndef TRAIL_COMMANDS_MACHINE_H
 #define TRAIL_COMMANDS_MACHINE_H

@@ -166,7 +166,7 @@ static int take_word(struct request *request, const char *word)
         return usage_error(request->command, "two traces are called '%s'", part->name);
     for (size_t i = 0; i + 1 < request->count; i++)
         if (strcmp(part->word, "-") == 0 && strcmp(request->parts[i].word, "-") == 0)
-            return usage_error(request->command, "stdin can be one trace only");
+            return usage_error(request->command, "stdin can be only one of the traces");
     if (overwrites(request->output, part->word))
         return usage_error(request->command, "the new trace would overwrite the old, '%s'",
                            request->output);

@@ -105,14 +105,14 @@ static const struct option rows[] = {
     {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10us on)",
      TO_PARSED(struct request, windows, struct windows, parse_windows)},
     {0, "flags", "WHAT,...",
-     "what takes from the program: stw, background, assist, sweep (default "
+     "what counts as taken from the program: stw, background, assist, sweep (default "
      "stw,background,assist); per-p: each P by itself",
      TO_PARSED(struct request, flags, unsigned, parse_flags),
      .values = "stw background assist sweep per-p"},
     {0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
      TO_NUMBER(struct request, worst), .most = MOST_WORST, .expects = "a number up to 100"},
     {'q', "quantiles", "SHARE,...",
-     "also what this share of all windows does not fall below: 0.5,0.99 (at most 8)",
+     "also what this share of all windows has at least: 0.5,0.99 (at most 8)",
      TO_PARSED(struct request, quantiles, struct quantiles, parse_quantiles)},
     ANALYSIS_ROWS,
     {0},

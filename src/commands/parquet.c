@@ -37,7 +37,7 @@ static char *part_of(const char *path)
     return output_hidden(path, ending);
 }
 
-/* Leaves out what is in the names of the folders. */
+/* Leaves out columns whose values are in the folders' names. */
 static char *copy_statement(int table, const char *path, bool in_folder)
 {
     char *statement = NULL;

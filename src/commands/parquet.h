@@ -11,8 +11,9 @@
 int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *path);
 
 /*
- * Writes all tables of the registered traces, which are of one host and day, into a folder. The files get their names
- * when all are complete, that of the table `traces` last: where it exists, the others are complete, too. Returns as above.
+ * Writes all tables of the registered traces, which must be of one host and day, into a folder. The
+ * files get their names when all are complete, the table `traces` last: where its file exists, the
+ * others are complete, too. Returns as above.
  */
 int parquet_write(struct sql_tables *sql, const char *folder, const char *name);
 

@@ -76,7 +76,7 @@ static const struct option rows[] = {
      "the file, unordered, for 'trail assemble'), go (as 'go tool trace -d=parsed' of Go 1.26 and "
      "1.27) or go-v1 (as 'go tool trace -d' of Go 1.21, for traces of Go 1.5 to 1.21)",
      TO_PARSED(struct request, format, int, parse_format), .values = "text go go-v1 wire jsonl"},
-    {'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
+    {'g', "goroutine", "N,...", "only events by or about these goroutines",
      TO_IDS(struct request, goroutines, "gG")},
     {'p', "proc", "N,...", "only events on or of these Ps", TO_IDS(struct request, procs, "pP")},
     {'m', "thread", "N,...", "only events on these threads (Ms)",
@@ -97,10 +97,9 @@ static const struct option rows[] = {
      "never",
      TO_WORD(struct request, color, colors), .expects = "auto, always or never"},
     {0, "repair", NULL,
-     "repair what has no consistent order; 'trail check --repair --list' lists what had to be "
-     "assumed",
+     "repair inconsistent orders of events; 'trail check --repair --list' lists the assumptions",
      TO_FLAG(struct request, reader.repair)},
-    {0, "partial", NULL, "Go 1.5 to 1.21, in the format of Go's tools: print what is good, too",
+    {0, "partial", NULL, "Go 1.5 to 1.21, in the format of Go's tools: print the good part, too",
      TO_FLAG(struct request, reader.partial)},
     {0, "strict", NULL,
      "fail at a misused region, task or log, as Go's tools do; --format=go and go-v1 imply it",
@@ -291,7 +290,7 @@ const struct command command_print = {
     .synopsis = "[options] FILE",
     .details =
         "Prints the events in order, one per line. Conditions combine: an event is shown if it "
-        "meets each that is given. What arrives through a pipe is shown as it arrives.",
+        "meets each that is given. Input from a pipe is shown as it arrives.",
     .examples = "  trail print app.trace | less\n"
                 "  trail print --goroutine=18 --stacks app.trace\n"
                 "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"

@@ -113,7 +113,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, region)},
     {0, "task", "N,...", "only time inside regions of these tasks",
      TO_IDS(struct request, tasks, "")},
-    {0, "min", "PERCENT", "tree: leave out what is under this share (default 1)",
+    {0, "min", "PERCENT", "tree: leave out branches below this share (default 1)",
      TO_PARSED(struct request, least, double, parse_least)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -130,7 +130,7 @@ static int check_output(struct request *request)
             return wrong;
     }
     if (request->output && request->format == AS_TREE)
-        return usage_error(request->analysis.command, "a tree goes to stdout only");
+        return usage_error(request->analysis.command, "a tree is only printed on stdout");
     bool to_stdout = !request->output || strcmp(request->output, "-") == 0;
     if (request->format == (int)TRAIL_PROFILE_AS_PPROF && to_stdout && isatty(STDOUT_FILENO))
         return usage_error(request->analysis.command, NO_BINARY_ON_TERMINAL);

@@ -141,7 +141,7 @@ static const struct option rows[] = {
     {0, "no-children", NULL, "do not record the processes that it starts",
      TO_FLAG(struct recording, alone)},
     {0, "view", NULL,
-     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
+     "show the trace in the browser while the program runs, and afterwards until Ctrl-C",
      TO_FLAG(struct recording, view)},
     {0, "stacks", "HOW",
      "unwind: by the unwind tables, in any program (the default); fp: by frame pointers; none",
@@ -156,14 +156,14 @@ static const struct option rows[] = {
     {0, "all", NULL, "record every hold of every lock",
      TO_FLAG(struct recording, options.all_holds)},
     {0, "openmp", NULL,
-     "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
+     "run a program built by gcc with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
     {0, "split", NULL, "one trace per process, with its PID in the name, not one for all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
-     "record the kernel's context switches: auto (the default): where it permits that; off; need: "
-     "refuse to record without",
+     "record the kernel's context switches: auto (if it permits that; the default), off, or need "
+     "(refuse to record without)",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
      "pause it while a CPU switches threads more often per second, because each switch takes about "
@@ -173,7 +173,7 @@ static const struct option rows[] = {
      "take these samples by a timer signal (PROF) in the program, if the kernel provides none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
-     "start no program: wait for those that find FILE by the variables of 'trail env', until "
+     "start no program: wait for those that find FILE through the variables of 'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
     {0, "delay", "TIME", "begin to record after this time",
@@ -187,11 +187,11 @@ static const struct option rows[] = {
      TO_PARSED(struct recording, slow, struct record_slow, record_slow_add)},
     {0, "snapshot-every", "TIME", "... at most one in this time (1m)",
      TO_TIME(struct recording, options.snapshot_every_ns), .least = 1000000000},
-    {0, "snapshot-max", "SIZE", "... and no more than this in all (1G)",
+    {0, "snapshot-max", "SIZE", "... and at most this much in total (1G)",
      TO_SIZE(struct recording, options.snapshot_max), .least = 1},
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
-    {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
+    {0, "rotate", "AMOUNT", "begin a new file after this size (64M) or time (60s)",
      TO_PARSED(struct recording, options.limits, struct trace_limits, take_rotate)},
     {0, "progress", NULL, "show the counts so far while the program runs",
      TO_FLAG(struct recording, progress)},
@@ -215,13 +215,11 @@ static int take_skip_frames(void *context, int id, const char *path)
 static int check_with_pid(const struct recording *r, const struct command *command, int words)
 {
     if (words > 0 || r->options.shm)
-        return usage_error(command,
-                           "--pid starts no program: it records the one that is process %d",
+        return usage_error(command, "--pid starts no program: it records the running process %d",
                            (int)r->options.process);
     if (r->openmp || r->options.heap || r->options.outliving || r->options.cpu_signal)
-        return usage_error(command,
-                           "--openmp, --heap, --children and --cpu-signal go with a program "
-                           "that is started here: not with --pid");
+        return usage_error(command, "--openmp, --heap, --children and --cpu-signal need a program "
+                                    "to start: they cannot be used with --pid");
     return EXIT_GOOD;
 }
 
@@ -247,7 +245,7 @@ static int take_snapshots(struct recording *r, const struct command *command)
     if (!r->slow.count)
         return options->snapshot_every_ns || options->snapshot_max
                    ? usage_error(command,
-                                 "--snapshot-every and --snapshot-max go with --snapshot-if")
+                                 "--snapshot-every and --snapshot-max require --snapshot-if")
                    : EXIT_GOOD;
     if (!options->limits.flight_ns)
         return usage_error(command, "--snapshot-if needs --flight=TIME, the length of a snapshot");
@@ -278,18 +276,19 @@ static int read_options(struct recording *r, const struct command *command, int 
     if (r->options.cpu_signal && !r->options.cpu_samples)
         return usage_error(command, "--cpu-signal needs --cpu-samples=HZ");
     if (r->alone && (r->options.split || r->options.outliving))
-        return usage_error(command, "--no-children records one process: not with --children or "
-                                    "--split, which are about several");
+        return usage_error(
+            command,
+            "--no-children records one process: it cannot be used with --children or --split");
     r->options.children = !r->alone && !r->options.process;
     if (r->options.shm && options.word_count > 0)
         return usage_error(command, "--attach-shm starts no program");
     if (r->options.shm && r->openmp)
-        return usage_error(command, "--openmp goes with a program: --attach-shm starts none");
+        return usage_error(command, "--openmp needs a program to start: --attach-shm starts none");
     if (r->view &&
         (r->options.shm || r->options.limits.flight_ns || r->options.limits.rotate_bytes ||
          r->options.limits.rotate_ns || (r->options.output && strcmp(r->options.output, "-") == 0)))
-        return usage_error(command, "--view goes with one file that grows: not with --attach-shm, "
-                                    "--flight, --rotate or -o -");
+        return usage_error(command, "--view needs a single growing file: it cannot be used with "
+                                    "--attach-shm, --flight, --rotate or -o -");
     if (r->options.process)
         return check_with_pid(r, command, options.word_count);
     if (!r->options.shm && options.word_count == 0)
@@ -355,8 +354,8 @@ static void choose_output(struct recording *r)
 
 /* MARK: Running */
 
-/* Called in the new process, before exec: the program may be recorded, and its own output is kept
- * apart from a trace. */
+/* Called in the new process, before exec: enables recording, and keeps the program's output apart
+ * from a trace on stdout. */
 static void before_program(void *context)
 {
     struct recording *r = context;
@@ -437,9 +436,9 @@ static void wait_and_step(struct recording *r)
 }
 
 /*
- * The program has ended, and processes that it started may still run. Most end with it. Those that
- * do not, such as daemons, are recorded further with --children, whereas a recording without it
- * ends with the program, as the command alone would.
+ * The program has ended, but processes that it started may still run. Most end with it. Those that
+ * do not, such as daemons, are recorded further with --children; without it, the recording ends
+ * with the program, as the command alone would.
  */
 static void follow_children(struct recording *r)
 {
@@ -556,14 +555,14 @@ static bool leave(struct attaching *a)
     return attach_leave(a->attach, &a->err);
 }
 
-/* The recorder takes steps in the meantime: it hands the memory out. */
+/* Steps the recorder meanwhile, because it hands out the memory. */
 static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
 {
     struct attaching a = {
         .attach = &r->attach, .recorder = &r->recorder, .action = action, .err = no_error()};
     pthread_t thread;
     if (pthread_create(&thread, NULL, attach_in_thread, &a) != 0) {
-        r->code = worse_exit(r->code, refuse("no thread can be started"));
+        r->code = worse_exit(r->code, refuse("cannot start a thread"));
         return false;
     }
     while (!__atomic_load_n(&a.done, __ATOMIC_ACQUIRE)) {
@@ -597,7 +596,7 @@ static void look_for_libraries(struct recording *r)
         (void)attach_do(r, renew);
 }
 
-/* A zombie has ended: its parent may leave it one for long. */
+/* A zombie counts as ended: its parent may not reap it for a long time. */
 static bool is_alive(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -677,7 +676,7 @@ static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
         if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
         account_summarize(&r->recorder, p, &summary);
-        /* The CPU time would include that of the program executed in its place. */
+        /* The CPU time would include that of the program that the process executed. */
         record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
 }
@@ -688,7 +687,7 @@ static void print_summaries(const struct recording *r)
     size_t count = count_processes(r);
     struct record_summary_process *all = make_rows(r, count);
     uint64_t turned_away = 0;
-    /* With several processes it is unknown which one it was. */
+    /* With several processes, it is unknown which one was meant. */
     bool known =
         count == 1 && !r->options.shm && !r->options.process && recorder->executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;

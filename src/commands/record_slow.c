@@ -31,7 +31,7 @@ static const struct wire_wait_kind *kind_of(unsigned wait)
     return &wire_wait_kinds[wire_log_kinds[wait]];
 }
 
-/* Those after this one do not occur in records. */
+/* Kinds after this one do not occur in records. */
 #define LAST_WAIT SHM_KERNEL
 
 /* Returns the waits of a kind; 0: there is none of that name. */
@@ -53,8 +53,8 @@ static uint64_t waits_for_locks(void)
     return waits;
 }
 
-/* Waits that a program can be in for all of its life: for work, for what it has started, for a
- * time, or in a call that is not known. */
+/* Waits that may last as long as the program: for work, for children, for a time, or in an unknown
+ * call. */
 static uint64_t waits_without_idle(void)
 {
     uint64_t waits = 0;
@@ -87,7 +87,7 @@ static const struct subject {
     const char *word;
     enum slow_what what;
     bool takes_name;
-    uint64_t (*waits)(void); /* of any kind; NULL: it is no wait */
+    uint64_t (*waits)(void); /* of any kind; NULL: not a wait */
 } subjects[] = {
     {"task", SLOW_TASK, true, NULL},
     {"region", SLOW_REGION, true, NULL},
@@ -114,11 +114,11 @@ static int parse_subject_name(struct slow_limit *limit, const struct subject *su
     if (text[*at] != ':')
         return EXIT_GOOD;
     if (!subject->takes_name)
-        return wrong(command, text, *at, "lock has no kinds; 'wait:mutex > 50ms' is about one");
+        return wrong(command, text, *at, "lock has no kinds; use 'wait:mutex > 50ms' for one");
     *at = parse_name(text, begin, ">", &name);
     limit->name = name;
     if (*at == 0)
-        return wrong(command, text, begin, "the name has no end");
+        return wrong(command, text, begin, "the closing quote of the name is missing");
     if (!*name)
         return wrong(command, text, begin, "a name is missing after ':'");
     if (!subject->waits)
@@ -140,11 +140,11 @@ static int parse_limit(struct slow_limit *limit, const struct command *command, 
     at = skip_space(text, at + 1);
     length = strcspn(text + at, " \t\n");
     if (length >= sizeof value || text[skip_space(text, at + length)])
-        return wrong(command, text, at, "no time, which is like 200ms");
+        return wrong(command, text, at, "expected a time such as 200ms");
     memcpy(value, text + at, length);
     value[length] = '\0';
     if (!parse_time(value, &limit->ns) || limit->ns <= 0)
-        return wrong(command, text, at, "no time, which is like 200ms");
+        return wrong(command, text, at, "expected a time such as 200ms");
     return EXIT_GOOD;
 }
 
@@ -156,7 +156,7 @@ static int parse(struct slow_limit *limit, const struct command *command, const 
     *limit = (struct slow_limit){0};
     if (!subject)
         return wrong(command, text, begin,
-                     "a condition is about task, task:NAME, region, region:NAME, wait, wait:KIND "
+                     "a condition is for task, task:NAME, region, region:NAME, wait, wait:KIND "
                      "or lock: 'task:request > 200ms'");
     limit->what = subject->what;
     limit->waits = subject->waits ? subject->waits() : 0;
@@ -198,7 +198,7 @@ static bool is_recorded(const struct slow_limit *limit, uint32_t groups)
     return limit->what != SLOW_WAIT;
 }
 
-/* How much longer a snapshot lasts than the longest event that it is about, which has not ended. */
+/* How much longer a snapshot lasts than the longest event in progress that caused it. */
 #define MARGIN_NS 1000000000
 
 int record_slow_check(const struct record_slow *slow, const struct command *command,
@@ -208,7 +208,7 @@ int record_slow_check(const struct record_slow *slow, const struct command *comm
         int64_t needed_ns;
         if (options->process && slow->limits[i].what != SLOW_WAIT)
             return usage_error(command,
-                               "--snapshot-if='%s': only a program that is started here reports "
+                               "--snapshot-if='%s': only a program started by trail record reports "
                                "its tasks and regions: not with --pid",
                                slow->texts[i]);
         if (!is_recorded(&slow->limits[i], options->groups))
@@ -218,8 +218,8 @@ int record_slow_check(const struct record_slow *slow, const struct command *comm
             __builtin_add_overflow(needed_ns, MARGIN_NS, &needed_ns) ||
             needed_ns > options->limits.flight_ns)
             return usage_error(command,
-                               "--snapshot-if='%s': --flight is too short to have all of what is "
-                               "so slow: at least --flight=%" PRId64 "s",
+                               "--snapshot-if='%s': --flight is too short to contain such a "
+                               "slow event: at least --flight=%" PRId64 "s",
                                slow->texts[i], (needed_ns + 999999999) / 1000000000);
     }
     return EXIT_GOOD;

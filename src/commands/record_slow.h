@@ -6,8 +6,8 @@
  *     wait[:KIND] > TIME
  *     lock > TIME
  *
- * NAME may be in double quotes; KIND is one of wire/wait_kinds.def. Without it, `wait` is about the
- * kinds in which no thread waits for work, and `lock` about those of locks that other threads hold.
+ * NAME may be in double quotes; KIND is one of wire/wait_kinds.def. Without KIND, `wait` covers all
+ * kinds except waits for work, and `lock` covers waits for locks that other threads hold.
  */
 #ifndef TRAIL_COMMANDS_RECORD_SLOW_H
 #define TRAIL_COMMANDS_RECORD_SLOW_H
@@ -33,10 +33,10 @@ int record_slow_add(const struct command *command, void *slow, const char *text)
 int record_slow_check(const struct record_slow *slow, const struct command *command,
                       const struct recorder_options *options);
 
-/* Prints that a snapshot was written; NULL: or not, because there was no room. */
+/* Prints that a snapshot was written or, if the path is NULL, that there was no room for it. */
 void record_slow_print(const struct slow_event *event, const char *path);
 
-/* Prints how much more was slow than its limits let have snapshots. */
+/* Prints how many slow events had no snapshot because of the limits on snapshots. */
 void record_slow_print_left_out(const struct recorder *recorder);
 
 void record_slow_free(struct record_slow *slow);

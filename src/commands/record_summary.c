@@ -20,7 +20,7 @@
  * second. */
 enum { MOST_FINDINGS = 3, MOST_BYTES = 32 << 20 };
 
-/* The kind of each wait, as readers add them up. */
+/* The kind of each wait, as readers group them. */
 static const enum wire_wait wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, kind, words, reason) [SHM_##name] = WIRE_WAIT_##kind,
 #include "wire/waits.def"
@@ -135,7 +135,7 @@ static void print_recorder(const struct collect_summary *s)
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
     if (s->unnamed)
         fprintf(stderr,
-                "  %" PRIu64 " %s without a name, as the recording was to end at once: 'trail "
+                "  %" PRIu64 " %s without a name, because the recording was ended at once: 'trail "
                 "symbolize' adds names\n",
                 s->unnamed, numbered(s->unnamed, "place", "places"));
 }
@@ -173,10 +173,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
         fputs("  most of the waiting:\n", stderr);
     print_worst(s);
     if (s->gcc_openmp)
-        fputs(
-            "  OpenMP: gcc's library does not report what it does; with --openmp LLVM's takes its "
-            "place, which does\n",
-            stderr);
+        fputs("  OpenMP: gcc's library does not report its work; --openmp replaces it by LLVM's, "
+              "which does\n",
+              stderr);
     if (s->switches)
         show_error_line("  ready: inferred from wake-up to return; %s", s->switches);
     if (s->infers_ready)
@@ -274,7 +273,7 @@ static int by_cpu(const void *a, const void *b)
     return order ? order : ORDER(x->pid, y->pid);
 }
 
-/* The program's own summary already reports it. */
+/* Prints nothing about the program: its own summary already reports it. */
 static void print_left(const struct record_summary_process *processes, size_t count, int program)
 {
     size_t found = 0;

@@ -21,35 +21,35 @@ void record_summary_print(const struct collect_summary *summary, const char *pat
 struct record_summary_process {
     const char *title, *path; /* of its own trace; NULL: it shares one */
     int pid;
-    bool left_out;        /* from the times of all: it only waited */
+    bool left_out;        /* left out of the times of all: it only waited */
     enum wire_missed why; /* why the program that it executed did not load the recorder */
     int64_t cpu_ns;       /* CPU time */
-    int64_t cost_ns;      /* CPU time of the recorder, for its records alone */
+    int64_t cost_ns;      /* CPU time that the recorder spent on its records */
     struct collect_summary summary;
 };
 
 #define RECORD_SUMMARY_ABOUT 256
 
 /*
- * Writes which processes the times cover if any is left out: those that worked, or that waited for
- * them. NULL: none is left out.
+ * Writes which processes the times cover: those that worked or waited for others that did. NULL:
+ * all of them.
  */
 const char *record_summary_about(const struct record_summary_process *processes, size_t count,
                                  char text[RECORD_SUMMARY_ABOUT]);
 
 /*
- * Sorts processes; prints on stderr a table of them, which of them executed something that was not
- * recorded, except the one with the PID `program`, and what to do with their own traces.
+ * Sorts the processes. Prints on stderr a table of them, the programs that they executed and that
+ * were not recorded (except by the process with the PID `program`), and how to get a trace per
+ * process.
  */
 void record_summary_print_all(struct record_summary_process *processes, size_t count, int program);
 
-/* Prints on stderr why the programs that processes executed in their place were not recorded, as
- * far as known. */
+/* Prints on stderr why programs that the processes executed were not recorded, as far as known. */
 void record_summary_print_left(const struct record_summary_process *processes, size_t count);
 
 /*
- * Prints on stderr what was executed and not recorded; nothing if everything was. `turned_away` of
- * them could not be: the recorder had no area for them.
+ * Prints on stderr which executed programs were not recorded; nothing if all were. For
+ * `turned_away` of them the recorder had no area.
  */
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away);
 

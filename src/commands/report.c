@@ -1,6 +1,6 @@
 /*
  * trail report: one HTML file about a trace, to open from disk or to mail. The trace is read twice:
- * once for all figures, and once for what goroutines did at the moments that these refer to.
+ * once for all figures, and once for what goroutines did at the moments that the figures mention.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -68,9 +68,9 @@ static int parse_request(struct request *request, int argc, char **argv)
         return usage_error(analysis->command,
                            "refusing to write a report to a terminal: use --output=FILE.html");
     if (request->embed && figures)
-        return usage_error(analysis->command,
-                           "--embed takes all of the trace as it is: only --output and --title go "
-                           "with it");
+        return usage_error(
+            analysis->command,
+            "--embed contains the whole trace: only --output and --title can be used with it");
     if (overwrites(request->output, analysis->word))
         return usage_error(analysis->command, "the report would overwrite the trace, '%s'",
                            request->output);
@@ -161,8 +161,8 @@ static void add_warnings(struct request *request, int code)
     trail_reader_get_stats(request->analysis.reader, &stats);
     if (code == EXIT_BAD)
         add_warning(request,
-                    "This trace is damaged or incomplete. What follows, and each share, is of the "
-                    "part that could be read. (",
+                    "This trace is damaged or incomplete. Everything below, including shares, "
+                    "covers only the part that could be read. (",
                     request->analysis.damage.message, ")");
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)stats.repairs);
     if (stats.repairs > 0)
@@ -275,12 +275,13 @@ const struct command command_report = {
     .synopsis = "[options] FILE --output=REPORT.html",
     .details =
         "Writes one file that opens from disk in any browser and can be mailed: the figures and "
-        "findings of 'trail summary', how many goroutines ran, were ready and waited over the "
-        "time, where the program ran and waited as flame graphs, histograms of latency, heap and "
+        "findings of 'trail summary', how many goroutines ran, were ready and waited over time, "
+        "where the program ran and waited as flame graphs, histograms of latency, heap and "
         "garbage collection, tables, and what goroutines did in the worst moments. It needs no "
         "network and asks for nothing; without scripts all but sorting, zooming and searching "
-        "works. Of a damaged trace it is of the good part, with a note on top, and the exit status "
-        "is 1. The file appears under its name only when it is complete. With --embed it is the "
+        "works. For a damaged trace, the report covers the good part, with a note at the top, and "
+        "the exit status is 1. The file appears under its name only when it is complete. With "
+        "--embed it is the "
         "viewer of 'trail view' instead, with all of the trace in it.",
     .examples =
         "  trail report app.trace -o report.html\n"

@@ -51,7 +51,7 @@ static int take_threads(const struct command *command, void *threads, const char
     *(const char **)threads = value;
     if (parse_id(value, "", &number) && number > 0)
         return EXIT_GOOD;
-    return usage_error(command, "--threads is a number from 1 on, not '%s'", value);
+    return usage_error(command, "--threads is a number, at least 1, not '%s'", value);
 }
 
 static const struct option rows[] = {
@@ -63,7 +63,7 @@ static const struct option rows[] = {
     {'j', "json", NULL, "an array of objects, one per row", TAKE(SQL_JSON)},
     {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(SQL_CSV)},
     {0, "csv-safe", NULL,
-     "the same, with an apostrophe before text that a spreadsheet would compute",
+     "the same, with an apostrophe before text that a spreadsheet would evaluate",
      TAKE(SQL_CSV_SAFE)},
     {0, "memory-limit", "SIZE",
      "memory that DuckDB may use: 500M, 4G (its own default: 80 % of the machine's)",
@@ -74,9 +74,9 @@ static const struct option rows[] = {
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
-    {0, "host", "NAME", "the machine that the traces are of (this one)",
+    {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
-    {0, "repair", NULL, "repair what has no consistent order", TO_FLAG(struct request, repair)},
+    {0, "repair", NULL, "repair inconsistent orders of events", TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
      TO_TEXT(struct request, binary)},
     {0},
@@ -266,9 +266,9 @@ static int run_dot(const char *line, enum sql_format format)
         return show_queries(format), EXIT_GOOD;
     if (rest_of(line, ".help")) {
         fputs(".tables          the tables\n.schema [TABLE]  their columns\n"
-              ".queries         queries with names, asked for as @NAME; .show NAME is their text\n"
+              ".queries         named queries, run as @NAME; .show NAME prints one\n"
               ".quit            end\n"
-              "Everything else is SQL as DuckDB knows it, and ends with a semicolon.\n",
+              "Everything else is DuckDB's SQL, and ends with a semicolon.\n",
               stdout);
         return EXIT_GOOD;
     }
@@ -603,14 +603,15 @@ static int take_words(struct request *request, const struct options *options)
         request->query = options->words[--count];
     for (int i = 0; i < count; i++)
         if (is_query(options->words[i]))
-            return usage_error(request->command, "one query, and it comes last");
+            return usage_error(request->command, "one query, as the last argument");
     request->file_count = (size_t)count;
     bool facts = request->query && *request->query == '.';
     if (count == 0 && !facts)
         return usage_error(request->command, "no trace given");
     for (int i = 0; i < count && !request->query; i++)
         if (strcmp(options->words[i], "-") == 0)
-            return usage_error(request->command, "the trace is on stdin: the query must be a word");
+            return usage_error(request->command,
+                               "the trace is on stdin: the query must be an argument");
     return EXIT_GOOD;
 }
 

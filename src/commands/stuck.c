@@ -38,15 +38,16 @@ struct request {
 static const struct option rows[] = {
     {'j', "json", NULL, "one JSON object, with --repeat one per line",
      TO_FLAG(struct request, json)},
-    {0, "children", NULL, "the processes that it has started, too",
+    {0, "children", NULL, "also the processes that it has started",
      TO_FLAG(struct request, children)},
     {0, "repeat", "TIME", "look again each TIME, and show what has changed",
      TO_TIME(struct request, repeat_ns), .least = 1000000, .most = INT64_C(86400000000000),
      .expects = "a time like 1s"},
     {0, "count", "N", "with --repeat: end after N looks", TO_NUMBER(struct request, count),
      .least = 1, .most = UINT32_MAX},
-    {0, "limit", "TIME", "how long threads have to stop (40ms)", TO_TIME(struct request, limit_ns),
-     .least = 1000000, .most = INT64_C(3600000000000), .expects = "a time like 40ms"},
+    {0, "limit", "TIME", "how long threads may take to stop (40ms)",
+     TO_TIME(struct request, limit_ns), .least = 1000000, .most = INT64_C(3600000000000),
+     .expects = "a time like 40ms"},
     {0, "frames", "N", "show N frames of each stack (20); 0: all",
      TO_LIMIT(struct request, frames)},
     {0},
@@ -328,8 +329,8 @@ static void print_heading(const struct group *group)
 /* MARK: What has changed */
 
 /*
- * Whether the thread is the same as at the last look; stores it in `history`, which maps each TID
- * to what it was like, as a pointer that is not NULL.
+ * Whether the thread is in the same state as at the last look; stores its state in `history`, which
+ * maps TIDs to nonzero hashes.
  */
 static bool is_as_before(struct idmap *history, const struct row *row)
 {
@@ -350,7 +351,7 @@ static bool has_musl(const struct held *held)
     return false;
 }
 
-/* Returns what could not be seen of a program's threads; NULL: nothing. */
+/* Returns what about a program's threads could not be examined; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
     struct program program;
@@ -384,7 +385,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     if (process->hangs)
         show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not requested: others wait for these threads of it");
+        puts("    not requested: others wait for these of its threads");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
@@ -392,7 +393,8 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     putchar('\n');
 }
 
-/* For processes that were not requested: others wait for the thread, or it is part of a cycle. */
+/* For processes that were not requested: whether others wait for the thread, or it is part of a
+ * cycle. */
 static bool is_relevant(const struct stuck_thread *thread)
 {
     return thread->cycle || thread->waiters;

@@ -779,7 +779,8 @@ const struct command command_summary = {
         "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, where "
         "the goroutines' time went, how long they were ready and waited, by start function, "
         "garbage collection, heap, tasks and regions. Commands that show the longest of each "
-        "stand beside it. Of several files, or those in a folder, a line each: the first finding, "
+        "stand beside it. For several files, or those in a folder, one line each: the first "
+        "finding, "
         "what it would gain, by which they are sorted, and the longest wait, pause and task.",
     .examples = "  trail summary app.trace\n"
                 "  trail summary traces/\n"

@@ -98,9 +98,9 @@ static size_t add_up(struct summary_process *list, size_t count)
 }
 
 /*
- * Returns the process that a row is about; NULL: none. Several have the PID if the process has
- * executed another program, or if the kernel has reused the number: it is then the one that the row
- * names, or that ran longest.
+ * Returns the process that a row is about; NULL: none. Several processes have the same PID if one
+ * executed another program, or if the kernel reused the number: takes the one with the row's name,
+ * else the longest-running.
  */
 static struct summary_process *process_with(struct summary_process *list, size_t count,
                                             const trail_recorded *row)

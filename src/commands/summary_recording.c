@@ -110,7 +110,7 @@ void summary_recording_show(const trail_reader *reader)
     char cpu[SHOW_SIZE];
     struct cpu_limits limits;
     show_slow(reader);
-    /* Snapshots are written before it is known. */
+    /* Snapshots are written before this is known. */
     if (count_of(reader, TRAIL_RECORDED_RECORDER) > 0)
         printf("recorder: %s of CPU time\n",
                show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));

@@ -1,4 +1,4 @@
-/* What the recording of a trace by `trail record` took, and what it missed. */
+/* The cost and the losses of a recording by `trail record`. */
 #ifndef TRAIL_COMMANDS_SUMMARY_RECORDING_H
 #define TRAIL_COMMANDS_SUMMARY_RECORDING_H
 

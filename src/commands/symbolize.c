@@ -32,7 +32,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, output)},
     {'m', "module-path", "DIR",
      "where to look for programs, libraries and their debug information first: by build ID in "
-     ".build-id, by path below DIR, by name; again for more folders",
+     ".build-id, by path below DIR, by name; repeatable",
      TAKE(OPT_MODULE_PATH)},
     {0},
 };
@@ -91,7 +91,7 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
     print_refused_file();
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
-            "the trace has no module map, as libtrail-record writes it: nothing can be named");
+            "the trace has no module map, which libtrail-record writes: nothing can be named");
     fprintf(stderr, "trail: %" PRIu64 " PC%s: %" PRIu64 " named, %" PRIu64 " left as they were",
             stats->pcs, plural_s(stats->pcs), stats->resolved, left);
     if (stats->homeless > 0)
@@ -126,7 +126,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     progress_end(&progress);
     if (!good && !file.output.reason)
         code = print_error(word, &err);
-    /* A damaged trace is copied to its end: whatever can be read of it can be read of the copy. */
+    /* The copy of a damaged trace contains everything that can be read of the original. */
     bool made = good || (!file.output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
     if (made)

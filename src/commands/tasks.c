@@ -147,7 +147,7 @@ static int by_duration(const void *a, const void *b, void *analysis)
     return order ? order : ORDER(t->id, u->id);
 }
 
-/* The requested tasks, with any of these durations. */
+/* The requested tasks whose durations are in one of these ranges. */
 struct task_list {
     const trail_task **items;
     size_t count, shown;

@@ -79,7 +79,8 @@ static void look_for_libunwind(struct library *library)
 
 /* MARK: Outside */
 
-/* Reads what the child has written; false: it has ended, or the time is up, before that. */
+/* Reads what the child has written. Returns false if it has ended, or the time is up, before
+ * that. */
 static bool await(int fd, struct library *library, bool *over)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};

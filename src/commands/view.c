@@ -71,7 +71,7 @@ static const struct option rows[] = {
      TO_FLAG(struct request, keep)},
     {0, "idle", "TIME", "end this time after the last request (300s)",
      TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
-    {0, "save", "FILE", "with -: keep the trace that arrives in this file",
+    {0, "save", "FILE", "with -: save the incoming trace to this file",
      TO_TEXT(struct request, save)},
     {0, "follow", NULL,
      "FILE is being written by the program at the other end of stdin, and is complete when that "
@@ -245,7 +245,7 @@ static bool read_anew(struct site *site)
         free(fresh);
         return false;
     }
-    /* Requests that wait for a child hold the lock. */
+    /* Ends the children first, because requests that wait for one hold the lock. */
     for (size_t i = 0; i < site->api.count; i++)
         runs_stop(old[i].runs);
     (void)pthread_rwlock_wrlock(&site->lock);
@@ -373,7 +373,7 @@ static int view(const struct request *request)
     return code;
 }
 
-/* The analyses read the file themselves: this reports errors in it before the first one does. */
+/* The analyses, which read this file themselves, would report its errors only later. */
 static int check_skip_frames(const struct request *request)
 {
     const char **patterns = NULL;
@@ -387,15 +387,15 @@ static int check_words(const struct request *request)
 {
     bool is_stdin = strcmp(request->words[0], "-") == 0;
     if (request->count == 1 && is_stdin && request->follow)
-        return usage_error(request->command, "--follow goes with a file");
+        return usage_error(request->command, "--follow needs a file");
     if (request->count == 1 && !is_stdin && request->save)
-        return usage_error(request->command, "--save goes with -: %s is a file already",
+        return usage_error(request->command, "--save needs - (stdin): %s is already a file",
                            request->words[0]);
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
         return usage_error(request->command,
-                           "two traces are compared when they are files: no -, --follow or --save");
+                           "only files can be compared: no -, --follow or --save");
     return EXIT_GOOD;
 }
 

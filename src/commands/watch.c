@@ -36,7 +36,7 @@ enum { OPT_SETTLE = 1 };
 /* How long one trace may take. */
 #define LIMIT_NS INT64_C(600000000000)
 
-/* How long what is asked to end may take for that. */
+/* Time that a process asked to end has for that. */
 #define END_MS 1000
 
 /* How long to wait before retrying a file that could not be handled. */
@@ -53,19 +53,18 @@ struct request {
 static const struct option rows[] = {
     {'o', "output", "DIR", "the folder of the Parquet files, and of the ledger",
      TO_TEXT(struct request, output)},
-    {0, "host", "NAME", "the machine that the traces are of (this one)",
+    {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
     {0, "run", "COMMAND",
      "no export: run this command in a shell for each trace, with its path in $TRAIL_FILE",
      TO_TEXT(struct request, run)},
-    {0, "once", NULL, "handle what is there, and end; waits for files that have just changed",
+    {0, "once", NULL, "handle the present files, and end; waits for files that have just changed",
      TO_FLAG(struct request, once)},
-    {0, "limit", "TIME",
-     "how long one trace may take; then it is ended, and tried again later (10m)",
+    {0, "limit", "TIME", "time limit for one trace, which is then tried again later (10m)",
      TO_TIME(struct request, limit_ns), .least = 1},
     {0, "settle", "TIME",
-     "a file that is found is complete if it was not changed for this time (2s); one that is "
-     "closed or moved here is complete",
+     "a file found there is complete when unchanged for this time (2s); one closed or moved there "
+     "is complete at once",
      TAKE(OPT_SETTLE)},
     {0},
 };
@@ -113,7 +112,7 @@ static bool is_to_end(const struct watch *watch)
     return watch->ended || poll(&signals, 1, 0) != 0;
 }
 
-/* Ends a process and what it has started. */
+/* Ends a process and its descendants. */
 static void end_process(pid_t pid, struct pollfd *process)
 {
     (void)kill(-pid, SIGTERM);

@@ -244,7 +244,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (code == EXIT_GOOD && request->output && strcmp(request->output, "-") == 0)
         return usage_error(request->analysis.command,
-                           "the answer is on stdout: --output needs the name of a file");
+                           "--output needs a file name: the answer is printed on stdout");
     for (size_t i = 0; i < request->change_count && code == EXIT_GOOD && request->output; i++)
         if (request->changes[i].kind == CHANGE_POOL)
             return usage_error(
@@ -380,9 +380,8 @@ static void doubt_change(struct request *request, const struct change *change)
         break;
     case CHANGE_NO_GC:
         doubt(request, CONFIDENCE_LOW,
-              "the gain may be larger or smaller: write barriers, caches, and page faults of "
-              "memory that "
-              "is new instead of reused are not modelled");
+              "the gain may be larger or smaller: write barriers, caches, and page faults of new "
+              "instead of reused memory are not modelled");
         break;
     case CHANGE_POOL:
         doubt(
@@ -408,7 +407,7 @@ static bool ask(const struct request *request, const struct change *changes, siz
     return good;
 }
 
-/* Returns the trace's own value; the replay's own differences cancel out. */
+/* Returns the replay's value without changes, so that its errors cancel out. */
 static double now_value(const struct request *request)
 {
     return request->goal.of == GOAL_END ? (double)replay_real_ns(request->chains)
@@ -572,14 +571,14 @@ static int check(struct request *request, bool *good)
         !ask(request, NULL, 0, &request->unchanged))
         return exit_no_memory();
     if (request->off >= 1)
-        return cannot_answer(request, "replayed unchanged, the threads wait for each other for "
-                                      "ever: the trace does not show all wake-ups.");
+        return cannot_answer(request, "replayed unchanged, the threads wait for each other "
+                                      "forever: the trace does not show all wake-ups.");
     if (fabs(request->off) > OFF_MOST)
-        return cannot_answer(request,
-                             "replayed unchanged, it takes %.1f %% %s than in the trace: how its "
-                             "threads got CPUs or locks is not understood. A recording on an idle "
-                             "machine may be.",
-                             fabs(request->off) * 100, request->off < 0 ? "less" : "more");
+        return cannot_answer(
+            request,
+            "replayed unchanged, it takes %.1f %% %s than in the trace: the model does not explain "
+            "how its threads got CPUs or locks. Try a recording on an idle machine.",
+            fabs(request->off) * 100, request->off < 0 ? "less" : "more");
     if (request->unchanged < 0)
         return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
                            request->goal.of == GOAL_RATE ? "region" : "task", request->goal.name);
@@ -693,13 +692,13 @@ static int answer_question(struct request *request, const struct candidates *can
         return exit_no_memory();
     if (then < 0) {
         request->output = NULL;
-        return cannot_answer(request, "with this change, the threads wait for each other for ever: "
+        return cannot_answer(request, "with this change, the threads wait for each other forever: "
                                       "the trace does not show all wake-ups.");
     }
     then = as_now(request, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
-    /* No room for a further change. */
+    /* No room for another change. */
     count = 0;
     if (request->change_count < REPLAY_CHANGES &&
         !ask_each(request, candidates, then, answers, &count))
@@ -832,11 +831,12 @@ const struct command command_whatif = {
     COMMAND_ROW(whatif),
     .synopsis = "[options] FILE",
     .details =
-        "Plays the trace again under changed conditions: what each goroutine did, whom it waited "
-        "for, and which locks it held stay as they were; when it happens follows from the change. "
+        "Replays the trace under changed conditions: each goroutine does the same, waits for the "
+        "same "
+        "goroutines and takes the same locks; only the times change. "
         "Shows how long it took, how long it would have taken, what would gain most then, and how "
-        "far that can be trusted. Without a change: the changes that would gain most. Where the "
-        "replay does not reproduce the trace itself, it says so instead.",
+        "far that can be trusted. Without a change: the changes that would gain most. If the "
+        "replay does not reproduce the trace itself, that is reported instead.",
     .examples = "  trail whatif app.trace\n"
                 "  trail whatif --free=stats_mu app.trace\n"
                 "  trail whatif --faster=parse=2x --cpus=8 app.trace\n"

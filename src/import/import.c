@@ -48,8 +48,7 @@ static int read_all(const struct form *form, trail_source *source, struct import
     if (!import_model_end(model) && result == 0)
         result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
     if (result == 0 && model->threads.out.generation == 0)
-        result =
-            error_set(err, TRAIL_NOT_A_TRACE, "no scheduling event or span that can be understood");
+        result = error_set(err, TRAIL_NOT_A_TRACE, "no known scheduling event or span");
     return result;
 }
 

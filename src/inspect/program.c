@@ -264,8 +264,8 @@ static bool follow_env(struct program *program, char *argument)
     struct env_line line = read_env(argument);
     if (line.drops) {
         program_refuse(program, PROGRAM_ENVIRONMENT,
-                       "%s: the #! line of %s takes LD_PRELOAD away (env -i or the like), by which "
-                       "the recorder is loaded; start its interpreter yourself: trail record -- "
+                       "%s: the #! line of %s removes LD_PRELOAD (env -i or the like), which loads "
+                       "the recorder; start its interpreter yourself: trail record -- "
                        "INTERPRETER %s",
                        program->word, program->script, program->script);
         return false;

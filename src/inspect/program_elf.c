@@ -48,7 +48,7 @@ int program_open(const char *path)
 static void refuse_broken(struct check *check, const char *what)
 {
     program_refuse(check->program, PROGRAM_NOT_EXECUTABLE,
-                   "%s: %s: %s: the file is damaged or not whole; build or copy it again",
+                   "%s: %s: %s: the file is damaged or incomplete; build or copy it again",
                    check->title, strerror(ENOEXEC), what);
 }
 
@@ -141,7 +141,7 @@ static bool check_header(struct check *check)
     const char *wrong = NULL;
     if (size < 20 || head.bytes[EI_CLASS] < ELFCLASS32 || head.bytes[EI_CLASS] > ELFCLASS64 ||
         head.bytes[EI_DATA] < ELFDATA2LSB || head.bytes[EI_DATA] > ELFDATA2MSB)
-        wrong = "its ELF header is none";
+        wrong = "its ELF header is invalid";
     else if (!check_machine(check, head.bytes))
         return false;
     else if (size < sizeof head)
@@ -150,7 +150,7 @@ static bool check_header(struct check *check)
         return refuse_type(check);
     else if (head.elf.e_phentsize != sizeof(Elf64_Phdr) || head.elf.e_phnum == 0 ||
              head.elf.e_phnum > MOST_HEADERS)
-        wrong = "its program headers are none";
+        wrong = "its program headers are invalid";
     /* An implausible number of sections: libelf must not be given the file. */
     else if (!program_sections_sane(check->fd))
         return false;
@@ -415,15 +415,14 @@ static void refuse_static(struct check *check)
     if (check->is_loader)
         return;
     if (check->header.e_type == ET_DYN && check->dynamic && !check->pie)
-        program_refuse(
-            check->program, PROGRAM_STATIC,
-            "%s is a shared library, or a static program: it asks for no dynamic loader, "
-            "which would bring the recorder in; record a program that uses it",
-            check->title);
+        program_refuse(check->program, PROGRAM_STATIC,
+                       "%s is a shared library, or a static program: it requests no dynamic "
+                       "loader, which would load the recorder; record a program that uses it",
+                       check->title);
     else
         program_refuse(check->program, PROGRAM_STATIC,
-                       "%s is linked statically%s: there is no dynamic loader that could bring the "
-                       "recorder in; link it without %s, link libtrail-record into it "
+                       "%s is linked statically%s: there is no dynamic loader that could load the "
+                       "recorder; link it without %s, link libtrail-record into it "
                        "(trail/record.h), or record the scheduler: " KERNEL_VIEW,
                        check->title, check->dynamic ? " (static-pie)" : "",
                        check->dynamic ? "-static-pie" : "-static");
@@ -449,7 +448,7 @@ static void check_loader(struct check *check)
     else if (stat(loader, &file) < 0)
         program_refuse(
             check->program, PROGRAM_NOT_FOUND,
-            "%s: the loader that it asks for, %s: %s; install the libc that it was built "
+            "%s: the loader that it requests, %s: %s; install the libc that it was built "
             "with",
             check->title, loader, strerror(errno));
 }

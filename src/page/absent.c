@@ -129,7 +129,7 @@ void terminal_control(FILE *to, const char *controls)
 int skip_frames_read(const char *path, const char ***patterns)
 {
     (void)patterns;
-    print_message("%s: no file can be read here", path);
+    print_message("%s: a page cannot read files", path);
     return EXIT_USAGE;
 }
 
@@ -149,7 +149,7 @@ struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_
                              trail_error *err)
 {
     (void)wanted, (void)detail;
-    (void)error_set(err, TRAIL_USAGE, "%s: no program can be read here", path);
+    (void)error_set(err, TRAIL_USAGE, "%s: a page cannot read programs", path);
     return NULL;
 }
 
@@ -170,7 +170,7 @@ int profile_write_pprof(const trail_analysis *analysis, const trail_profile *pro
                         const trail_sink *sink, trail_error *err)
 {
     (void)analysis, (void)profile, (void)sink;
-    return error_set(err, TRAIL_USAGE, "no pprof file can be written here");
+    return error_set(err, TRAIL_USAGE, "a page cannot write pprof files");
 }
 
 /* Lines in a page are never wrapped. */

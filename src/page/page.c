@@ -137,7 +137,7 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
 void source_answer(struct exchange *exchange, struct model *model, const char *folder)
 {
     (void)model, (void)folder;
-    exchange_refuse(exchange, 501, "a page sees no source: trail view --source=DIR");
+    exchange_refuse(exchange, 501, "a page cannot read source files: trail view --source=DIR");
 }
 
 #define HIDDEN(command)

@@ -397,7 +397,7 @@ static void what_experimental(struct print *print, const trail_event *event)
 /* MARK: Transitions */
 
 enum voice {
-    ACTIVE, /* the context acts; the subject is named only if it is another one */
+    ACTIVE, /* the context acts; the subject is named only if it differs */
     PASSIVE /* the context acts on the subject, which is named */
 };
 
@@ -511,7 +511,7 @@ static void put_start_function(struct print *print, const trail_event *event)
 
 /*
  * Writes what a new goroutine is: its name or else its start function, and its kind. For one that
- * is only found, the column of places has the start function.
+ * existed before, the column of places has the start function.
  */
 static void put_entry(struct print *print, const trail_event *event, bool found)
 {

@@ -31,13 +31,13 @@ struct task {
     int64_t since_ns;        /* when its wait began */
     int64_t spent_ns;        /* CPU time, as the scheduler counts it */
     int64_t sliced_ns;       /* when the part running now began */
-    uint64_t event;          /* nth of its event; others of it are void */
+    uint64_t event;          /* number of its valid event; others are void */
     uint32_t next;           /* in the queue of a lock */
-    int64_t queued_ns;       /* in the trace, before the next run */
+    int64_t queued_ns;       /* time it was queued in the trace, before the next run */
     float held;              /* product of the factors of the locks it holds */
     float inside;            /* and of the regions it is in */
     uint32_t holds, regions; /* how many of these are changed */
-    uint32_t waker;          /* which has just ended its wait; CHAIN_NONE: none */
+    uint32_t waker;          /* the thread that has just ended its wait; CHAIN_NONE: none */
     uint8_t state;
     bool gc;      /* assisting the garbage collector */
     bool working; /* a worker that has a piece of work */

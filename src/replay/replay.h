@@ -40,8 +40,8 @@ struct replay_event {
         REPLAY_STOPS,
     } what;
     uint32_t thread;
-    uint32_t by; /* which created or woke it; CHAIN_NONE: none */
-    uint64_t at; /* so many of its steps have been begun */
+    uint32_t by; /* the thread that created or woke it; CHAIN_NONE: none */
+    uint64_t at; /* number of its steps that have begun */
     int64_t ns;  /* since the begin */
     /* REPLAY_RUNS: CHAIN_RUN, or CHAIN_STALL, in which it is only ready. REPLAY_STOPS: what it waits
      * for, or CHAIN_FINISH; NULL: others have its CPU. */

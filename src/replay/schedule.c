@@ -16,7 +16,7 @@ enum state { ABSENT, WAITING, READY, RUNNING, ENDED };
 
 struct player {
     struct written_thread written;
-    uint64_t shown; /* of its steps, those whose regions and tasks are in the trace */
+    uint64_t shown; /* number of its steps whose regions and tasks are in the trace */
     uint32_t depth; /* open regions that began in the trace */
     uint8_t state;
 };
@@ -40,7 +40,7 @@ static uint64_t text_of(struct schedule *s, trail_name name)
     return v2_writer_string(s->out.out, names_text(s->chains->names, name));
 }
 
-/* The number of the function and the line stand for the address, which is not known here. */
+/* The function's number and the line stand for the address, which is unknown here. */
 static struct v2_frame frame_of(const struct names *names, const trail_place *place)
 {
     return (struct v2_frame){
@@ -61,7 +61,7 @@ static uint64_t stack_of(struct schedule *s, trail_stack stack)
     return v2_writer_stack(s->out.out, frames, count);
 }
 
-/* The stack that names a goroutine. */
+/* Returns the stack that names a goroutine. */
 static uint64_t name_of(struct schedule *s, const struct player *player)
 {
     const struct chain_thread *thread = &s->chains->threads[player - s->players];
@@ -134,7 +134,7 @@ static void show_steps(struct schedule *s, struct player *player, uint64_t at)
 
 /* MARK: States */
 
-/* The wait of a step, CHAIN_NONE if it has none that is known. */
+/* Returns the wait of a step; CHAIN_NONE if it has none, or it is unknown. */
 static uint32_t wait_of(const struct schedule *s, const struct chain_step *why)
 {
     switch ((enum chain_op)why->op) {
@@ -210,7 +210,7 @@ static void start(struct schedule *s, struct player *player, uint64_t at)
         return;
     }
     thread_writer_take_p(&s->out, &player->written, p, thread_writer_tick(&s->out));
-    /* Its creator did not run. */
+    /* Its creator was not running. */
     if (player->state == ABSENT)
         EMIT(s, player, V2_GoCreate, player->written.g, name_of(s, player), 0);
     thread_writer_start(&s->out, &player->written, thread_writer_tick(&s->out));
@@ -222,7 +222,7 @@ static void start(struct schedule *s, struct player *player, uint64_t at)
     show_steps(s, player, at);
 }
 
-/* Where a CPU did not take the thread at once, it was ready. */
+/* If it did not get a CPU at once, it was ready. */
 static void run(struct schedule *s, struct player *player, const struct replay_event *event)
 {
     bool stalls = event->step->op == CHAIN_STALL;
@@ -232,7 +232,7 @@ static void run(struct schedule *s, struct player *player, const struct replay_e
         start(s, player, event->at);
 }
 
-/* What it waits for, or its end, needs it to run. */
+/* A thread must be running to begin a wait, or to end. */
 static void leave(struct schedule *s, struct player *player, const struct replay_event *event)
 {
     bool ends = event->step && s->chains->threads[event->thread].ended;
@@ -263,8 +263,8 @@ static void see(void *context, const struct replay_event *event)
 
 /* MARK: All of it */
 
-/* Threads keep their IDs; of several with the same, as of a TID that was used again, the later ones
- * get others. */
+/* Threads keep their IDs. If several have the same, such as a reused TID, the later ones get other
+ * IDs. */
 static bool number_players(struct schedule *s)
 {
     struct idmap used = {0};

@@ -1,11 +1,11 @@
 /*
- * The schedule of a replay as a trace, to look at and to compare with the real one
- * (`trail whatif -o`).
+ * The schedule of a replay as a trace, to examine and to compare with the real one (`trail whatif
+ * -o`).
  *
- * It has the states of the threads, on as many Ps as were used at once, and their tasks and
- * regions. Each wait has the words and the stack that it had, and its waker if that ran. A thread
- * that waits again before it has run is shown as waiting for the first thing. Calls that kept their
- * CPU, logs, samples and the garbage collector's own events are not in it.
+ * It contains the states of the threads, on as many Ps as were in use at once, and their tasks and
+ * regions. Each wait has its original kind, object and stack, and its waker if that was running. A
+ * thread that waits again before it has run is shown in its first wait. Calls that kept their CPU,
+ * logs, samples and the garbage collector's own events are left out.
  */
 #ifndef TRAIL_REPLAY_SCHEDULE_H
 #define TRAIL_REPLAY_SCHEDULE_H

@@ -56,10 +56,10 @@ static int report_missing(void)
     if (chosen && *chosen)
         print_message("no libduckdb.so at TRAIL_DUCKDB=%s", chosen);
     else
-        print_message("this needs DuckDB's library, libduckdb.so, which is not here");
-    fputs("trail: this gets it:\n"
+        print_message("this needs DuckDB's library, libduckdb.so, which was not found");
+    fputs("trail: install it with:\n"
           "  " DUCKDB_INSTALL "\n"
-          "trail: or set TRAIL_DUCKDB to where one is\n",
+          "trail: or set TRAIL_DUCKDB to the library or its folder\n",
           stderr);
     return EXIT_INOUT;
 }
@@ -163,10 +163,8 @@ void duckdb_print_error(const char *message)
     /* DuckDB's message names settings that queries cannot change. */
     print_message("the query needs more memory: %.*s", (int)strcspn(message + strlen(memory), "\n"),
                   message + strlen(memory));
-    fputs("trail: --spill=DIR lets it write what does not fit to a folder, --memory-limit=4G gives "
-          "it "
-          "more,\n"
-          "trail: --from=TIME and --to=TIME leave less to do\n",
+    fputs("trail: allow it more with --memory-limit=4G, or to use disk space with "
+          "--spill=DIR;\ntrail: --from=TIME and --to=TIME select less data\n",
           stderr);
 }
 

@@ -381,7 +381,7 @@ static int register_table(struct sql_tables *tables, trail_table_id id)
     int failed = duckdb->register_table_function(duckdb->connection, function);
     duckdb->destroy_table_function(&function);
     if (failed != 0) {
-        print_message("DuckDB does not take the table %s", table->name);
+        print_message("DuckDB does not accept the table %s", table->name);
         return EXIT_INOUT;
     }
     (void)snprintf(text, sizeof text, "CREATE VIEW %s AS SELECT * FROM trail_%s()", table->name,

@@ -11,8 +11,9 @@
 /* clang-format off */
 
 /*
- * The threads of recordings with their PID and names: "sort (4711): main" is the thread main of the process sort, and
- * other names are of the process that the first thread began, whose thread ID is its PID. Others have no PID.
+ * The threads of recordings with PID and names: "sort (4711): main" is the thread main of the
+ * process sort; other names belong to the process of the first thread, whose TID is its PID. Other
+ * goroutines have no PID.
  */
 #define NAME_PARTS "regexp_extract(g.name, '(?s)^(.*?) ?\\((\\d{1,10})\\): (.*)$', ['process', 'pid', 'thread'])"
 #define OS_THREADS \

@@ -71,8 +71,8 @@ uint8_t word_of_proc_state(unsigned state)
 #define COMMON(table) \
     {"trace", TRAIL_CELL_TEXT, false, NULL, "ID of the trace: the same for the same content and host, in all tables"}, \
     {"file", TRAIL_CELL_TEXT, false, NULL, "file of the trace"}, \
-    {"host", TRAIL_CELL_TEXT, false, NULL, "machine that it is of"}, \
-    {"day", TRAIL_CELL_DATE, false, NULL, "day that it is of"}, \
+    {"host", TRAIL_CELL_TEXT, false, NULL, "machine on which it was made"}, \
+    {"day", TRAIL_CELL_DATE, false, NULL, "day of the trace"}, \
 };
 #include "tables/tables.def"
 #undef TABLE

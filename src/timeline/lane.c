@@ -179,7 +179,7 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
     return true;
 }
 
-/* Most system calls have no reason, and spend no byte on it. */
+/* Most system calls have no reason, so they need no byte for one. */
 static unsigned code_for(const struct lane_span *span)
 {
     return span->state == TRAIL_SPAN_SYSCALL && span->reason ? LANE_DESCRIBED_CALL : span->state;

@@ -188,7 +188,7 @@ struct timeline_thread {
 
 /*
  * For a trace of_threads: sets *thread and returns true if its numbers are known, that is, once it
- * has been on a thread. When the trace is `over`, everything is known that will ever be.
+ * has been on a thread. When the trace is `over`, no more will become known.
  */
 bool timeline_thread_of(const struct timeline *timeline, const struct timeline_goroutine *g,
                         struct timeline_thread *thread);

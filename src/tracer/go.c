@@ -309,7 +309,7 @@ static bool has_ended(const trail_m *m, const trail_g *g, const char *what)
 {
     return is_shown(g, TRAIL_SHOWN_ENDED_) &&
            !misuse_of(TRAIL_MISUSE_STATE, m, what,
-                      "the goroutine waits for ever (TRAIL_BLOCK_FOREVER)");
+                      "the goroutine waits forever (TRAIL_BLOCK_FOREVER)");
 }
 
 bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)

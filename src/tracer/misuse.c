@@ -99,7 +99,7 @@ bool misuse_report(trail_error *err)
     char stack[256] = "", objects[64] = "";
     size_t at = 0;
     if (!__atomic_load_n(&first.ready, __ATOMIC_ACQUIRE))
-        return record_fail(err, TRAIL_USAGE, "%llu calls were wrong and are not in the trace",
+        return record_fail(err, TRAIL_USAGE, "%llu wrong calls are not in the trace",
                            (unsigned long long)n);
     for (size_t i = 0; i < misuse->frames && at < sizeof stack - 1; i++)
         at = append_frame(stack, sizeof stack, at, misuse->pcs[i]);

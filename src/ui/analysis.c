@@ -155,7 +155,7 @@ void analysis_nothing_ran(const struct analysis *analysis, enum term kind)
 {
     bool whole = !analysis->window.has_from && !analysis->window.has_to;
     printf("Nothing ran: no %s is in %s\n", term(&analysis->vocabulary, kind),
-           whole ? "the trace. Record while the program works." : "this window.");
+           whole ? "the trace. Record while the program is busy." : "this window.");
 }
 
 trail_string analysis_text(const struct analysis *analysis, trail_name name)

@@ -28,7 +28,7 @@
      TO_WINDOW_FROM(struct analysis, window)},                                                                         \
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",                             \
      TO_WINDOW_TO(struct analysis, window)},                                                       \
-    {0, "repair", NULL, "repair what has no consistent order",                                     \
+    {0, "repair", NULL, "repair inconsistent orders of events",                                     \
      TO_FLAG(struct analysis, repair)},                                                                       \
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",                         \
      TO_TEXT(struct analysis, binary)},                                                            \
@@ -98,7 +98,7 @@ void analysis_speak(struct analysis *analysis);
 /* Returns a reason of a wait as shown, even for waits without one. */
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
-/* Prints that nothing ran, because there is no `kind` of thing: a goroutine, a P. */
+/* Prints that nothing ran because the trace has none of `kind`: goroutines, Ps. */
 void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
 
 /* Returns the text of a name; "(unknown)" for 0. */

@@ -171,7 +171,7 @@ int close_output(struct output *output, const char *path, bool made, int code)
     return closed_stdout_is(output->reason) ? EXIT_INOUT : print_error_message(&err);
 }
 
-/* An earlier failure, while the stream was written to, has left no errno. */
+/* An earlier failure to write to the stream has left no errno. */
 static int reason_of_failure(void)
 {
     return errno ? errno : closed_stdout_is(EPIPE) ? EPIPE : EIO;

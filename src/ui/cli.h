@@ -49,8 +49,8 @@ trail_source *limit_source(trail_source *source);
 /* Opens a path, a part of a file (base/part_name.h), or stdin for "-". Returns NULL on error, with *err set. */
 trail_source *open_source(const char *word, trail_error *err);
 
-/* Set by `trail watch`: the descriptor of the file whose path is given, which open_source reads
- * instead of what the path names by then. */
+/* Set by `trail watch`: a descriptor of the file, which open_source reads instead of opening the
+ * path again. */
 #define OPENED_VARIABLE "TRAIL_OPENED"
 
 /* Returns the name of a file argument in messages: "stdin" for "-". */

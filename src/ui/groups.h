@@ -74,8 +74,8 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
 void groups_put_times(struct row *row, const trail_times *times);
 
 /*
- * Prints a list of pointers to rows as JSON, with the number of all of them; limited only if that
- * was asked for.
+ * Prints a list of pointers to rows as JSON, with their total number; limited only if --limit was
+ * given.
  */
 void groups_json_list(const struct groups_view *view, const char *key, put_row *put,
                       const void *rows, size_t count);

@@ -62,7 +62,7 @@ static void put_task(const struct analysis *analysis, const struct running *runn
         printf("%s%-*" PRId64 " ", term(&analysis->vocabulary, TERM_task_id), width, running->task);
 }
 
-/* Reorders the list if it is too long to be shown in full. */
+/* Sorts the list if it is too long to be shown in full. */
 static void show_lines(const struct analysis *analysis, const char *letter, struct running *list,
                        size_t count)
 {

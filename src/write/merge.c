@@ -190,7 +190,7 @@ static const trail_event *head(struct source *s)
         return NULL;
     const trail_event *e = &s->events[s->at];
     if (__builtin_add_overflow(e->time_ns, s->shift_ns, &s->time_ns)) {
-        error_set(&s->err, TRAIL_UNSUPPORTED, "what follows is too late for a trace");
+        error_set(&s->err, TRAIL_UNSUPPORTED, "the next event is too late for a trace");
         s->failed = s->done = true;
     }
     return s->done ? NULL : e;

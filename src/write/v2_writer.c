@@ -503,7 +503,7 @@ bool v2_writer_begin_before(struct v2_writer *w, int64_t time_ns,
     if (v2_writer_failed(w))
         return false;
     if (w->begun)
-        return fail(w, TRAIL_USAGE, "a generation begins in another one");
+        return fail(w, TRAIL_USAGE, "a generation begins before the previous one has ended");
     if (time_ns < 0 || time_ns > clocks->trace_ns)
         return fail(w, TRAIL_USAGE, "a generation begins at %" PRId64 " ns", time_ns);
     w->generation++;
@@ -552,7 +552,7 @@ bool v2_writer_end(struct v2_writer *w)
     if (w->begun)
         complete(w);
     else if (!v2_writer_failed(w))
-        fail(w, TRAIL_USAGE, "a generation ends that has not begun");
+        fail(w, TRAIL_USAGE, "no generation has begun that could end");
     return !v2_writer_failed(w);
 }
 

@@ -22,7 +22,7 @@ STW = "stop-the-world (GC sweep termination)"
 
 
 def times(row):
-    """exec, ready, system call, the same without a P, blocked, total"""
+    """exec, ready, system call, system call without a P, blocked, total"""
     keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns", "block_ns", "total_ns")
     return tuple(row[k] for k in keys)
 
@@ -32,7 +32,7 @@ def corrected(row):
 
 
 def states(row):
-    """The time in all states, each once."""
+    """The sum of the times in all states."""
     right = corrected(row)
     keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
     return sum(right[k] for k in keys) + sum(right["block_ns"].values())
@@ -115,16 +115,16 @@ EndOfGeneration
 
 @test
 def only_a_region_that_was_inherited_is_called_so():
-    """One with a name, one without, and G 2, which was created in the first."""
+    """One task with a name, one without; and G 2, which was created in the first."""
     path = assembled("nameless", NAMELESS)
 
     def names(command, *more):
-        """The names of the table of regions, the last or the last but one of its columns."""
+        """The names in the table of regions: its last column, or the last but one."""
         text = good_text(command, *more, path).split("\nRegions\n")[-1]
         return sorted(re.findall(r"(parse|\(\w+\))(?: {2,}(?:trail|-).*)?$", text, re.M))
 
     equal(names("regions", "--members"), ["(inherited)", "(unknown)", "parse"])
-    # What has no name is one group.
+    # Regions without a name form one group.
     equal(sorted({*names("regions")}), ["(unknown)", "parse"])
     equal(names("summary"), ["(unknown)", "parse"])
     report = os.path.join(WORK, "nameless.html")
@@ -158,7 +158,7 @@ def a_system_call_has_its_p_until_that_is_stolen_whatever_its_number():
     for p in (0, 1, 63, 64, 65, 100_000):
         path = assembled("stolen", STOLEN % (p, p, p))
         (g1,) = answer("goroutines", path)["goroutines"]
-        # From 30 to 130, and the P goes at 70; running before from the trace's beginning on, and from 150 to 160.
+        # From 30 to 130, losing the P at 70; running from the trace's beginning up to then, and from 150 to 160.
         equal((p, g1["syscall_ns"], g1["syscall_block_ns"]), (p, 40, 60))
         equal((p, g1["exec_ns"]), (p, 40))
 
@@ -190,8 +190,8 @@ EndOfGeneration
 def who_returns_late_takes_the_next_system_call_on_its_p_with_it_as_in_go():
     path = assembled("late", LATE)
     g1, g2 = answer("goroutines", path)["goroutines"]
-    # G 1 from 30 to 130, without its P from 70 on. On that G 2 goes into one at 100; Go forgets that at 130, so that nothing
-    # happens to it when the P is stolen at 170; the trace ends at 181.
+    # G 1 is in a call from 30 to 130, without its P from 70 on. On that P, G 2 enters a call at 100. Go forgets this
+    # call at 130, so that a steal of the P at 170 does not affect it; the trace ends at 181.
     equal((g1["syscall_ns"], g1["syscall_block_ns"]), (40, 60))
     equal((g2["syscall_ns"], g2["syscall_block_ns"], "corrected" in g2), (81, 0, False))
 
@@ -263,7 +263,7 @@ WORDS = {
 
 
 def are_found(command, text_of, path, *options):
-    """Those with the words are found among all of one name, by texts that hold what can be looked for."""
+    """All tasks or regions of a name are filtered by words, which match texts with searchable content."""
     every = answer(command, *options, path)[command]
     sizes = set()
     for words, holds in WORDS.items():
@@ -297,14 +297,14 @@ def length(of):
 
 
 def groups_are_those_of(path, command, is_complete):
-    """The sums and the median of each name are those of its members; limits and durations select among them."""
+    """Sums and medians of each name are those of its members; limits and durations select among them."""
     members = answer(command, path)[command]
     groups = answer(command, "--groups", path)["groups"]
     equal({g["name"]: g["count"] for g in groups}, collections.Counter(m["name"] for m in members))
     for group in groups:
         its = sorted((m for m in members if m["name"] == group["name"]), key=length, reverse=True)
         complete = [m for m in its if is_complete(m)]
-        # Of an even number, the shorter of the two.
+        # The shorter of the two middle ones, if their number is even.
         equal(group["median"], complete[len(complete) // 2] if complete else None)
         if not group["name"] or len(complete) < len(its):
             continue
@@ -339,7 +339,7 @@ def regions_of_a_name_have_a_median_and_the_numbers_that_why_knows_them_by():
         why = answer("why", f"--region={region['name']}#{region['number']}", path)
         equal((why["begin_ns"], why["end_ns"]), (region["start_ns"], region["end_ns"]), region)
     assert "no region took this long" in good_text("regions", "--longer=1h", path)
-    # One that began before the trace has none, and is no median. The second lasts from 1112 to 1117.
+    # A region that began before the trace has no duration and is no median. The second one lasts from 1112 to 1117.
     with open(os.path.join(DATA, "times-1.26.txt")) as f:
         begin, end = "UserRegionBegin dt=5 task=7 name_string=3 stack=3\n", "UserRegionEnd dt=5 task=7 name_string=3 stack=3\n"
         text = f.read().replace("UserRegionBegin", "UserLog").replace("UserLog dt=5 task=7 name_string=3", "UserLog dt=5 task=7 key_string=3 value_string=3")
@@ -352,7 +352,7 @@ def regions_of_a_name_have_a_median_and_the_numbers_that_why_knows_them_by():
 
 @test
 def what_belongs_to_no_task_is_no_task():
-    """Logs and regions without a task have the number 0."""
+    """Logs and regions without a task have task number 0."""
     path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
     begun = sum(t["begun"] for t in answer("summary", path)["tasks"])
     listed = answer("tasks", path)["tasks"]
@@ -391,8 +391,8 @@ def mmu_of_a_pause_is_the_share_that_is_left():
 
 @test
 def quantiles_are_the_share_that_so_many_windows_have():
-    # The world stops for 10 of 198 ns. A window of 20 ns begins at one of 178: for 20 of these its share goes
-    # evenly from 1 to 0.5 and back, for 10 between it is 0.5, and for all others 1.
+    # The world stops for 10 of 198 ns. A window of 20 ns begins at one of 178 times: for 20 of these its share changes
+    # linearly from 1 to 0.5 and back, for 10 in between it is 0.5, and for all others 1.
     path = trace("times-1.26")
     quantiles = (0, 0.5, 0.8, 0.85, 0.9, 0.94, 0.95, 0.99, 1)
     right = {q: 0.5 + ((1 - q) * 178 - 10) / 20 * 0.5 for q in (0.85, 0.9, 0.94)}
@@ -402,7 +402,7 @@ def quantiles_are_the_share_that_so_many_windows_have():
         (ours,), (whole,) = found["mmu_quantiles"]
         expected = right.get(q, 1 if q < 0.85 else 0.5)
         assert abs(ours - expected) < 1e-6, f"{q}: {ours}, not {expected}"
-        equal(whole, found["mmu"][1])  # there is one window only
+        equal(whole, found["mmu"][1])  # there is only one window
     out = good_text("mmu", "--flags=stw", "--window=20ns", "--quantiles=0.9,0.999", path)
     equal([line.split() for line in out.splitlines()[:2]], [
         ["window", "MMU", "corrected", "90", "%", "99.9", "%"],
@@ -411,9 +411,9 @@ def quantiles_are_the_share_that_so_many_windows_have():
 
 @test
 def quantiles_are_over_the_windows_of_all_ps():
-    # P 1 assists for 15 ns, P 0 never: half of all windows, those of P 0, have 1. The others' share goes from 1 to 0
-    # and back in 15 ns each. The series of both begin with the word that there are two Ps, at 1993, and end with
-    # the last event, the end of the generation, at 2301.
+    # P 1 assists for 15 ns, P 0 never: half of all windows, those of P 0, have a share of 1. The share of the others
+    # changes from 1 to 0 and back in 15 ns each. The series of both Ps begin at 1993, when the number of Ps becomes
+    # known, and end at 2301 with the last event, the end of the generation.
     found = answer("mmu", "--flags=assist,per-p", "--window=15ns", "--quantiles=0.5,0.95,0.99", trace("gc-1.26"))
     total = 2 * (2301 - 1993 - 15)
     for ours, right in zip(found["mmu_quantiles"][0], (1, 0.05 * total / 30, 0.01 * total / 30)):
@@ -441,7 +441,7 @@ def a_background_worker_counts_double_in_go_and_once_corrected():
 
 @test
 def what_is_taken_at_the_end_counts_once_corrected():
-    # Go's series end where the share came to 0, at 1120; the window ends at 1125.
+    # Go's series ends where the share becomes 0, at 1120; the window ends at 1125.
     found = answer("mmu", "--flags=stw,background", "--window=5ns", "--to=125ns", trace("times-1.26"))
     equal((found["mmu"], found["mmu_corrected"]), ([1], [0]))
 
@@ -466,12 +466,12 @@ LEVELS = " .:-=+*#@"
 
 
 def level(share):
-    """Eighths, rounded; however little there is shows."""
+    """Eighths, rounded; any amount above 0 is visible."""
     return LEVELS[min(8, max(int(share * 8 + 0.5), 1 if share > 0 else 0))]
 
 
 def pieces(begin, end, *times):
-    """How much of each piece of [begin, end), at most 64, these times cover."""
+    """How much of each slice of [begin, end), of which there are at most 64, these times cover."""
     each = -(-(end - begin) // 64)
     count = -(-(end - begin) // each)
     starts = [begin + i * each for i in range(count)]
@@ -480,7 +480,7 @@ def pieces(begin, end, *times):
 
 @test
 def gc_draws_when_it_marked_and_stopped_the_world():
-    # The trace is from 1990 to 2301: pieces of 5 ns. Marked 1997..2060, stopped 1996..2000.
+    # The trace is from 1990 to 2301: slices of 5 ns. Marking is 1997..2060, the world is stopped 1996..2000.
     each, marked = pieces(1990, 2301, (1997, 2060))
     equal((each, len(marked), marked[1], marked[2]), (5, 63, 3, 5))
     lines = good_text("gc", trace("gc-1.26")).splitlines()
@@ -547,7 +547,8 @@ def gc_tells_cycles_and_pauses():
 
 
 def generation(number, begin, end, *batches):
-    """A generation in which P 0 runs G 1 on M 100, P 1 runs G 2 on M 101, and each continues with a text of events."""
+    """A generation in which P 0 runs G 1 on M 100 and P 1 runs G 2 on M 101; each continues with the events of a
+    text."""
     lines = [f"EventBatch gen={number} m=18446744073709551615 time={begin} size=auto", "Sync"]
     lines += ["Frequency freq=1000000000", f"ClockSnapshot dt=0 mono={begin} sec=1700000000 nsec={begin}"]
     for p, events in enumerate(batches):
@@ -579,7 +580,7 @@ def collection(name, *generations):
 
 
 def spans_of(path):
-    """Begin and end of each range in the timeline, in ns since the first event; a begin before the trace is None."""
+    """Begin and end of each range in the timeline, in ns since the first event; None for a begin before the trace."""
     found, ends = [], {}
     events = json.loads(good_text("export", "--to=chrome", path))["traceEvents"]
     ends = {e["id"]: e["ts"] for e in events if e["ph"] == "e"}
@@ -621,7 +622,7 @@ def ranges_found_open_last_since_the_begin_of_the_trace():
 
 @test
 def a_collection_is_found_open_after_an_assist_has_ended():
-    """The runtime writes GCActive when a generation has begun, on one thread."""
+    """The runtime writes GCActive on one thread when a generation has begun."""
     first = "GCMarkAssistActive dt=0 g=1;GCMarkAssistEnd dt=50"
     path = collection("assist-first", generation(1, 1300, 1500, first, "GCActive dt=100 gc_seq=2;GCEnd dt=50 gc_seq=3"))
     (cycle,) = answer("gc", path)["cycles"]
@@ -681,7 +682,7 @@ def two_windows_make_up_the_whole():
             row[0] += g["exec_ns"]
             row[1] += g["sched_wait_ns"]
         for id, g in whole.items():
-            # A window does not know goroutines without an event in it.
+            # A window does not contain goroutines without an event in it.
             ours = halves.get(id, [0, 0])
             equal((path, id, ours), (path, id, [g["exec_ns"], g["sched_wait_ns"]]))
 
@@ -749,8 +750,8 @@ def empty_answers_say_so():
     assert code == 0 and "after the last event, at 311 ns" in err, err
     assert "No garbage collection" in good_text("gc", trace("times-1.26"))
     code, _, err = run_text("goroutines", "--from=1ns", "--to=2ns", path)
-    equal((code, err), (0, ""))  # nothing happens in it, but it is inside
-    # a window behind the end has nothing of what was before it
+    equal((code, err), (0, ""))  # nothing happens in it, but it is inside the trace
+    # a window after the end shows nothing from before it
     assert run_text("tasks", "--from=1s", trace("times-1.26"))[1].startswith("No user tasks.")
     code, out, _ = run_text("gc", "--json", "--from=1s", path)
     found = json.loads(out)
@@ -758,7 +759,7 @@ def empty_answers_say_so():
 
 
 def commands_in(out):
-    """Those that a figure's place is shown by: they are the end of their line."""
+    """The commands that show the place of a figure: each is at the end of its line."""
     found = [re.search(r"(?:^|\s\s|: )(trail (?:print|why|tasks|regions|find) .*)$", line) for line in out.splitlines()]
     return [match[1] for match in found if match]
 

@@ -263,7 +263,7 @@ def what_cannot_be_read_is_exit_3():
 
 @test
 def an_error_names_its_file_also_a_short_one():
-    """'e' occurs in every message, and is told all the same; a path that is told is not told twice."""
+    """A file 'e', whose name occurs in every message, is still named; a path that is in the message is not repeated."""
     nonsense = written("e", b"this is no trace at all")
     for word, expected in (("e", "trail: e: "), ("/nonexistent", "trail: cannot open /nonexistent: ")):
         p = subprocess.run([TRAIL, "print", word], cwd=WORK, env=ENV, capture_output=True)
@@ -311,7 +311,7 @@ def where_the_reader_of_a_pipe_has_gone_a_command_ends_by_sigpipe():
         p = subprocess.run([TRAIL, *args], stdout=ends[1], stderr=subprocess.PIPE, env=ENV)
         os.close(ends[1])
         assert (p.returncode, p.stderr) == (-signal.SIGPIPE, b""), f"{args}: exit {p.returncode}, {p.stderr}"
-    # Other errors of writing are said, also beside a pipe that is not read.
+    # Other write errors are reported, even next to a pipe whose reader is gone.
     ends = os.pipe()
     os.close(ends[0])
     p = subprocess.run([TRAIL, "convert", trace(V2), "-o", "/dev/full"], stdout=ends[1], stderr=subprocess.PIPE, env=ENV)
@@ -344,8 +344,8 @@ def what_is_written_is_compressed_as_its_name_says():
 
 @test
 def manual_pages_are_formatted_without_a_warning():
-    """Lines that are too wide for a terminal are those of programs; groff 1.23 warns of narrow columns, too. (trail.1.in becomes
-    a page in the build only.)"""
+    """Warnings about lines too wide for a terminal concern programs; groff 1.23 also warns of narrow columns.
+    (trail.1.in becomes a page only in the build.)"""
     if not shutil.which("groff"):
         print("# groff is not installed: manual pages are not formatted")
         return
@@ -357,7 +357,7 @@ def manual_pages_are_formatted_without_a_warning():
 
 
 def manual_pages():
-    """Their texts by name: trail-sql.1."""
+    """The text of each page by name: trail-sql.1."""
     folder = os.path.join(ROOT, "man")
     names = [name for name in os.listdir(folder) if re.search(r"\.[13]$", name)]
     return {name: read(os.path.join(folder, name)).decode() for name in sorted(names)}
@@ -399,7 +399,7 @@ def keys_of(value, found, name=None):
 
 
 def keys_in_source(command):
-    """Those that a command's own files write, also under conditions that no trace of the tests fulfils."""
+    """Those that the command's own files write, including under conditions that no trace of the tests meets."""
     folder = os.path.join(ROOT, "src", "commands")
     files = [name for name in os.listdir(folder) if re.fullmatch(rf"{command}(_\w+)?\.c", name)]
     text = "".join(read(os.path.join(folder, name)).decode() for name in files)
@@ -412,9 +412,9 @@ def keys_in_source(command):
 def manual_pages_name_every_key_of_json():
     pages = manual_pages()
     more = {"why": ["--goroutine=1"], "diff": [EXAMPLES[0]], "find": ["block"]}
-    # What is printed of these depends on a process, on a query, and on the machine.
+    # Output that depends on a process, on a query, or on the machine.
     other = {"stuck", "sql", "doctor"}
-    # The objects of this one are those of another page, which its page names.
+    # The objects of this one are documented on another page, to which its page refers.
     same = {"summary": "trail-goroutines.1"}
     commands = [c for c in COMMANDS if "--json" in good(c, "--help").out.decode()]
     assert len(commands) >= 19, commands
@@ -688,7 +688,7 @@ ProcStatus dt=0 p=0 pstatus=1
 
 
 def of_events(name, events):
-    """A trace of the events of one thread."""
+    """A trace with the events of one thread."""
     text = HEAD + "\n".join([*events, "EndOfGeneration", ""])
     path = os.path.join(WORK, name + ".trace")
     good("assemble", written(name + ".txt", text.encode()), "-o", path)
@@ -764,7 +764,7 @@ def microseconds_have_their_sign_where_text_is_utf8():
         assert (b"12.340 \xc2\xb5s" in out, b"12.340 us" in out) == (signed, not signed), (names, out)
 
 
-# Analyses with durations in sentences, in tables, and in columns of their own.
+# Analyses with durations in sentences, in tables, and in separate columns.
 SHOWN = [
     ["summary"], ["gc"], ["goroutines"], ["latency"], ["locks"], ["mmu"], ["procs"], ["profile"], ["regions"],
     ["tasks"], ["threads"], ["why", "--goroutine=15"], ["why", "--goroutine=15", "--limit=3"], ["check"], ["info"],
@@ -774,7 +774,7 @@ SHOWN = [
 
 @test
 def the_locale_changes_nothing_else():
-    """Signs and bars take the columns of what stands for them in ASCII, so that tables stay aligned."""
+    """Signs and bars have the same width as their ASCII replacements, so that tables stay aligned."""
     path, signs = EXAMPLES[3], 0
     utf8 = {**ENV, "LC_ALL": "C.UTF-8"}
     for args in SHOWN:
@@ -793,7 +793,8 @@ def the_locale_changes_nothing_else():
 
 
 def generations_of(count, special):
-    """When the generations begin that 1.21's events are made into; `special` ones come before that of their number."""
+    """The times at which the generations begin into which 1.21's events are converted; `special` events precede the one
+    with their number."""
     events = ["HeapAlloc dt=1 mem=1\n"] * count
     for number, text in special.items():
         events[number] = text + events[number]
@@ -810,7 +811,7 @@ def generations_of(count, special):
 
 @test
 def a_generation_ends_at_a_pause_and_without_one_at_last():
-    """Half a mebi of events, and the next pause; without a pause a mebi. A tick is a nanosecond."""
+    """A generation ends after 2^19 events at the next pause, or without a pause after 2^20. A tick is a nanosecond."""
 
     def near(ours, *right):
         assert len(ours) == len(right) and all(abs(a - b) < 20 for a, b in zip(ours, right)), (ours, right)
@@ -820,13 +821,13 @@ def a_generation_ends_at_a_pause_and_without_one_at_last():
     near(generations_of(2 * due - 100, {due - 100: pause}))
     near(generations_of(2 * due + 100, {}), 2 * due)
     near(generations_of(due + 5000, {due - 100: pause, due + 100: pause, due + 200: pause}), due + 1100 + 1000)
-    # Not while the world is stopped, nor at what is hardly a pause.
+    # Not while the world is stopped, nor at a very short pause.
     stopped = {due - 200: "STWStart dt=1 kindid=0\n", due + 100: pause, due + 200: "STWDone dt=1\n", due + 300: pause}
     near(generations_of(due + 5000, stopped), due + 1300 + 1000)
     near(generations_of(due + 5000, {due + 100: "HeapAlloc dt=9 mem=1\n"}))
 
 
-# What is not UTF-8 (RFC 3629) is U+FFFD, byte by byte: the first and the last of each kind.
+# Each byte that is not UTF-8 (RFC 3629) becomes U+FFFD: the first and last of each kind.
 UTF8 = {
     b"\x7f": "\x7f", b"\x80": 1, b"\xc0\xaf": 2, b"\xc1\xbf": 2, b"\xc2\x80": "\x80", b"\xdf\xbf": "\u07ff",
     b"\xe0\x80\xaf": 3, b"\xe0\x9f\xbf": 3, b"\xe0\xa0\x80": "\u0800", b"\xed\x9f\xbf": "\ud7ff",
@@ -967,7 +968,7 @@ def info_of_hand_written_traces():
 
 @test
 def the_duration_is_about_right_without_all_events():
-    """A recording of one generation has few batches, whose begins are all near its own."""
+    """A recording of one generation has few batches, all of which begin near its start."""
     folder = os.path.join(ROOT, "examples", "traces")
     for name in ("shop-c.trace", "shop-c-stuck.trace", "shop-go.trace", "load-go1.22.trace", "load-go1.23.trace"):
         quick = json.loads(good("info", "--json", os.path.join(folder, name)).out)
@@ -993,7 +994,7 @@ def info_tells_what_is_cut_off():
 
 @test
 def a_v1_trace_without_its_end_is_shown_and_said_to_be_cut():
-    """Cut between two records, so that nothing but the missing end tells."""
+    """Cut between two records, so that only the missing end shows it."""
     text = read(os.path.join(DATA, V1 + ".txt")).decode()
     lines = [line for line in text.split("\n") if not line.startswith("Frequency")]
     path = os.path.join(WORK, "endless.trace")
@@ -1007,7 +1008,7 @@ def a_v1_trace_without_its_end_is_shown_and_said_to_be_cut():
     for options in ([], ["--partial"], ["--partial", "--repair"]):
         r = run("print", *options, path)
         assert r.code == 1 and "speed of the clock" in r.err and "no EvFrequency" in r.err, r.err
-        # The final Sync is missing; times differ, since the clock is guessed.
+        # The final Sync is missing; times differ, because the clock is guessed.
         shown = [line for line in r.lines if "(inferred: events are lost)" not in line]
         assert len(shown) < len(r.lines)
         assert [line[13:40] for line in shown] == [line[13:40] for line in whole[:-1]]
@@ -1041,7 +1042,7 @@ def check_tells_how_much_is_good():
     assert verdict["error"]["generation"] == 2
     r = run("check", path)
     assert b"1 generation\n" in r.out and b"trail print" in r.out
-    # ... and what is good is printed, before the error
+    # ... and the sound part is printed before the error
     shown = run("print", "--strict", path)
     whole = good("print", trace(V2)).lines
     assert (
@@ -1049,7 +1050,7 @@ def check_tells_how_much_is_good():
         and shown.lines[:-1] == whole[: len(shown.lines) - 1]
         and len(shown.lines) > 20
     )
-    # ... and more, without names, by a reader that is not strict
+    # ... and more of it, without names, by a reader that is not strict
     assert len(run("print", path).lines) > len(shown.lines)
 
 
@@ -1078,7 +1079,7 @@ def repair_reads_what_has_no_order_and_lists_it():
 
 @test
 def a_lost_event_does_not_move_its_p_to_the_end_of_the_trace():
-    """Of 32 ms with two Ps; what its P waits for never comes, and it may stand still for 1 ms."""
+    """A trace of 32 ms with two Ps. The wait of its P never ends, and it may stall for 1 ms."""
     source = os.path.join(ROOT, "examples", "traces", "load-go1.21.trace")
     lines = good("print", "-f", "wire", source).out.split(b"\n")
     blocks = [i for i, line in enumerate(lines) if line.startswith(b"GoBlock")]
@@ -1127,7 +1128,7 @@ def assemble_names_the_line():
 
 @test
 def symbols_of_a_program_resolve_pcs():
-    """A small C program stands for the traced one: what counts is that its functions are found."""
+    """A small C program stands for the traced one: only its functions have to be found."""
     cc = shutil.which("cc") or shutil.which("gcc")
     if not cc or not shutil.which("nm"):
         return

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from command import TRAIL, good_text  # noqa: E402
 from tap import Skip, main, test  # noqa: E402
 
-LIMIT = 60  # s, for a shell that hangs
+LIMIT = 60  # s, in case a shell hangs
 FOLDER = tempfile.mkdtemp(prefix="trail-completion-")
 FILES = ["app.trace", "with space.trace", "folder/inner.trace"]
 os.mkdir(os.path.join(FOLDER, "folder"))
@@ -29,7 +29,7 @@ with open(os.path.join(FOLDER, "bin", "server-of-mine"), "w") as file:
 os.chmod(file.name, 0o755)
 os.symlink(TRAIL, os.path.join(FOLDER, "bin", "trail"))
 
-# What is typed, and the line behind it. Where several words are possible the line is completed as far as they agree.
+# What is typed, and the resulting line. If several words are possible, the line is completed up to their common prefix.
 LINES = {
     "trail sum": "trail summary ",
     "trail goroutines --gor": "trail goroutines --goroutine=",
@@ -52,7 +52,7 @@ LINES = {
 
 
 def shell(command, env=None):
-    """A shell on a terminal; a pair of its process and the terminal."""
+    """A shell on a terminal: its process and the terminal."""
     master, slave = pty.openpty()
     path = os.path.join(FOLDER, "bin") + os.pathsep + os.environ["PATH"]
     env = {"PATH": path, "HOME": FOLDER, "TERM": "dumb", "LC_ALL": "C.UTF-8", **(env or {})}
@@ -71,7 +71,7 @@ def read_until(master, mark, got=b""):
 
 
 def completed(command, setup, show, typed=LINES):
-    """The lines that those become. `show` is a key that has been bound to print the line between [[ and ]]."""
+    """The lines after completion. `show` is a key bound to print the line between [[ and ]]."""
     process, master = shell(command)
     try:
         os.write(master, setup.encode() + b"echo re''ady\n")

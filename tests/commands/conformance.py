@@ -45,7 +45,7 @@ def sorted_sha256(data):
 
 
 def same_output(kind, expected, out):
-    """How the output agrees with Go's ("" if it does not), and how it does not."""
+    """How the output agrees with Go's ("" if it does not), and how it differs."""
     if sha256(out) == expected["sha256"]:
         return "byte for byte", ""
     if sha256(out) in expected.get("sha256_any", []):
@@ -91,7 +91,7 @@ def check_output(entry, kind):
 
 
 def check_alloc_free(name, path, entry, code, out, err):
-    """Go's wire printer stops at AllocFree events: ours prints the file whole, and it assembles back."""
+    """Go's wire printer stops at AllocFree events; ours prints the complete file, which assembles back."""
     report(code == 0, f"{name}: printed whole", err.strip()[:300])
     code, again, err = run("assemble", "--version=" + entry["header"], "-", "-o", "-", stdin=out)
     code, twice, err = run("print", "--format=wire", "-", stdin=again)
@@ -99,7 +99,7 @@ def check_alloc_free(name, path, entry, code, out, err):
 
 
 def by_goroutine(text, pattern):
-    """What the groups `what` of the matches are, by the group `g`."""
+    """Maps the group `g` of each match to its groups `what`."""
     sequences = collections.defaultdict(list)
     for m in re.finditer(pattern, text, re.M):
         sequences[m["g"]].append(m["what"])
@@ -107,10 +107,8 @@ def by_goroutine(text, pattern):
 
 
 def check_goroutines(entry):
-    """
-    A v1 trace converted: each goroutine blocks, stops and ends as often, in the same order, as in the
-    file's own view, which is compared with Go's elsewhere.
-    """
+    """A converted v1 trace: each goroutine blocks, stops and ends equally often, and in the same order, as in the
+    file's own view, which other tests compare with Go's."""
     path = os.path.join(TRACES, entry["file"])
     v1 = run("print", "--format=go-v1", path)[1].decode("utf-8", "replace")
     go = run("print", "--format=go", path)[1].decode("utf-8", "replace")
@@ -134,7 +132,7 @@ def check_goroutines(entry):
 
 
 def check_text(name):
-    """A text of Go's tests: assembles to Go's binary, and is judged as Go's test says."""
+    """A text of Go's tests assembles to Go's binary, and gets the verdict that Go's test expects."""
     base = os.path.join(TRACES, "go-v2-text", name[: -len(".test")])
     args = ["assemble", base + ".test", "-o", "-"]
     code, made, err = run(*args)
@@ -178,7 +176,7 @@ def check_counts(entry):
 
 
 def check_verdict(entry):
-    """check says what print says."""
+    """check gives the same verdict as print."""
     path = os.path.join(TRACES, entry["file"])
     printed, checked = run("print", "--format=go", path), run("check", "--strict", path)
     ok = printed[0] == checked[0]

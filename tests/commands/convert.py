@@ -27,16 +27,16 @@ from tap import finish, report, skip
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 GO = go_of("1.23") or ""
-SMALL = 200 << 10  # larger ones are not given to Go's tool, and their stacks not compared
-LARGE = 700 << 10  # still larger ones of v1 are not compared
+SMALL = 200 << 10  # for larger traces, Go's tool is not run and stacks are not compared
+LARGE = 700 << 10  # still larger v1 traces are not compared at all
 
-# Contexts that v1 has otherwise: the goroutine that starts, the P that starts or has no owner.
+# Contexts that differ in v1: the goroutine that starts, the P that starts or has no owner.
 OTHER_CONTEXT = {
     "ProcStart", "ProcStop", "ProcStatus", "GoStart", "GoStatus", "GoUnblock", "GoSyscallEndBlocked", "GCBegin",
     "GCEnd", "CPUSample",
 }  # fmt: skip
 
-# A goroutine's call is over there only after its thread has gone on with another one.
+# There, a goroutine's call ends only after its thread has continued with another goroutine.
 LATE_EXITS = {"esbuild-0.14.54.trace", "stress_start_stop_1_5_good", "stress_1_5_good"}
 
 
@@ -114,7 +114,7 @@ def first_difference(a, b):
 
 
 def same_events(name, before, after):
-    """Why the events of a v1 trace are not those of the converted one; None if they are."""
+    """How the events of a v1 trace differ from those of the converted one; None if they do not."""
     more = [] if len(before) < SMALL else ["--no-stacks"]
     a, b = of_v1(events_of(before, *more)), of_converted(events_of(after, *more))
     if name in LATE_EXITS:
@@ -188,7 +188,7 @@ def shared_traces():
 
 
 def texts():
-    """All kinds of events, hand-written, and those of Go's own tests."""
+    """All kinds of events: hand-written traces, and those of Go's own tests."""
     paths = glob.glob(ROOT + "/tests/data/everything-*.txt")
     paths += glob.glob(TRACES + "/go-v2-text/*.test")
     for path in sorted(paths):
@@ -205,7 +205,7 @@ def texts():
 
 
 def window(path, origin, start, end):
-    """The events of a window that the original has in it, and what of the converted one is not such."""
+    """The events of the original within a window, and those of the converted trace that are not among them."""
     times = ("--from=%dns" % start, "--to=%dns" % end)
     code, out, err = run("convert", *times, path, "-o", "-")
     assert code == 0, err
@@ -236,8 +236,8 @@ def windows():
             name = f"{os.path.basename(path)} {part}/10"
             code, out, err = run("check", "-", stdin=trace)
             report(code == 0, f"{name}: a window is a good trace", out, err)
-            # What was announced before the window is in front; what ends a range of then is not in it.
-            # A task that began before has no name at its end.
+            # Tasks and regions that began before the window are announced at its start; the end of a range from before
+            # is not in it. A task that began before has no name at its end.
             wanted, got = nameless(wanted), nameless(got)
             ends = collections.Counter(wanted) - collections.Counter(got)
             kinds = {json.loads(line)["type"] for line in ends}
@@ -265,10 +265,10 @@ def damaged():
     good = run("check", "-q", "-", stdin=out)[0]
     report(code == 1 and good == 0 and "the good part was converted" in err, "of a damaged trace the good part", code, err)
     code, printed, err = run("print", "--format=jsonl", "-", stdin=cut)
-    # Without its names, which are lost, annotations break rules; a converted trace is readable for Go's tools.
+    # Without names, which are lost, annotations break rules; Go's tools can read the converted trace.
     lines = [line for line in printed.splitlines() if b'"kind":"Sync"' not in line and b'"inferred":true' not in line]
     wanted, got = [line.replace(b',"misused":true', b"") for line in lines], lines_of(out)
-    # That it is unknown what runs at the end cannot be written; that it no longer runs can.
+    # The format cannot express that the state at the end is unknown, only that the goroutine no longer runs.
     stops = [line for line in got if line not in set(wanted)]
     report([line for line in got if line not in stops] == wanted, "which is all that can be read of it")
     report([json.loads(line)["type"] for line in stops] == ["GoStop", "ProcStop"], "what runs where it ends stops", stops)
@@ -296,7 +296,7 @@ def open_files(pid):
 
 
 def interrupted(path, folder):
-    """Ctrl-C while it waits for the rest of its input, with what it has made of the first part not yet complete."""
+    """Ctrl-C while it waits for more input, when the output for the first part is not complete yet."""
     before = os.listdir(folder)
     try:
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))

@@ -28,12 +28,12 @@ def anonymous(path, *more, name="anonymous"):
 
 
 def lines(path):
-    """Events: two kinds of the same text are different in these fields only."""
+    """Events: two names with the same text differ only in these fields."""
     return [json.loads(line) for line in good("print", "--format=jsonl", path).splitlines()]
 
 
 def texts(value, key=""):
-    """Each text of an event, with the name of its field. The hex form is of texts that are no UTF-8."""
+    """Each text of an event, with the name of its field. Texts that are not UTF-8 have a hex form."""
     if isinstance(value, dict):
         for k, v in value.items():
             if k.endswith("_hex"):
@@ -46,12 +46,12 @@ def texts(value, key=""):
         yield key, value
 
 
-# What stays although it is no name of the library's: fields of trail itself, and the runtime's reasons.
+# Names outside of the standard library that stay: fields of trail itself, and the runtime's reasons.
 OWN = {"kind", "type", "resource", "from", "to", "scope", "m", "p", "g", "wall", "range", "metric"}
 
 
 def pairs(path, to):
-    """Each text of the trace, with what it became. v1 is compared as it is converted."""
+    """Maps each text of the trace to its replacement. v1 is compared with its conversion."""
     plain = os.path.join(WORK, "plain")
     good("convert", path, "-o", plain)
     before, after = lines(plain), lines(to)
@@ -73,14 +73,14 @@ def library_packages():
 
 
 def package_of(function):
-    """The import path: up to the first dot behind the last slash that is in no brackets."""
+    """The import path: up to the first dot after the last slash outside of brackets."""
     head = re.split(r"[\[(]", function)[0]
     slash = head.rfind("/")
     return head[: head.find(".", slash + 1)] if "." in head[slash + 1 :] else head
 
 
 def strings_of(path):
-    """All texts that are in the tables of a trace."""
+    """All texts in the tables of a trace."""
     wire = good("print", "--format=wire", path).decode("utf-8", "replace")
     found = re.findall(r'^\s*data="(.*)"$', wire, re.M)
     return {json.loads('"' + re.sub(r"\\x(..)", r"\\u00\1", s) + '"') for s in found}
@@ -137,7 +137,7 @@ def equal_texts_stay_equal_and_different_ones_different():
             for k, a, b in found:
                 if k == field:
                     assert forth.setdefault(a, b) == b, f"{path}: {a} became {forth[a]} and {b}"
-            # Files of the library lose the folder that it lies in.
+            # Files of the library lose the name of the library's folder.
             assert len(set(forth.values())) == len(forth), f"{path} {field}"
 
 
@@ -205,7 +205,7 @@ Strings
     assert stay <= after, after
     rest = after - stay
     assert all(re.match(r"(text|func|file)_[0-9a-f]{16}(\.func1|\.h|\.go)?$", s) for s in rest), rest
-    # A region may be called as a reason is, and is the program's all the same.
+    # A region's name is the program's, even if it equals a reason.
     assert len(rest) == 3 + 4 + 4, rest
 
 
@@ -282,7 +282,7 @@ def types_of_heap_objects_have_other_names():
     assert b"secret" not in data and heap in data, data
     for name in of_go:
         assert uvarints(len(name)) + name in data, name
-    # What is not replaced is as it was: IDs, addresses and sizes, and the order.
+    # Everything else is unchanged: IDs, addresses, sizes and order.
     stand_ins = re.findall(rb"text_[0-9a-f]{16}", data)
     assert types(*stand_ins, *of_go) in data and len(set(stand_ins)) == len(own), stand_ins
 

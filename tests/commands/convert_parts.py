@@ -22,7 +22,7 @@ TRACES = EXAMPLES + [p for p in [os.path.join(SHARED, "real", "loadprof-1.26.tra
 
 
 def part(path, *which, version="go1.26", lost=False):
-    """The part as a file that readers accept."""
+    """The part as a file, which readers must accept."""
     to = os.path.join(WORK, "part.trace")
     code, _, err = run("convert", "--to=" + version, *which, path, "-o", to)
     assert code == 0 and (lost or not err), f"{which} of {path}: exit {code}: {err}"
@@ -95,7 +95,7 @@ def only_what_belongs_to_them_is_kept():
 
 
 def wakes(path, wanted, shift=0):
-    """Who woke and created them, when."""
+    """Which goroutines woke and created the selected ones, and when."""
     return [
         (e["time_ns"] + shift, e["id"], e["from"], e.get("g", -1))
         for e in events(path)
@@ -139,13 +139,13 @@ def each_goroutine_of_all_kinds_of_events_can_be_kept_alone():
         for id, row in before.items():
             for version in ("go1.26", "go1.22"):
                 after = goroutines(part(path, f"--goroutine={id}", version=version, lost=True))
-                # 1.22 has no event for "created blocked": such a goroutine is ready from the beginning on.
+                # 1.22 has no event for "created blocked": such a goroutine is ready from the start.
                 if version == "go1.26" and not is_v1(text):
                     assert times(after[id]) == times(row), f"{text} {id}: {after[id]} {row}"
 
 
 def without_p(row):
-    """Go counts a call that lost its P as with or without it by what others did to that P before."""
+    """Go decides whether a call that lost its P had one by what others did to that P before."""
     call, lost, *rest = times(row)[2:]
     return [*times(row)[:2], call + lost, *rest]
 
@@ -154,7 +154,7 @@ def without_p(row):
 def what_ties_goroutines_to_those_that_are_not_kept_is_cut_clean():
     path = trace("parts-1.26")
     before = goroutines(path)
-    # Goroutines that have no part in G 2 and G 5 are gone, but for G 1, which changed GOMAXPROCS.
+    # Goroutines unrelated to G 2 and G 5 are removed, except G 1, which changed GOMAXPROCS.
     for id, left in ((1, {1, 3}), (2, {1, 2}), (3, {1, 3}), (5, {1, 5})):
         for version in ("go1.26", "go1.23"):
             kept = part(path, f"--goroutine={id}", version=version)
@@ -169,11 +169,11 @@ def what_ties_goroutines_to_those_that_are_not_kept_is_cut_clean():
 
 @test
 def one_half_of_a_switch_can_be_kept():
-    # Without the change of GOMAXPROCS nothing asks for G 1, and G 3 is woken by it all the same.
+    # Without the change of GOMAXPROCS, nothing requires G 1; G 3 is woken nevertheless.
     with open(os.path.join(DATA, "parts-1.26.txt"), encoding="utf-8") as f:
         text = f.read()
     text = text.replace("ProcsChange dt=1 procs_value=2 stack=1\n", "")
-    # G 1 goes on to G 4 in the end, which has no part in what G 3 did, nor G 3 in what it did.
+    # G 1 finally switches to G 4, which is not involved in what G 3 did, nor G 3 in what G 4 did.
     text = text.replace("GoSwitch dt=10 g=3 g_seq=1", "GoCreateBlocked dt=1 new_g=4 new_stack=2 stack=1\nGoSwitch dt=9 g=3 g_seq=1")
     text = text.replace("GoBlock dt=10 reason_string=1 stack=1\nGoStart dt=5 g=2 g_seq=1",
                         "GoSwitch dt=10 g=4 g_seq=1\nGoBlock dt=1 reason_string=1 stack=2\nGoStart dt=4 g=2 g_seq=1")
@@ -243,7 +243,7 @@ def what_is_not_there_names_the_nearest():
 
 @test
 def what_is_of_no_P_is_left_out():
-    """A P of v1 may have the number that stands for none in v2."""
+    """A P of v1 may have the number that means "none" in v2."""
     path = os.path.join(WORK, "none-v1.trace")
     text = """Trace Go1.21
 Batch p=18446744073709551615 ticks=100

@@ -25,7 +25,7 @@ NOBODY = 18446744073709551615
 
 # MARK: Annotations
 
-# One goroutine on one thread, from 1000 ns on, and a task, regions and a log of its own.
+# One goroutine on one thread, from 1000 ns on, with a task, regions and a log.
 ANNOTATED = f"""Trace Go1.26
 EventBatch gen=1 m={NOBODY} time=1000 size=auto
 Sync
@@ -81,7 +81,7 @@ def misused_annotations_do_not_end_the_reading():
     for name, (events, _) in MISUSES.items():
         path = annotated(name)
         kinds = [json.loads(line)["kind"] for line in good_text("print", "--format=jsonl", path).splitlines()]
-        # Two syncs, two statuses, the annotations, and the block behind them.
+        # Two Syncs, two statuses, the annotations, and the final block.
         equal(len(kinds), 5 + len(events.strip().split("\n")), name)
         equal(answer("check", path)["misused"], 1, name)
 
@@ -159,13 +159,13 @@ def written(name, data):
 
 
 def reasons(path, code=0):
-    """What the goroutine yielded for, once each, in order."""
+    """The reasons for which the goroutine yielded, once each, in order."""
     lines = good_text("print", "--format=jsonl", path, code=code).splitlines()
     return list(dict.fromkeys(r for r in (json.loads(line).get("reason") for line in lines) if r))
 
 
 def damage_events(data, generation):
-    """Overwrites the first events of a generation: without the statuses, no other can be ordered."""
+    """Overwrites the first events of a generation: without the statuses, no other event can be ordered."""
     at = data.index(bytes([1, generation, 5])) + 16
     data[at : at + 12] = b"\xff" * 12
 
@@ -184,7 +184,7 @@ def a_damaged_generation_is_a_hole_and_the_next_are_read():
 
 # MARK: Events that are missing
 
-# Two threads and their goroutines; goroutine 3 waits until the first wakes it, 900 ns later.
+# Two threads with a goroutine each; goroutine 3 waits until the first one wakes it, 900 ns later.
 THREADS = f"""Trace Go1.26
 EventBatch gen=1 m={NOBODY} time=1000 size=auto
 Sync
@@ -218,23 +218,25 @@ EndOfGeneration
 
 @test
 def what_contradicts_lost_events_is_shown_and_repaired():
-    """An event of goroutine 2 is missing, its sequence number has a gap: the others are as in the file."""
+    """An event of goroutine 2 is missing, which leaves a gap in its sequence numbers: all others are delivered as in
+    the file."""
     path = assembled("gap", THREADS)
     strict = run_text("check", "--strict", path)
     equal(strict[0], 1)
     assert "failed to advance" in strict[1], strict
-    # All 14 events and two syncs, in both ways.
+    # All 14 events and two Syncs, in both ways.
     for args, code in (([], 1), (["--repair"], 0)):
         check = answer("check", *args, path, code=code)
         equal((check["good"], check["file_events"]), (code == 0, 14), args)
-    # Goroutine 2's start needed number 1, which is lost.
+    # The start of goroutine 2 requires number 1, which is lost.
     listed = good_text("check", "--repair", "--list", path)
     assert "sequence" in listed and "time 1.2e-06s" in listed, listed
 
 
 @test
 def what_waits_for_a_lost_event_is_found_before_all_others_are_over():
-    """Goroutine 2's start needs number 1, which is lost. Another thread has an event 50 ms later, and one after 51 ms."""
+    """The start of goroutine 2 requires number 1, which is lost. Another thread has an event 50 ms later, and one after
+    51 ms."""
     later = ["GoStatus dt=1 g=4 m=7 gstatus=3", "UserLog dt=50000000 task=0 key_string=1 value_string=2 stack=0"]
     text = THREADS.replace(
         "EventBatch gen=1 m=6",
@@ -243,7 +245,7 @@ def what_waits_for_a_lost_event_is_found_before_all_others_are_over():
     _, out, _ = run("print", "--format=jsonl", assembled("lag", text))
     events = [json.loads(line) for line in out.splitlines()]
     times = {e["m"]: e["time_ns"] - 64000 for e in events if e.get("type") in ("GoStart", "GoUnblock", "UserLog")}
-    # The last of each thread: 1998 ns after the batches' time, 2050 ns, 51 ms.
+    # The last event of each thread: 1998 ns after the batches' time, 2050 ns, 51 ms.
     assert max(times[5], times[6]) < 10_000_000 < 50_000_000 < times[7], (times, out)
 
 
@@ -268,7 +270,7 @@ def a_clock_that_steps_back_moves_no_event_of_another_thread():
 
 @test
 def numbers_that_no_program_has_are_no_events():
-    """Chance bytes that are well-formed must not become goroutines: the rest of that batch is lost."""
+    """Chance bytes that form events must not become goroutines: the rest of that batch is lost."""
     text = THREADS.replace("GoStart dt=100 g=2 g_seq=2", "GoStart dt=100 g=2000000000000000 g_seq=99999999999")
     path = assembled("chance", text)
     equal(answer("check", path, code=1)["file_events"], 11)
@@ -280,7 +282,7 @@ def the_hole_is_in_no_sum():
     data = bytearray(generations(6))
     damage_events(data, 3)
     rows = answer("goroutines", written("hole", data), code=1)["goroutines"]
-    # Of 5 generations of 1000 ns, each from its Sync to its last event at 801 ns, and what generation 3 still has.
+    # Of 5 generations of 1000 ns, each from its Sync to its last event at 801 ns, and the rest of generation 3.
     total = sum(r["total_ns"] for r in rows)
     assert 3 * 800 <= total <= 6 * 1000 - 1000, rows
 
@@ -292,7 +294,7 @@ def what_runs_at_a_hole_is_stopped_there_in_a_converted_trace():
     path = os.path.join(WORK, "converted.trace")
     for version in (22, 23, 26):
         _, _, err = run_text("convert", f"--to=go1.{version}", "-o", path, written("hole", data))
-        # That the states of G 1 and P 0 are unknown cannot be written; that they no longer run can.
+        # The format cannot express that the states of G 1 and P 0 are unknown, only that they no longer run.
         assert " 2 events left out" in err, err
         events = [json.loads(line) for line in good_text("print", "--format=jsonl", path).splitlines()]
         assert int(err.split("was converted: ")[1].split()[0]) <= len([e for e in events if e["kind"] != "Sync"]), err
@@ -303,7 +305,7 @@ def what_runs_at_a_hole_is_stopped_there_in_a_converted_trace():
 
 @test
 def what_runs_without_a_p_at_a_hole_stays_on_its_thread_in_a_converted_trace():
-    """Goroutine 1 cannot be stopped there, so no other may start on its thread."""
+    """Goroutine 1 cannot be stopped there, so no other goroutine may start on its thread."""
     data = assembled(
         "no-p",
         f"""Trace Go1.26
@@ -336,7 +338,7 @@ EndOfGeneration
 
 @test
 def a_part_has_only_what_it_announces_on_a_thread():
-    """Two threads report P 0, and the other stops it: in a part that begins then, the first has none."""
+    """Two threads report P 0, and the second stops it: in a part that begins there, the first thread has no P."""
     path = assembled(
         "two-threads",
         f"""Trace Go1.26
@@ -400,7 +402,7 @@ def a_trace_behind_the_first_is_named():
     data = generations(2)
     check = answer("check", written("two", data + generations(3)))
     equal((check["good"], check["next_trace"]), (True, len(data)))
-    # ... and read by the command that is proposed
+    # ... and read by the suggested command
     line = next(x for x in good_text("check", written("two", data + generations(3))).splitlines() if "next" in x)
     name = shlex.split(line)[-1]
     equal(answer("check", name)["generations"], 3)
@@ -408,10 +410,10 @@ def a_trace_behind_the_first_is_named():
 
 @test
 def any_byte_may_be_damaged():
-    """Reading ends, within its time, and something is shown."""
+    """Reading ends within the time limit, and some of the trace is shown."""
     for version in (22, 26):
         data = generations(4, version)
-        for at in range(40, len(data), 7):  # behind the first header, which nothing confirms
+        for at in range(40, len(data), 7):  # after the first header, which nothing confirms
             for wrong in (0, 1, 0x34, 0xFF):
                 broken = bytearray(data)
                 broken[at] = wrong
@@ -426,7 +428,7 @@ def any_byte_may_be_damaged():
 def the_good_part_of_a_cut_trace_is_in_bytes_and_not_all_of_it():
     with open(EXAMPLES[0], "rb") as f:
         data = f.read()
-    # A string's text is cut: the record before it ends where its first byte is.
+    # A string's text is cut: the record before it ends at its first byte.
     at = data.index(b"main.main", len(data) // 2)
     path = written("cut", data[: at + 4])
     good_bytes = int(good_text("check", path, code=1).split("good ")[1].split()[0])
@@ -448,7 +450,7 @@ def tarred(data):
 
 
 def archived(files):
-    """A tar, a zip and a zip that was written to a pipe, with these files."""
+    """A tar, a zip, and a zip written to a pipe, with these files."""
     tar_out, zip_out, pipe_out = io.BytesIO(), io.BytesIO(), Pipe()
     with tarfile.open(fileobj=tar_out, mode="w") as tar:
         for name, data in files:
@@ -463,7 +465,7 @@ def archived(files):
 
 
 class Pipe(io.RawIOBase):
-    """Where nothing can be written again, so that sizes and checksums follow the data."""
+    """An output that is not seekable, so that sizes and checksums follow the data."""
 
     def __init__(self):
         self.data = bytearray()
@@ -520,7 +522,8 @@ def what_a_transfer_has_made_of_a_trace_is_undone():
 
 @test
 def records_of_thirteen_bytes_are_not_line_ends():
-    """CPU samples (0xf1) of 13 bytes (0x0d), of which each 16th begins with the number 10: no other LF is in the file."""
+    """CPU samples (0xf1) of 13 bytes (0x0d), every 16th of which begins with the number 10: the only LFs in the
+    file."""
     sample = b"\xf1\x0d%c\x96\xb1\xa4\xf4\xb7\xc7\x04\xa9\x50\xfc\x05\x02"
     data = b"go 1.19 trace\0\0\0" + b"\x41\x00\xe8\x07" + b"".join(sample % (1 + n % 16) for n in range(400))
     _, out, err = run_text("check", written("samples", data))
@@ -570,7 +573,7 @@ def the_trace_of_an_archive_is_found_among_other_files():
 
 @test
 def equal_lines_that_a_dump_leaves_out_are_there():
-    """As hexdump -C and od print them: "*" for lines that are equal to the one before."""
+    """As printed by hexdump -C and od: "*" for lines equal to the previous one."""
     text = "x" * 100
     data = generations(3)
     with open(assembled("long", THREADS.replace('"chan receive"', f'"{text}"').replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock")), "rb") as f:
@@ -591,7 +594,7 @@ def equal_lines_that_a_dump_leaves_out_are_there():
 
 @test
 def the_unpacked_size_of_an_archive_is_limited():
-    """By the default ratio of 250, where deflate packs zeros to a thousandth."""
+    """With the default ratio of 250; deflate packs zeros to a thousandth."""
     path = written("zeros", zipped(generations(3) + bytes(80 << 20), zipfile.ZIP_DEFLATED))
     code, _, err = run_text("check", path)
     assert code == 3 and "zip data give more than" in err and "--max-ratio" in err, (code, err)

@@ -56,7 +56,7 @@ def times(events):
 
 
 def common(wanted, shown):
-    """How many of the wanted events are shown, at their time or, if they had to wait, a little later."""
+    """How many of the expected events are shown, at their time or, if they had to wait, a little later."""
     count = 0
     for key, wanted_times in wanted.items():
         there, i = shown.get(key, []), 0
@@ -91,7 +91,8 @@ def nearly_all_sound_events_are_shown():
 
 
 def unsure_ns(case):
-    """How long each goroutine's state is unknown: from its last sound event before lost ones to the next behind them."""
+    """How long each goroutine's state is unknown: from its last sound event before lost ones to the next one after
+    them."""
     kept = {id(e) for e in case.sound}
     events, unsure = collections.defaultdict(list), collections.Counter()
     for e in case.simulation.events:
@@ -120,7 +121,7 @@ def sums(rows):
 
 @test
 def no_sum_is_too_large():
-    """A goroutine's time in a state is at most the true one and the time in which its state is unknown."""
+    """A goroutine's time in a state is at most its true time plus the time during which its state is unknown."""
     count = wrong = never = noted = 0
     for i in CASES:
         case = Case(i)
@@ -138,7 +139,7 @@ def no_sum_is_too_large():
         never += others
         noted += code == 1
     print(f"# {wrong} of {count} sums are too large, {never} goroutines are shown that never existed; {noted} are noted")
-    # Bytes that look like events by chance, in the place of others, make a few.
+    # Chance bytes that look like events, in place of others, produce a few.
     assert wrong <= count / 5000 and never <= DAMAGES / 100, (wrong, count, never)
 
 
@@ -176,7 +177,7 @@ def an_undamaged_trace_has_the_sums_of_the_simulation():
         assert (code, err) == (0, ""), err
         found = sums(json.loads(out)["goroutines"])
         assert found.keys() == simulation.sums.keys()
-        # Times are distinct: those of equal events are moved by nanoseconds.
+        # Times are distinct: equal ones are moved apart by nanoseconds.
         off = [(g, s) for g, true in simulation.sums.items() for s in true if abs(true[s] - found[g][s]) > 20000]
         assert not off, off
 

@@ -22,7 +22,7 @@ DAMAGES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
 SIZES = (1, 16, 256, 4096, 16384)
 HEADER = 16
 BATCH, STRING, USER_LOG = 1, 37, 48
-# v1 types that become one event, by their numbers, and the name of that event.
+# v1 types that become a single event, by number, and the name of that event.
 NAMES = {6: "ProcStop", 14: "GoStart", 38: "GoStart", 41: "GoStart", 15: "GoDestroy", 17: "GoStop", 18: "GoStop", 19: "GoBlock",
          20: "GoBlock", 22: "GoBlock", 23: "GoBlock", 24: "GoBlock", 25: "GoBlock", 26: "GoBlock", 27: "GoBlock",
          21: "GoUnblock", 39: "GoUnblock", 33: "HeapAlloc"}  # fmt: skip
@@ -95,7 +95,7 @@ def shown(path, *options):
 
 @test
 def undamaged_events_are_counted_alike():
-    """But for the start of the goroutine that traces, which is a status."""
+    """Except the start of the tracing goroutine, which is a status."""
     for trace in TRACES:
         there = shown(os.path.join(ROOT, "examples", "traces", trace.name + ".trace"))
         wanted = collections.Counter(name for name, _, _ in trace.events)
@@ -118,7 +118,7 @@ def nearly_all_sound_events_are_shown():
     share = found.total() / count.total()
     print(f"# all: {100 * share:.1f} %, {false} more than there were")
     assert share >= 0.95, share
-    # Events within one batch that are there twice cannot be distinguished from others.
+    # Duplicate events within a batch cannot be distinguished from different ones.
     assert false <= count.total() / 50, false
 
 
@@ -135,7 +135,7 @@ def sums(path):
 
 @test
 def sums_of_what_is_left_are_not_larger():
-    """A state whose end is lost is in no sum; the few that go unnoticed have a note."""
+    """A state whose end is lost is in no sum; a few that are not detected have a note."""
     true = {trace.name: sums(os.path.join(ROOT, "examples", "traces", trace.name + ".trace"))[2] for trace in TRACES}
     count = wrong = 0
     for i in range(DAMAGES):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail diff: figures of two traces that differ in one known thing, and conditions on them. TAP.
+"""trail diff: figures of two traces with one known difference, and conditions on them. TAP.
 
 usage: diff.py TRAIL SOURCE_ROOT
 """
@@ -32,7 +32,7 @@ def compare(*args, code=0):
 
 
 def make(name, *replacements, text=TEXT):
-    """The trace of times-1.26.txt, or of another text, with some of its lines otherwise."""
+    """The trace of times-1.26.txt, or of another text, with some of its lines changed."""
     for old, new in replacements:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -40,7 +40,7 @@ def make(name, *replacements, text=TEXT):
 
 
 A = make("a")
-# The last event 20 ns later: goroutines that wait at the end wait so much longer.
+# The last event is 20 ns later: goroutines that wait at the end wait that much longer.
 LONGER = make("b", ("HeapAlloc dt=40 heapalloc_value=4096", "HeapAlloc dt=60 heapalloc_value=8192"))
 
 
@@ -89,7 +89,7 @@ def what_grew_is_what_was_made_longer():
         ("total", "main.main"): 20,
         ("block", "main.main"): 20,
         ("block.select", "main.main"): 20,
-        # G 2 and G 3 began in the same function; and G 3 inherited a region.
+        # G 2 and G 3 began in the same function, and G 3 inherited a region.
         ("total", "main.worker"): 40,
         ("syscall_block", "main.worker"): 20,
         ("sched_wait", "main.worker"): 20,
@@ -98,7 +98,7 @@ def what_grew_is_what_was_made_longer():
     }
     ours = {k: v for k, v in changes(found).items() if not k[0].startswith("mmu.")}
     equal(ours, right)
-    # The same the other way round.
+    # The same with the traces exchanged.
     back = {k: v for k, v in changes(compare(LONGER, A)).items() if not k[0].startswith("mmu.")}
     equal(back, {k: -v for k, v in right.items()})
 
@@ -137,10 +137,10 @@ def sums_can_be_those_of_a_second_or_a_task():
     row = values["exec", "main.main"]
     for side in "ab":
         equal(round(row[side]["value"] * found[side]["duration_ns"] / 1e9, 6), 45)
-    # What does not grow with the time stays.
+    # Figures that do not grow with the length stay the same.
     equal(values["heap.peak", ""]["change"], 4096)
     equal(values["duration", ""]["change"], 20)
-    # Two tasks of the type that end in place of one.
+    # Two tasks of the type end instead of one.
     half = make(
         "two",
         (
@@ -159,7 +159,7 @@ def sums_can_be_those_of_a_second_or_a_task():
 
 
 def lock_rows(found, side="a"):
-    """Of each lock, "" for all: time waited, waits that ended, the longest; and the same of holds."""
+    """For each lock, "" for all: time waited, completed waits, the longest wait; and the same for holds."""
     rows = {}
     for m in found["metrics"]:
         if m["metric"] in ("lock.wait", "lock.hold"):
@@ -172,10 +172,10 @@ def lock_rows(found, side="a"):
 @test
 def locks_are_compared_by_what_they_are_called():
     a = make("locks-a", text=LOCKS)
-    # G 2 gives a_mu up 30 ns later, for which G 1 and G 3 wait
+    # G 2 releases a_mu, for which G 1 and G 3 wait, 30 ns later
     b = make("locks-b", ("GoUnblock dt=1 g=1 g_seq=1 stack=22", "GoUnblock dt=31 g=1 g_seq=1 stack=22"), text=LOCKS)
     found = compare(a, b)
-    # as drawn at the head of locks-1.26.txt; what waits at the end is time, and no wait that ended
+    # as drawn at the top of locks-1.26.txt; waits that are open at the end count as time, but not as completed waits
     right = {
         "": {"wait": (549, 5, 170), "hold": (380, 4, 190)},
         "mutex a_mu": {"wait": (330, 2, 170), "hold": (220, 2, 190)},
@@ -207,7 +207,7 @@ def locks_are_compared_by_what_they_are_called():
 @test
 def addresses_and_lines_do_not_make_another_lock():
     def moved(name, first, second, line):
-        """a_mu and b_mu as two locks without a name that were first locked on one line."""
+        """a_mu and b_mu as two locks without names, first locked on the same line."""
         seen = f"(first seen locked in take_a x.c:{line})"
         text = LOCKS.replace("a_mu (first seen locked in take_a x.c:7)", f"{first} {seen}")
         return make(name, text=text.replace("mutex b_mu", f"mutex {second} {seen}"))
@@ -286,7 +286,7 @@ def a_mistake_in_a_condition_is_pointed_at():
         ("mmu.1ms < 3", "this is a share", 10),
         ("exec", "is missing", 4),
         ("exec = 3", "is missing", 5),
-        ('exec "main.main > 3', "has no end", 5),
+        ('exec "main.main > 3', "closing quote", 5),
         ("> 3", "begins with a metric", 0),
         ("exec > much", "no value", 7),
         ("", "begins with a metric", 0),

@@ -27,7 +27,7 @@ BIG = os.path.join(ROOT, "examples", "traces", "load-go1.23.trace")
 OTHER = os.path.join(ROOT, "examples", "traces", "load-go1.22.trace")
 TEXT = os.path.join(WORK, "text.txt")
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
-# A leak report or a profile of the build is a file, too.
+# A leak report or a profile of the build would be a file, too.
 SANITIZED = "ASAN_OPTIONS" in os.environ
 
 
@@ -39,7 +39,7 @@ def run(*args, limit=None, cwd=WORK, stdout=subprocess.PIPE):
     return subprocess.run([TRAIL, *args], stdout=stdout, stderr=subprocess.PIPE, env=ENV, cwd=cwd, preexec_fn=before, timeout=120)
 
 
-# What writes, into {out}; the trace is {in}.
+# Commands that write into {out}; the trace is {in}.
 WRITERS = {
     "perfetto": ["export", "--to=perfetto", "{in}", "-o", "{out}"],
     "chrome": ["export", "--to=chrome", "{in}", "-o", "{out}"],
@@ -74,7 +74,7 @@ def filled(words, out, trace=BIG):
 
 
 def tree(folder):
-    """All names below it, and what is in the files."""
+    """All names below the folder, and the contents of the files."""
     found = {}
     for base, folders, files in os.walk(folder):
         for name in folders:
@@ -127,7 +127,7 @@ def what_was_there_stays():
         folder = fresh("before")
         out = os.path.join(folder, "out")
         if name == "ctf":
-            os.mkdir(out)  # an empty one gives way to a whole one only
+            os.mkdir(out)  # an empty file may be replaced by a complete one only
         else:
             assert run(*filled(words, out, OTHER)).returncode == 0
         before = tree(folder)
@@ -137,7 +137,7 @@ def what_was_there_stays():
             result = run(*filled(words, out), limit=limit)
             assert result.returncode == 3, f"{name} at {limit}: exit {result.returncode}: {result.stderr}"
             assert tree(folder) == before, f"{name} at {limit}: {set(tree(folder)) ^ set(before)}"
-        # And a whole one takes its place.
+        # A complete one replaces it.
         assert run(*filled(words, out)).returncode == 0
         if name not in ("schema", "assemble"):
             assert tree(folder) != before, name
@@ -203,7 +203,7 @@ def a_next_file_that_cannot_be_begun_is_told():
     folder = fresh("rotated")
     os.makedirs(os.path.join(folder, "x.1.trace"))
     out = os.path.join(folder, "x.trace")
-    # The program goes on until it is.
+    # The program runs until the message is there.
     messages = os.path.join(folder, "messages")
     program = ["sh", "-c", 'until grep -q x.1.trace "$0"; do sleep 0.05; done', messages]
     with open(messages, "wb") as to:
@@ -218,7 +218,7 @@ def a_next_file_that_cannot_be_begun_is_told():
 
 @test
 def a_program_that_is_recorded_meets_its_limits_itself():
-    """SIGXFSZ, 25, ends it as it would without trail: ignored here, it is not there."""
+    """SIGXFSZ, 25, ends the program as it would without trail, although trail ignores it."""
     if not RECORDS:
         return
     folder = fresh("program")

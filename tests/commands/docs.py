@@ -74,7 +74,7 @@ for name, _, _, _, suffixes, *_ in table(root, "src/export/formats.def"):
 
 
 def compiles(code):
-    """The complaints of the compiler about C code that uses the public headers."""
+    """The compiler's messages about C code that uses the public headers."""
     flags = "-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -fsyntax-only -x c".split()
     done = subprocess.run(
         [*compiler, *flags, f"-I{root / 'include'}", "-"], input=code, capture_output=True, text=True
@@ -83,7 +83,7 @@ def compiles(code):
 
 
 def traces(folder, shows):
-    """What is wrong with the traces that a program left; each must be good, and one has each of `shows`."""
+    """Faults of the traces that a program left: each must be valid, and one of them must contain each of `shows`."""
     found = sorted(folder.glob("*.trace"))
     text = ""
     for trace in found:
@@ -98,7 +98,7 @@ def traces(folder, shows):
 
 
 def runs(code, shows, language="c"):
-    """The complaints about a program that records: from compiler and linker, from itself, about its traces."""
+    """Complaints about a program that records: by compiler and linker, by the program itself, about its traces."""
     command = ["c++", "-std=c++11"] if language == "c++" else [*compiler, "-std=c11", "-D_DEFAULT_SOURCE"]
     flags = "-O1 -Wall -Wextra -Werror -fno-omit-frame-pointer -rdynamic -pthread".split()
     extra = os.environ.get("EXTRA_CFLAGS", "").split()
@@ -114,7 +114,7 @@ def runs(code, shows, language="c"):
         )
         if done.returncode == 0:
             done = subprocess.run([work / "program"], cwd=work, capture_output=True, text=True, timeout=240)
-        # AddressSanitizer warns of every program that changes stacks.
+        # AddressSanitizer warns about every program that switches stacks.
         told = [line for line in done.stderr.splitlines() if "ASan doesn't fully support makecontext" not in line]
         if done.returncode or told:
             return [f"exit status {done.returncode}", *told]
@@ -144,7 +144,7 @@ for name, shows in {
 
 
 def programs(page):
-    """The displays of EXAMPLES, as a reader sees them."""
+    """The output of EXAMPLES as shown to a reader."""
     examples = page.split(".Sh EXAMPLES\n")[-1].split("\n.Sh ")[0]
     for display in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", examples, re.S | re.M):
         yield re.sub(r"^\\&", "", display, flags=re.M).replace("\\(aq", "'").replace("\\e", "\\")
@@ -155,16 +155,16 @@ def is_macro(name):
 
 
 def declarations(page):
-    """The synopsis as C: one that is not what the header says is an error to the compiler."""
+    """The synopsis as C: if it differs from the header, the compiler reports an error."""
     synopsis = page.split(".Sh SYNOPSIS\n")[1].split("\n.Sh ")[0]
     yield from (f"#include <{header}>" for header in re.findall(r"^\.In (\S+)", synopsis, re.M))
     for returns, name, args in re.findall(r"^\.Ft (.+)\n\.Fn (\w+)(.*)", synopsis, re.M):
-        if name != "trail_version_is_v2" and not is_macro(name):  # the former is static, as it is inline
+        if name != "trail_version_is_v2" and not is_macro(name):  # the former is static, because it is inline
             arguments = ", ".join(re.findall(r"\"(.*?)\"", args))
             yield f"{returns} {name}({arguments});"
 
 
-# What is in the traces of the programs: events, and names in stacks.
+# What the programs' traces must contain: events, and names in stacks.
 records = {
     "trail_record.3": ["GoCreate", "GoStart", "GoDestroy", "ProcStart"],
     "trail_start.3": ["UserRegionBegin", "UserLog"],

@@ -4,8 +4,8 @@
 usage: doctor.py TRAIL PRELOAD_DIR COMPILER...
 
 Programs are built here, and run with a library in LD_PRELOAD that reports when it is loaded: programs reported as
-recordable must load it, refused ones must not (if they can run here at all). execvp decides which programs words and
-scripts stand for. Tests that need something that is not installed are skipped and reported.
+recordable must load it, refused ones must not (if they can run here at all). execvp decides which programs a word or
+script runs. Tests that need software that is not installed are reported as skipped.
 """
 import ctypes
 import glob
@@ -35,7 +35,7 @@ pathlib.Path(OPENMP).touch()  # only its name is printed
 ENV = {k: v for k, v in os.environ.items() if k not in ("DEBUGINFOD_URLS", "LD_PRELOAD")}
 ENV |= {"LC_ALL": "C", "TRAIL_PRELOAD": LOADED}
 DPKG = dict(ENV)
-# Asking dpkg takes its time: but for the test of that, it knows of no package.
+# dpkg is slow: except in its own test, it knows no package.
 ENV["PATH"] = os.path.join(WORK, "no-dpkg") + ":" + ENV["PATH"]
 NO_DPKG = {**ENV, "PATH": "/nonexistent"}
 NOBODY = 65534
@@ -70,7 +70,7 @@ def read(path):
 
 
 def build(name, *flags, code=HELLO, compiler=None, language="c"):
-    """A program of C; Skip if this compiler cannot make it."""
+    """A C program; Skip if this compiler cannot build it."""
     if os.path.exists(at(name)):
         return at(name)
     command = [*(compiler or CC), "-x", language, "-", "-x", "none", "-o", at(name), *flags]
@@ -83,7 +83,7 @@ def build(name, *flags, code=HELLO, compiler=None, language="c"):
 
 
 class Report:
-    """What trail doctor says of a program, as JSON and as text."""
+    """The report of trail doctor about a program, as JSON and as text."""
 
     def __init__(self, *args, trail=TRAIL, text=True, **more):
         more.setdefault("env", ENV)
@@ -111,7 +111,7 @@ class Report:
 
 
 def refused(path, verdict, *words, **more):
-    """The program is refused, and what, why and what to do is said."""
+    """The program is refused, with what is wrong, why, and what to do."""
     report = Report(path, **more)
     assert report.code == 2 and report.verdict == verdict, (path, report.verdict, report.facts)
     expected = {"not-found": 127, "not-executable": 126}.get(verdict, 2)
@@ -128,14 +128,14 @@ def recordable(path, **more):
 
 
 def loads(*command, first="", **more):
-    """Whether a library in LD_PRELOAD gets into the program."""
+    """Whether a library in LD_PRELOAD is loaded into the program."""
     env = {**ENV, "LD_PRELOAD": first + LOADED}
     p = subprocess.run(command, env=env, capture_output=True, timeout=240, **more)
     return f"loaded into {os.path.basename(command[0])}." in p.stderr.decode()
 
 
 def is_sanitized():
-    """Whether trail itself is built with a sanitizer, which wants much memory, and to be loaded first."""
+    """Whether trail itself is built with a sanitizer, which needs much memory and must be loaded first."""
     return "sanitizers" in Report(TRAIL, text=False).facts
 
 
@@ -262,7 +262,7 @@ def a_program_of_another_architecture_is_refused():
         data[18:20] = machine.to_bytes(2, sys.byteorder)
         path = write("foreign", bytes(data))
         refused(path, "another-architecture", word, platform.machine().replace("_", "-"), "build it for")
-    # A 32-bit header is shorter, and is not taken for a cut one.
+    # A 32-bit header is shorter, and must not be taken for a truncated one.
     data[4:5], data[18:20] = b"\1", (3).to_bytes(2, sys.byteorder)
     refused(write("foreign-32", bytes(data[:52])), "another-architecture", "32-bit x86")
     path = build("arm64", compiler=["aarch64-linux-gnu-gcc"])
@@ -297,7 +297,7 @@ def a_setuid_or_setgid_program_is_refused_unless_one_is_that_user():
         ("setuid-own", 0, 0o4755, {}),
         ("setuid-own-nobody", NOBODY, 0o4755, nobody),
         ("setgid-own-nobody", NOBODY, 0o2755, nobody),
-        ("setgid-locking", 1, 0o2745, {}),  # without the x: mandatory locking, once
+        ("setgid-locking", 1, 0o2745, {}),  # without the x: formerly mandatory locking
     ):
         path = with_bits(name, owner, mode)
         assert loads(path, **who), name
@@ -324,7 +324,7 @@ def a_program_with_capabilities_is_refused_unless_one_is_root():
     recordable(path)
 
 
-# Languages with runtimes of their own
+# Languages with their own runtimes
 
 
 def go_program(name, code, **env):
@@ -423,7 +423,7 @@ def openmp_is_told():
 
 
 def runs(word, path=None):
-    """What execvp makes of the word: 0, or an errno. The programs must end by themselves."""
+    """The result of execvp for the word: 0 or an errno. The programs must end by themselves."""
     env = ENV if path is None else {**ENV, "PATH": path}
     code = "import os, sys\ntry: os.execvp(sys.argv[1], sys.argv[1:])\nexcept OSError as e: os._exit(200 + e.errno)"
     p = subprocess.run([sys.executable, "-c", code, word], env=env, capture_output=True, cwd=WORK, timeout=240)
@@ -467,7 +467,7 @@ def a_program_is_found_in_path_as_execvp_does():
     assert recordable("tool", env={**ENV, "PATH": folders}).json["path"] == path
     assert runs("tool", at("first")) == EACCES
     refused("tool", "not-executable", "Permission denied", "chmod +x", env={**ENV, "PATH": at("first")})
-    for folders in ("", ":/nonexistent", "/nonexistent:"):  # an empty one is this folder
+    for folders in ("", ":/nonexistent", "/nonexistent:"):  # an empty entry is the current folder
         assert runs("tool", folders) == ENOENT
         assert Report("tool", env={**ENV, "PATH": folders}, cwd=at("third")).json["path"] == "tool"
     report = Report("tool", env={**ENV, "PATH": "/nonexistent"}, cwd=at("third"))
@@ -476,7 +476,7 @@ def a_program_is_found_in_path_as_execvp_does():
 
 
 def chain(length):
-    """The last of so many scripts, each the interpreter of the next."""
+    """The last of a chain of scripts, each the interpreter of the next."""
     path = "/bin/true"
     for i in range(length):
         path = write(f"chain-{length}-{i}", f"#!{path}\n")
@@ -527,7 +527,7 @@ def env_in_a_script_is_followed():
         ("#!/usr/bin/env -S true -u a", true),
         ("#!/usr/bin/env -S A=1 B=2 true", true),
         ("#!/usr/bin/env -Strue", true),
-        ('#!/usr/bin/env -S "true"', "/usr/bin/env"),  # quotes are left to env
+        ('#!/usr/bin/env -S "true"', "/usr/bin/env"),  # quotes are handled by env
     ):
         path = write("env-script", line + "\n")
         report = recordable(path, text=False)
@@ -548,7 +548,7 @@ def env_that_takes_LD_PRELOAD_away_is_refused():
         path = write("env-clear", f"#!/usr/bin/env -S {options} {marker}\n")
         p = subprocess.run([path], env={**ENV, "LD_PRELOAD": LOADED}, capture_output=True)
         assert b"into hello." not in p.stderr, "the oracle works"
-        refused(path, "environment", "takes LD_PRELOAD away", "trail record -- INTERPRETER")
+        refused(path, "environment", "removes LD_PRELOAD", "trail record -- INTERPRETER")
     path = write("env-keep", f"#!/usr/bin/env -S -u OTHER {marker}\n")
     p = subprocess.run([path], env={**ENV, "LD_PRELOAD": LOADED}, capture_output=True)
     assert b"into hello." in p.stderr
@@ -583,7 +583,7 @@ def a_file_that_may_be_run_but_not_read_is_not_refused():
 @test
 def a_cut_program_is_refused_at_any_length():
     data = read(build("hello-no-pie", "-no-pie"))
-    # What the kernel loads, from the program headers.
+    # What the kernel loads, according to the program headers.
     offset, count = int.from_bytes(data[32:40], "little"), int.from_bytes(data[56:58], "little")
     ends = []
     for i in range(count if sys.byteorder == "little" else 0):

@@ -46,11 +46,11 @@ class Export:
 
 
 def check_threads(trace):
-    """Of a recording: the threads of one process by their numbers, with the kinds and objects of their waits."""
+    """For a recording: the threads of a process by TID, with the kinds and objects of their waits."""
     export = Export(trace)
     times, names = expected_threads(trace)
     (pid,) = {e["pid"] for e in export.events if e["ph"] in "XM"}
-    assert pid == min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    assert pid == min(tid for tid, name in names.items() if name == "main")  # the main thread's ID is the process's
     assert list(export.processes) == [os.path.basename(trace)], export.processes
     ours = {}
     for e in export.events:
@@ -94,8 +94,8 @@ def spans_add_up_to_the_figures_of_the_analysis():
 
 
 def check_nesting(trace, *args):
-    """As speedscope reads it: it subtracts a thread's first ts from each, and adds dur, all as doubles. Ends must meet
-    the next begin exactly, and whole nanoseconds must remain. Returns the number of neighbours."""
+    """Computed like speedscope: it subtracts a thread's first ts from each and adds dur, all as doubles. Ends must
+    equal the next begin exactly, and whole nanoseconds must remain. Returns the number of adjacent pairs."""
     places, count = {}, 0
     for e in Export(trace, *args).events:
         if e["ph"] == "X":
@@ -107,7 +107,7 @@ def check_nesting(trace, *args):
             begin, end, then = e["ts"] - first, e["ts"] - first + e["dur"], after["ts"] - first
             assert begin < end <= then and end == e["ts"] + e["dur"] - first, (trace, e, after)
             assert end == then or ns(e["ts"]) + ns(e["dur"]) < ns(after["ts"]), (trace, e, after)
-            # Perfetto truncates: to the same nanosecond.
+            # Perfetto truncates: the result must be the same nanosecond.
             assert ns(e["ts"]) == math.floor(e["ts"] * 1000), (trace, e)
         count += len(spans) - 1
     return count
@@ -127,7 +127,7 @@ CHROMIUM = os.environ.get("TRAIL_CHROMIUM") or shutil.which("chromium") or shuti
 
 
 def speedscope(data):
-    """What speedscope itself writes to the console of a browser while it imports these bytes."""
+    """What speedscope prints on the browser's console while it imports these bytes."""
     script = path("speedscope.js")
     with open(script, "w") as to:
         to.write(f'speedscope.loadFileFromBase64("app.json", "{base64.b64encode(data).decode()}")')
@@ -157,7 +157,7 @@ def speedscope_imports_it_without_a_warning():
         messages = speedscope(trail("export", "--to=chrome", trace))
         assert any(m.startswith("import: ") for m in messages) and "Importing as Trace Event Format profile" in messages, messages
         assert not [m for m in messages if "Tried to" in m or "closed" in m or "Failed" in m], (trace, messages)
-    # That it warns where spans of a thread overlap.
+    # It warns where a thread's spans overlap.
     overlap = [{"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 2, "name": name} for ts, name in ((0, "a"), (1, "b"))]
     assert [m for m in speedscope(json.dumps(overlap).encode()) if "Tried to" in m]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail export as a command: formats, filters, outputs that fail, traces that are bad. TAP.
+"""trail export as a command: formats, filters, failing outputs, invalid traces. TAP.
 
 usage: export_command.py TRAIL SOURCE_ROOT
 """
@@ -35,12 +35,13 @@ def the_format_is_told_or_shown_by_the_name():
     fails(2, "no format given", trace)
     fails(2, "did you mean 'chrome'", "--to=crome", trace)
     fails(2, "--type is for profiles", "--to=chrome", "--type=net", trace)
-    fails(2, "this makes a folder", "--to=ctf", trace)
+    fails(2, "this format writes a folder", "--to=ctf", trace)
     fails(2, "no trace given", "--to=chrome")
 
 
-# Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is ready from 1080 to 1105. G 2 runs
-# from 1025 to 1060 and from 1105 to 1140, G 1 from 1002 to 1020 and from 1075 to 1100; for the 2 before, there is no stack.
+# Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is ready from 1080 to
+# 1105. G 2 runs from 1025 to 1060 and from 1105 to 1140, G 1 from 1002 to 1020 and from 1075 to 1100; the 2 ns before
+# that have no stack.
 BY_HAND = {
     "sync": {"main.main;main.receive": 25},
     "sched": {"main.worker;main.read": 30, "": 25},
@@ -176,7 +177,7 @@ def what_was_there_stays_until_the_new_is_whole():
     before = os.listdir(path("."))
     with open(path("kept.json"), "w") as f:
         f.write("old")
-    # A file may grow to so many bytes: the disk is full, as far as the command can see.
+    # A limit on the file size looks like a full disk to the command.
     command = f"ulimit -f 1; trap '' XFSZ; exec '{TRAIL}' export --to=chrome '{examples()[SMALL]}' -o '{path('kept.json')}'"
     p = subprocess.run(["bash", "-c", command], capture_output=True)
     assert p.returncode == 3 and b"File too large" in p.stderr, (p.returncode, p.stderr)

@@ -26,7 +26,7 @@ made = 0
 
 
 def export(trace, *args):
-    """[(ns, event, {field: value})] as babeltrace2 tells them; of a stack only the functions."""
+    """[(ns, event, {field: value})] as printed by babeltrace2; of a stack, only the functions."""
     global made
     made += 1
     folder = path(f"{made}.ctf")
@@ -51,7 +51,7 @@ def export(trace, *args):
 
 
 def times(events, end):
-    """Adds up what each goroutine was doing; the times of `since` are those of the trace."""
+    """Adds up the time of each goroutine by state; times in `since` are on the trace's clock."""
     sums, now = {}, {}
     base = min(t - v["since"] for t, n, v in events if n == "goroutine_state")
 
@@ -75,12 +75,12 @@ def times(events, end):
 
 
 def check_threads(trace):
-    """Of a recording: the states of threads by the numbers of the system, with what they wait for."""
+    """For a recording: the states of threads by TID, with what they wait for."""
     events = export(trace)
     right, names = expected_threads(trace)
     numbers = {v["thread"]: v["tid"] for _, n, v in events if n == "thread_state" and v["tid"] > 0}
     assert {numbers[v["thread"]]: v["name"] for _, n, v in events if n == "thread"} == names
-    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread's ID is the process's
     assert {v["pid"] for _, n, v in events if n == "thread_state" and v["tid"] > 0} == {pid}
     as_go = [(t, n.replace("thread", "goroutine"), {**v, "goroutine": numbers[v["thread"]]}) if "thread" in v else (t, n, v)
              for t, n, v in events]
@@ -97,8 +97,8 @@ def check(trace, *args):
     events = export(trace, *args)
     whole = json.loads(trail("goroutines", "--json", *args, trace))
     ends = [g["creation_ns"] + g["total_ns"] for g in whole["goroutines"] if not g["end_ns"]]
-    shift = max(0, 1 - whole["origin_ns"])  # times of a stream are not negative
-    if args:  # from the window's begin on
+    shift = max(0, 1 - whole["origin_ns"])  # times in a stream are not negative
+    if args:  # from the begin of the window
         ends = [whole["origin_ns"] + WINDOW_END]
     compare(trace, times(events, ends[0] + shift if ends else None), expected(trace, *args)[0])
     assert all(a[0] <= b[0] for a, b in zip(events, events[1:]))
@@ -143,7 +143,7 @@ def what_was_written_by_hand_is_there():
     assert waits["reason"] == "chan receive" and stacks[waits["stack"]] == ["main.serve", "main.main"]
     sample = next(v for _, n, v in events if n == "cpu_sample")
     assert (sample["goroutine"], sample["proc"], sample["thread"]) == (1, 0, 100)
-    # The wall clock of the first event, of tests/data/everything-1.26.txt.
+    # The wall clock at the first event, from tests/data/everything-1.26.txt.
     assert events[0][0] - 1_700_000_000_120_000_000 in range(1000), events[0]
 
 
@@ -182,7 +182,7 @@ def what_a_killed_export_leaves_is_hidden():
     killed = subprocess.run([TRAIL, "export", "--to=ctf", EXAMPLES[0], "-o", f"{folder}/t"], preexec_fn=die_at_rename)
     assert killed.returncode == -signal.SIGSYS, killed
     assert [name[0] for name in os.listdir(folder)] == ["."], os.listdir(folder)
-    # What a file replaces has a temporary name as well.
+    # An output that replaces a file also has a temporary name.
     target = os.path.join(folder, "c.trace")
     shutil.copy(EXAMPLES[0], target)
     killed = subprocess.run([TRAIL, "convert", EXAMPLES[1], "-o", target], preexec_fn=die_at_rename)

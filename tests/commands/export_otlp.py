@@ -51,7 +51,7 @@ def export(trace, *args):
 
 def check(trace):
     spans = export(trace)
-    if is_of_threads(trace):  # the same by the words of threads
+    if is_of_threads(trace):  # the same in the vocabulary of threads
         go = {"trail.kind": "go.trace.kind", "trail.task.id": "go.task.id", "trail.began_before_trace": "go.began_before_trace",
               "trail.goes_on_after_trace": "go.goes_on_after_trace"}
         tids, names = {}, {}
@@ -72,7 +72,7 @@ def check(trace):
     mine = {s["attributes"]["go.task.id"]: s for s in spans if s["attributes"]["go.trace.kind"] == "task"}
     tasks = {t["id"]: t for t in tasks if t["start_ns"] or t["end_ns"]}
     assert mine.keys() == tasks.keys(), (trace, set(mine) ^ set(tasks))
-    # One distance between the two clocks.
+    # The offset between the two clocks is constant.
     shifts = {mine[i]["start"] - t["start_ns"] for i, t in tasks.items() if t["start_ns"]}
     shifts |= {mine[i]["end"] - t["end_ns"] for i, t in tasks.items() if t["end_ns"]}
     assert len(shifts) <= 1, shifts
@@ -86,7 +86,7 @@ def check(trace):
         assert span["attributes"].get("go.began_before_trace", False) == (not t["start_ns"])
         assert span["attributes"].get("go.goes_on_after_trace", False) == (not t["end_ns"])
     ours = [s for s in spans if s["attributes"]["go.trace.kind"] == "region"]
-    regions = [r for r in regions if r["name"]]  # those that goroutines inherit have none
+    regions = [r for r in regions if r["name"]]  # regions inherited by goroutines have none
     if not tasks and ours:
         shift = min(s["start"] for s in ours) - min(r["start_ns"] for r in regions)
     place = lambda g, name, start, end: (g, name, start, end)
@@ -209,7 +209,7 @@ String id=6
 	data="main.parse"
 """
 # The goroutine that handles a request waits from 1035 to 1060, when goroutine 2 wakes it, and runs from 1070 on.
-TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"  # of the W3C's own example
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"  # from the W3C's own example
 
 
 @test
@@ -221,7 +221,7 @@ def waits_are_events_and_times_are_attributes():
     assert wait["attributes"] == {
         "wait.for": "chan receive", "wait.ns": 25, "code.function.name": "main.parse", "wait.waker.id": 2,
     }, wait  # fmt: skip
-    # The region: runs 5 and 10, waits 25, is ready 10. The task has 10 more in front and behind.
+    # The region: runs 5 and 10, waits 25, is ready 10. The task has 10 more before and after it.
     times = {"go.running.ns": 15, "go.waiting.ns": 25, "go.ready.ns": 10}
     assert {k: v for k, v in parse["attributes"].items() if k in times} == times, parse
     assert {k: v for k, v in request["attributes"].items() if k in times} == {**times, "go.running.ns": 35}, request
@@ -243,7 +243,7 @@ def spans_become_part_of_the_programs_own_trace():
     parse, request = export(assembled("parent", WAITS % (log, "", good)))
     assert request["traceId"] == parse["traceId"] == TRACE and request["parentSpanId"] == PARENT
     assert parse["parentSpanId"] == request["spanId"] and not request["logs"]
-    # What is no such header is a log like others.
+    # A text that is not such a header is an ordinary log.
     for wrong in good[:-3], good.replace("4", "G"), f"00-{'0' * 32}-{PARENT}-01", f"ff-{TRACE}-{PARENT}-01", "":
         parse, request = export(assembled("wrong", WAITS % (log, "", wrong)))
         assert request["traceId"] != TRACE and "parentSpanId" not in request, wrong
@@ -254,10 +254,10 @@ def spans_become_part_of_the_programs_own_trace():
 def waits_of_recordings_have_their_objects():
     spans = export(examples()["shop-c.trace"])
     locks = [w["attributes"] for s in spans for w in s["waits"] if w["attributes"]["wait.for"] == "mutex cache_mu"]
-    # 10 of the 11 waits for it are in requests: summary counts all.
+    # 10 of the 11 waits for it are in requests; the summary counts all.
     assert len(locks) >= 10 and all(w["code.function.name"] == "look_up" for w in locks), locks
     assert all((w["wait.kind"], w["wait.object"]) == ("mutex", "cache_mu") for w in locks), locks
-    # The functions in examples/shop/shop.c that call the annotations, not these.
+    # The functions in examples/shop/shop.c that call the annotation functions, not the latter.
     functions = {s["name"]: {t["attributes"]["code.function.name"] for t in spans if t["name"] == s["name"]} for s in spans}
     assert functions == {"request": {"put"}, "look up": {"look_up"}, "answer": {"answer"}}, functions
     for span in spans:

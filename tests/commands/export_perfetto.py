@@ -35,7 +35,7 @@ def unescaped(text):
 
 
 def messages(text):
-    """The packets of protoc's text: {field: [value]}, a message as the same."""
+    """The packets of protoc's text: {field: [value]}; a nested message likewise."""
     stack = [collections.defaultdict(list)]
     for line in text.splitlines():
         m = TOKEN.fullmatch(line)
@@ -55,7 +55,7 @@ def messages(text):
 
 
 def number(raw, at):
-    """The varint at an offset, and where it ends."""
+    """The varint at an offset, and its end."""
     value = shift = 0
     while True:
         value |= (raw[at] & 0x7F) << shift
@@ -65,7 +65,7 @@ def number(raw, at):
 
 
 def field(raw, at):
-    """The number and the bytes of a field of bytes, and where it ends."""
+    """The number and the bytes of a field of bytes, and its end."""
     tag, at = number(raw, at)
     assert tag & 7 == 2, tag
     size, at = number(raw, at)
@@ -74,7 +74,7 @@ def field(raw, at):
 
 
 def plain(raw):
-    """A trace with the packets that compressed ones have in them, in their place."""
+    """A trace in which each compressed packet is replaced by the packets inside it."""
     out, at = b"", 0
     while at < len(raw):
         begin = at
@@ -108,7 +108,7 @@ Slice = collections.namedtuple("Slice", "begin end name track notes stack ends")
 
 
 class Export:
-    """Follows the packets as a reader of the format does."""
+    """Interprets the packets as a reader of the format does."""
 
     def __init__(self, trace, *args):
         self.tracks, self.events, self.samples, self.clocks, self.ftrace = {}, [], [], [], []
@@ -211,8 +211,8 @@ class Export:
 
 
 def scheduled(export):
-    """What the scheduler's events say, as Perfetto's sched and thread_state: {(thread ID, "Running", "S", ...): ns},
-    {thread ID: name}, and [(waker, woken, ns)]."""
+    """The scheduling events as Perfetto's sched and thread_state: {(thread ID, "Running", "S", ...): ns}, {thread ID:
+    name}, and [(waker, woken, ns)]."""
     on, since, times, names, wakings = {}, {}, {}, {}, []
 
     def enters(tid, state, now):
@@ -251,11 +251,11 @@ def check_scheduled(trace, export):
     for (tid, state, _), ns in times.items():
         add(right, (tid, {"running": "Running", "syscall": "Running", "runnable": "R", "waiting": "S"}.get(state, "D")), ns)
     for row in rows:
-        # Of a new thread the ID is known when it first runs.
+        # The ID of a new thread is known when it first runs.
         if row["goroutine"] not in seen and row["state"] == "Runnable":
             add(right, (tids[row["goroutine"]], "R"), -int(row["duration_ns"]))
         seen.add(row["goroutine"])
-    last = {}  # The state in which each ends, which has no end here.
+    last = {}  # The state at the end of the trace, which has no end here.
     for row in rows:
         if row["has_end"] == "false":
             last[tids[row["goroutine"]]] = int(row["duration_ns"])
@@ -267,7 +267,7 @@ def check_scheduled(trace, export):
 
 
 def check_threads(trace):
-    """Of a recording: tracks of threads with the numbers of the system, in their process, and nothing of Go's."""
+    """For a recording: tracks of threads by TID, in their process, and nothing specific to Go."""
     export = Export(trace)
     times, names = expected_threads(trace)
     tids = {}
@@ -278,7 +278,7 @@ def check_threads(trace):
             assert one(thread, "thread_name") == names[tids[uuid]], track
     assert sorted(tids.values()) == sorted(names), (tids, names)
     (process,) = [one(track, "process") for track in export.tracks.values() if "process" in track]
-    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread's ID is the process's
     assert {one(t, "pid") for t in [process, *(one(t, "thread") for t in export.tracks.values() if "thread" in t)]} == {pid}
     ours, objects = {}, set()
     for s in export.slices:
@@ -355,7 +355,7 @@ def who_wakes_is_bound_to_the_span_that_begins_then():
 @test
 def what_was_written_by_hand_is_there():
     export = check(data("everything-1.26"))
-    # 1000 is the first moment; a tick has 64 ns. See tests/data/everything-1.26.txt.
+    # The trace begins at 1000; a tick is 64 ns. See tests/data/everything-1.26.txt.
     first = min(time for time, _, _ in export.events)
     labels = {name: u for u, name in export.children("goroutines").items()}
     assert sorted(labels) == ["G1 main.serve", "G2 main.worker", "G3 main.worker"], labels
@@ -406,7 +406,7 @@ def a_packet_that_is_larger_than_the_buffer_is_there_as_a_whole():
     assert len(export.slices) == len(Export(data("everything-1.21")).slices)
 
 
-# The first system call returns on its CPU slot, the second loses it at 1040 and ends at 1060.
+# The first system call returns on its CPU slot; the second loses it at 1040 and ends at 1060.
 SYSTEM_CALLS = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
@@ -441,7 +441,7 @@ def a_thread_stays_on_its_cpu_in_a_system_call_until_that_blocks():
 
 
 def both():
-    """Two goroutines that each are sampled, log, have a region and help to mark; and a sample of neither."""
+    """Two goroutines, each of which is sampled, logs, has a region and assists marking; and a sample of neither."""
     text = "Trace Go1.23\n"
     for g in (1, 2):
         text += f"""EventBatch gen=1 m={g} time=1000 size=auto

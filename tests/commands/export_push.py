@@ -66,7 +66,7 @@ def export(*args, env=None, trace=TRACE):
 
 
 def decoded(*bodies):
-    """Requests as OTLP's JSON, by OpenTelemetry's own decoder; and its answer that is like REJECTED."""
+    """Requests as OTLP's JSON, through OpenTelemetry's own decoder; and its answer, like REJECTED."""
     if not os.path.isdir(os.path.join(MODULES, "@opentelemetry")) or not shutil.which("node"):
         raise Skip("nothing of npm: no @opentelemetry/otlp-transformer in TRAIL_DUCKDB")
     files = [os.path.join(WORK, f"{i}.pb") for i in range(len(bodies))]
@@ -163,7 +163,7 @@ def variables_that_ask_for_something_else_are_refused():
                 p = export(f"--endpoint={collector.url}", env={prefix + key: value})
                 assert p.returncode == 2 and text in p.stderr and prefix + key in p.stderr, (prefix + key, p)
             equal(collector.requests, [])
-    # The variable for traces comes first, and an empty one counts as not set.
+    # The variable for traces takes precedence, and an empty one counts as unset.
     with Collector() as collector:
         env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
                "OTEL_EXPORTER_OTLP_HEADERS": "a=1", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=2", "OTEL_EXPORTER_OTLP_TIMEOUT": ""}
@@ -182,7 +182,7 @@ def an_address_with_a_path_and_headers_are_as_given():
 
 @test
 def a_busy_collector_is_asked_again():
-    """After 1 s, 2 s, ..., or as long as it asks for, each time anew."""
+    """Resent after 1 s, 2 s, ..., or after the time that the answer asks for."""
     with Collector((503, {"Retry-After": "3"}, b"busy"), (503, {"Retry-After": "3"}, b"busy"), (429, {}, b"")) as collector:
         p = export(f"--endpoint={collector.url}")
         url = f"trail: {collector.url}/v1/traces: "

@@ -1,4 +1,4 @@
-"""Code shared by the tests of the exports: running the command, and the figures that an export must add up to."""
+"""Code shared by the tests of exports: running the command, and the figures that an export must add up to."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def path(name):
 
 
 def examples():
-    """The recorded traces that are at hand: those of the tree, and the shared ones that are small."""
+    """The available recorded traces: those of the tree, and small shared ones."""
     found = {}
     for where in (os.path.join(ROOT, "examples", "traces"), os.path.join(SHARED, "real")):
         for name in sorted(os.listdir(where)) if os.path.isdir(where) else ():
@@ -25,8 +25,8 @@ def examples():
 
 
 def expected(trace, *args):
-    """{(goroutine, state, reason): ns} as `trail goroutines` has it, and {goroutine: name}. A goroutine that is in a system
-    call without its P up to the end is counted there as Go does; `corrected` has what it was."""
+    """{(goroutine, state, reason): ns} as in `trail goroutines`, and {goroutine: name}. A goroutine that is in a system
+    call without its P up to the end is counted as Go does; `corrected` has its true times."""
     times, names = {}, {}
     for g in answer("goroutines", *args, trace)["goroutines"]:
         right = {**g, **g.get("corrected", {})}
@@ -38,7 +38,8 @@ def expected(trace, *args):
             ("syscall_block_ns", "syscall without P"),
         ):
             add(times, (g["id"], state, ""), right[key])
-        # Of a recorded program the kind of a wait says more than Go's reason, and exports have its object too.
+        # For a recorded program, the kind of a wait is more specific than Go's reason, and exports have its object,
+        # too.
         for reason, ns in g["block_ns"].items() if "waits" not in g else ():
             add(times, (g["id"], "waiting", reason), ns)
         for wait in g.get("waits", ()):
@@ -51,7 +52,7 @@ def is_of_threads(trace):
 
 
 def expected_threads(trace):
-    """The same of a recording by thread ID: the thread that ran with a number is the one that the events name."""
+    """The same for a recording, by TID: events name the thread that ran with a number."""
     times, names = expected(trace)
     tids = {e["g"]: e["m"] for e in map(json.loads, trail("print", "--format=jsonl", trace).splitlines())
             if e.get("g") and e.get("m", -1) > 0}
@@ -66,7 +67,7 @@ def add(times, key, ns):
 
 
 def by_kind(sums, kinds):
-    """The same with "mutex stats_mu" as "mutex"."""
+    """The same with "mutex" instead of "mutex stats_mu"."""
     merged = {}
     for (g, state, reason), ns in sums.items():
         kind = reason if reason in kinds else next((kind for kind in kinds if kind and reason.startswith(kind + " ")), reason)
@@ -82,7 +83,7 @@ def compare(what, ours, theirs):
 
 
 def disjoint(what, spans):
-    """Spans of one place do not overlap, and none ends before it begins. [(begin, end)]"""
+    """Asserts that spans of one place do not overlap, and that none ends before it begins. [(begin, end)]"""
     last = None
     for begin, end in sorted(spans):
         assert begin <= end, f"{what}: ends before it begins: {begin} {end}"

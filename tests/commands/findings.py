@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The summary and its findings: for each finding a trace that has it and some that nearly do. TAP.
-
-Traces are made here, from a list of what happens when; a tick is a nanosecond.
+"""The summary and its findings: for each finding a trace that has it and some that nearly do. TAP. Traces are made here
+from lists of events and times; a tick is a nanosecond.
 
 usage: findings.py TRAIL SOURCE_ROOT
 """
@@ -28,9 +27,9 @@ WORK_STACK = ("main.work", "main.worker")
 
 
 class Trace:
-    """Thread i has P i. What happens is added in any order and written in order of time."""
+    """Thread i has P i. Events are added in any order and written in order of time."""
 
-    late = False  # summaries are of the last part of the trace, where nothing happens any more
+    late = False  # summaries cover the last part of the trace, in which nothing happens any more
 
     def __init__(self, procs, idle=()):
         self.procs, self.idle = procs, idle
@@ -49,7 +48,7 @@ class Trace:
         self.events.append((time, len(self.events), thread, text, g, seq))
 
     def here(self, g, state, thread=None):
-        """The goroutine is there when the trace begins: 1 ready, 2 running, 4 blocked."""
+        """The goroutine exists when the trace begins: 1 ready, 2 running, 4 blocked."""
         self.at(1, thread or 0, f"GoStatus g={g} m={NOBODY if state != 2 else 100 + thread} gstatus={state}")
 
     def start(self, time, thread, g):
@@ -124,10 +123,8 @@ class Trace:
 
 
 def hand_over(reason, stack, busy=False, wait=None):
-    """
-    Two goroutines pass the right to run to each other, a millisecond each, on P 0. In recordings of C programs a log says what each waits
-    for, and the stack begins at the call.
-    """
+    """Two goroutines alternate on P 0, a millisecond each. In recordings of C programs, a log has what each waits for,
+    and the stack begins at the call."""
     trace = Trace(2, idle=() if busy else (1,))
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
@@ -185,7 +182,8 @@ def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
 
 
 def contended(waits, length, ready=0):
-    """A lock is waited for so often, by one of two that else run all the time; of 100 ms. So many more are ready."""
+    """In 100 ms, a lock is waited for this often by one of two goroutines that otherwise run all the time. `ready`
+    others are ready."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     for i in range(ready):
@@ -213,9 +211,8 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
 
 
 def taken_in_turn(reason, stack, wakes=16 * MS, cycles=6):
-    """
-    Of three goroutines one runs for 30 ms; the others wait for so long for it, then are ready. A fourth waits for it all the time.
-    """
+    """One of three goroutines runs for 30 ms; the others wait for it this long, then are ready. A fourth one waits for
+    it all the time."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -275,7 +272,7 @@ def of_many_locks_the_worst_three_are_named():
     equal([f["kind"] for f in found], 3 * ["lock-serialises"])
     for finding, name in zip(found, "bdc"):
         assert f" at main.{name} " in finding["text"], found
-        # Less the moments in which another one works.
+        # Minus the time in which another one works.
         assert 0 <= shares[name] / 100 - finding["weight"] < 0.0001, found
 
 
@@ -351,7 +348,7 @@ def a_hundred_in_vain_and_half_of_all_are_worth_a_line():
     equal(herd(2 * US, count=99), {})
     equal(list(herd(2 * US, count=100, busy=101)), ["futile-wakeups"])
     equal(herd(2 * US, count=100, busy=102), {})
-    # It runs 400 ns more than is asked for: less than 10 us, or as long.
+    # It runs 400 ns longer than requested: less than 10 us, or as long as that.
     equal(list(herd(10 * US - 401, count=100)), ["futile-wakeups"])
     equal(herd(10 * US - 400, count=100), {})
 
@@ -418,7 +415,7 @@ def turns(length):
 
 @test
 def a_goroutine_keeps_its_p_while_others_wait_for_it():
-    # They take turns: one is always ready.
+    # They alternate: one is always ready.
     equal(set(turns(201 * MS)), {"keeps-p", "ready"})
     equal(set(turns(150 * MS)), {"ready"})
 
@@ -659,7 +656,7 @@ def garbage_collection_takes_a_large_share():
 
 
 def created_at(times, ends, waits="chan receive"):
-    """One goroutine after another; the first `ends` of them end, the others are blocked for ever."""
+    """One goroutine after another; the first `ends` of them end, the others stay blocked."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     for i, now in enumerate(times):
@@ -708,7 +705,7 @@ def goroutines_that_wait_to_send_leak_although_others_end():
 
 
 def created_twice(early, late):
-    """So many in the first half, so many in the second, all blocked long before the end."""
+    """This many in the first half, and this many in the second, all blocked long before the end."""
     return created_at([(1 + i) * MS for i in range(early)] + [(60 + i) * MS for i in range(late)], 0)
 
 
@@ -776,7 +773,7 @@ def findings_speak_of_threads_where_these_are_asked_for():
 
 @test
 def the_summary_adds_up():
-    """P 1 is idle for ever: at first nothing is to do, then work is ready."""
+    """P 1 is idle to the end: at first there is no work, then work is ready."""
     trace = Trace(2, idle=(1,))
     trace.here(1, 2, 0)
     trace.create(1000, 0, 2)
@@ -829,15 +826,13 @@ def two_that_wait_for_each_other_are_in_a_deadlock():
     equal(found["deadlock"]["end_ns"] - found["deadlock"]["begin_ns"], 150 * MS)
 
 
-CHILD = 1000000000  # the goroutines of another process are above it
+CHILD = 1000000000  # the goroutines of another process have higher numbers
 CROSS = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "0 1")]
 
 
 def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
-    """
-    Goroutines that wait to the end, with the processes that alone can end it, as the recorder found them at a time; locks that they
-    hold; those in `acts` began to wait at 120 ms, and `runs` runs.
-    """
+    """Goroutines that wait to the end, with the only processes that can end the wait, as found by the recorder at a
+    given time; locks that they hold. Those in `acts` began to wait at 120 ms, and `runs` is running."""
     trace = Trace(len(waits) + 1)
     for thread, (g, wait, ends) in enumerate(waits):
         begin = 120 * MS if g in acts else MS
@@ -873,7 +868,7 @@ def threads_that_wait_for_one_of_them_do_not_end_a_deadlock_of_processes():
     locked = [*CROSS, (CHILD + 2, "mutex a", None)]
     assert "deadlock" in ended_by(locked, holds=[(CHILD + 1, "mutex a")])[1]
     assert "deadlock" not in ended_by(locked)[1]  # something unknown holds it
-    # A circle through a lock: each reads or has the lock.
+    # A cycle through a lock: each thread reads, or holds the lock.
     mixed = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "mutex a", None)]
     text = ended_by(mixed, holds=[(1, "mutex a")])[1]["deadlock"]["text"]
     assert "(1) holds mutex a and waits to read from pipe:[1]; " in text and text.endswith(" Release the lock before reading or writing."), text
@@ -885,10 +880,10 @@ def a_wait_that_another_thread_or_process_may_end_is_no_deadlock():
         equal(ended_by(CROSS + others)[1], {})
     equal(ended_by(CROSS[:1])[1], {})  # the other process is not in the trace
     equal(ended_by([CROSS[0], (CHILD + 1, "read socket 10.0.0.1:80", None)])[1], {})
-    # A chain: the last one waits for something outside.
+    # A chain: the last one waits for something external.
     chain = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "2 1"), (2 * CHILD + 1, "accept 127.0.0.1:80", None)]
     equal(ended_by(chain)[1], {})
-    for runs in CHILD + 2, 2 * CHILD + 1:  # one that runs may start a process, which has the ends, too
+    for runs in CHILD + 2, 2 * CHILD + 1:  # a running one may start a process, which then has the ends, too
         assert "deadlock" not in ended_by(CROSS, runs=runs)[1]
     locks = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "mutex a", None), (2 * CHILD + 1, "mutex b", None)]
     found = ended_by(locks, holds=[(2 * CHILD + 1, "mutex a")])[0].summary(200 * MS)["findings"]
@@ -901,7 +896,7 @@ def what_was_found_about_other_ends_counts_only_if_nothing_was_done_since():
     equal(ended_by(CROSS, looked=120 * MS - 1, acts=(1,))[1], {})
     equal(ended_by(CROSS, looked=201 * MS)[1], {})
     equal(ended_by(CROSS, count=3)[1], {})  # a part of a trace
-    # Nor in a merged trace, whose goroutines have other numbers.
+    # Nor in a merged trace, where goroutines have different numbers.
     merged, cross = os.path.join(WORK, "merged.trace"), os.path.join(WORK, "cross.trace")
     shutil.copy(ended_by(CROSS)[0].path(200 * MS), cross)
     assert b"trail.recorded ends" in open(cross, "rb").read()
@@ -945,7 +940,7 @@ def a_deadlock_lasts_for_a_millisecond_and_an_open_wait_for_a_hundred():
     equal(waiting(pair, MS - 1)[0], {})
     assert "open-wait" in waiting([([], "mutex a")], 100 * MS)[0]
     assert "open-wait" not in waiting([([], "mutex a")], 100 * MS - 1)[0]
-    # A thread that waits for a condition may wait for work.
+    # A thread that waits for a condition variable may be waiting for work.
     assert "open-wait" not in waiting([([], "condition work")])[0]
 
 
@@ -969,7 +964,7 @@ def what_was_held_before_a_wait_that_ended_is_forgotten():
 
 
 def with_tasks(slowest, others=MS, count=9, name="request"):
-    """A trace with tasks one after the other, the last one the slowest, and its end in ns."""
+    """A trace with consecutive tasks, of which the last is the slowest, and its end in ns."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     name, now = trace.string(name) if name else 0, 100
@@ -1015,7 +1010,7 @@ def a_task_is_slow_from_ten_times_the_median_and_10_ms_on():
 
 
 def queued(share, length):
-    """One of two runs all the time; the other is ready for so long and then runs."""
+    """One of two goroutines runs all the time; the other is ready this long and then runs."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
@@ -1038,10 +1033,8 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
 
 
 def crowd(runs, readies, idle=0, cpus=0, others=0):
-    """
-    Of two Ps each runs one goroutine all the time, the second but for `idle`; so many others are ready, until the end. The machine
-    has so many CPUs, of which other programs use so many.
-    """
+    """Up to two goroutines (`runs`) run all the time, each on its own P, except that the second P is idle for `idle`;
+    `readies` others are ready until the end. The machine has `cpus` CPUs, of which other programs use `others`."""
     trace, end = Trace(2), 200 * MS
     if cpus:
         trace.string(f"trail.recorded machine pid=0 count={cpus} cpu={others * end:.0f} recorder={end} name=")
@@ -1074,11 +1067,11 @@ def what_other_programs_take_is_said_to_be_outside():
         equal("The cause is outside of the program" in ready["remedy"], outside)
         return outside
 
-    # Four want a CPU, and two have one: at most what others use could run.
+    # Four want a CPU, and two have one: at most the CPUs that others use were missing.
     assert is_outside(cpus=4, others=2)
     assert is_outside(cpus=4, others=1.1)
     assert not is_outside(cpus=4, others=0.9)
-    # The machine has no more than these two.
+    # The machine has only these two.
     assert not is_outside(cpus=2, others=2)
     assert not is_outside()
 
@@ -1093,14 +1086,14 @@ def no_finding_is_not_that_nothing_is_wrong():
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
-    # Nothing is said of GC where there was none.
+    # GC is not mentioned where there was none.
     found = answer("summary", EXAMPLES[3])
     assert found["largest"].endswith(f"; GC: {100 * found['gc']['share']:.1f} % of the time"), found["largest"]
 
 
 @test
 def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_bound():
-    # In one bucket of the histogram, 0.98 to 1.05 ms: its middle is less than nine of the ten.
+    # In one bucket of the histogram, 0.98 to 1.05 ms, whose middle is less than nine of the ten values.
     trace, end = with_tasks(30 * MS, [990_000] + [1_045_000] * 8)
     found = trace.summary(end)
     note = {tile["key"]: tile["note"] for tile in found["tiles"]}["slowest_task_ns"]
@@ -1159,7 +1152,7 @@ def for_people_it_is_plain_and_names_the_commands():
 
 
 def locked(waits, lasts=150 * MS, status=False, moving=None):
-    """Goroutines of a Go program that wait for locks at these places until the end, or were there before the trace."""
+    """Goroutines of a Go program that wait for locks at these places until the end, or did so before the trace."""
     trace = Trace(len(waits) + 2)
     end = 2 * MS + lasts
     trace.here(99, 2, 0)
@@ -1199,7 +1192,7 @@ def a_wait_for_a_lock_from_before_the_trace_is_known_by_its_stack():
     equal(list(found), ["open-wait"])
     assert "a lock at main.deposit (main.go:12)" in found["open-wait"]["text"], found
     equal(locked([("runtime.chanrecv1", "main.deposit")], status=True), {})
-    # A lock has at most six inner frames: further out it is another function that happens to be called in it.
+    # A lock has at most six inner frames: further out, the function only happens to have called it.
     equal(locked([6 * ("runtime.f",) + lock_in("deposit")], status=True), {})
 
 
@@ -1212,14 +1205,14 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     assert "when the trace ended, 2 goroutines had waited for locks at several places. They had waited 150 ms to 150 ms" in text, text
     assert "maybe-deadlock" in locked(pair, status=True)
     assert "maybe-deadlock" not in locked([lock_in("deposit"), lock_in("deposit")])
-    # One that came later got the lock: it moves.
+    # One that came later got the lock: the lock is passed on.
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
 
 
 def named(locks, count=10):
-    """The lock of each wait in a recording of a C program; a fifth of 100 ms is waited for them."""
+    """The lock of each wait in a recording of a C program; the waits take a fifth of 100 ms."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -1235,13 +1228,13 @@ def named(locks, count=10):
 @test
 def a_lock_has_its_name_where_the_trace_records_it():
     assert "main.pay (main.go:11) held mutex a_mu for " in named(["mutex a_mu"]), named(["mutex a_mu"])
-    # One place, several locks: each is one.
+    # One place, several locks: each is counted separately.
     mixed = named(3 * ["mutex a_mu"] + ["mutex b_mu"], 16)
     assert " held mutex a_mu for " in mixed and ". 12 waits took 24.0 ms, " in mixed, mixed
 
 
 def crowded(waits, length, workers=2):
-    """One waits for a lock while `workers` work, in 100 ms."""
+    """One goroutine waits for a lock while `workers` work, for 100 ms."""
     trace = Trace(workers + 1)
     for n in range(workers):
         trace.here(n + 1, 2, n)
@@ -1328,15 +1321,13 @@ def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
     assert "For 30.0 ms of it, its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
     assert "Its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
-    # What ends a wait for the network in a Go program is the scheduler, whichever goroutine runs.
+    # A wait for the network in a Go program is ended by the scheduler, whichever goroutine runs.
     assert "main.reload" not in region(reason="network", stack=("net.(*netFD).Read", "main.ask")), region(reason="network")
 
 
 def passed_on(holds, chain=False, of=100 * MS):
-    """
-    Goroutine 1 in main.rebuild keeps a lock while 2 and then 3 wait for it; 2 gets it and passes it on to 3 at once. In a chain, 3 waits for
-    another lock, which 2 holds.
-    """
+    """Goroutine 1 in main.rebuild holds a lock while 2 and then 3 wait for it; 2 gets it and passes it on to 3 at once.
+    In a chain, 3 waits for another lock, which 2 holds."""
     trace = Trace(3)
     for n in (1, 2, 3):
         trace.here(n, 2, n - 1)
@@ -1359,7 +1350,7 @@ def who_passes_a_lock_on_is_not_blamed_for_the_one_that_held_it():
         found = passed_on(80 * MS, chain)["lock-serialises" if "lock-serialises" in passed_on(80 * MS, chain) else "lock-contention"]
         assert found["text"].startswith("main.rebuild (main.go:10) held mutex a_mu for "), found
         equal((found["function"], found["object"]), ("main.rebuild", "mutex a_mu"))
-        # Two waits, of which the second one counts up to its end against the same function.
+        # Two waits; the second one counts up to its end against the same function.
         assert ". 2 waits took 160 ms, the longest 80.0 ms" in found["text"], found
         assert 80 * MS - 100 <= found["gain_ns"] <= 80 * MS + 100, found
     # Few waits count if they took 100 ms in all.
@@ -1394,7 +1385,7 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         assert "never-woken" not in all_wait(wanted, lasts=100 * MS - 1), wanted
         # Another thread sleeps, and may wake it.
         assert "never-woken" not in all_wait(wanted, sleeper=True), wanted
-    # What waits for a lock is not the one that nothing wakes; others may be woken from outside.
+    # A thread that waits for a lock is not the one that nothing wakes; others may be woken from outside.
     for wanted in "mutex m", "poll", "read pipe", "accept", "signal", "file lock f", "work GHC":
         assert "never-woken" not in all_wait(wanted), wanted
 
@@ -1452,7 +1443,7 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
 
     found = joined("main.worker")
     assert "waits for the exit of main.worker; thread main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"].replace("goroutine", "thread"), found
-    # Which of two is waited for is not known, nor one that has another name.
+    # It is unknown which of two is waited for, or one with a different name.
     assert "deadlock" not in joined("main.worker", twice=True)
     assert "deadlock" not in joined("main.nobody")
 
@@ -1485,7 +1476,8 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
 
 
 def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * MS, closer=False, late=None):
-    """Main creates so many goroutines, of which some end, and waits for all; or the one that it creates last waits for all."""
+    """Main creates this many goroutines, some of which end, and waits for all; or the last created one waits for
+    all."""
     trace = Trace(of + 2)
     trace.here(1, 2, 0)
     for i in range(of):
@@ -1517,10 +1509,10 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert "main.loader (13) has not. It waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
     # The goroutine that waits is not the one that created them.
     assert "(9) had waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
-    # Workers that work on, or none of which has ended; and one goroutine may be what the program is.
+    # Workers that continue to work, or none of which has ended; and a single goroutine may be the program's main work.
     for args in ({"ended": 3, "of": 4, "works": True}, {"ended": 0, "of": 2, "left": "chan receive"}, {"ended": 1, "of": 3, "left": "sleep"}, {"ended": 1, "of": 1}):
         assert "never-done" not in group(**args), args
-    # From 100 ms and a fifth of the time on, in which none has ended.
+    # From 100 ms and a fifth of the time on, during which none has ended.
     for waits, late in ((400 * MS, None), (10 * MS, 400 * MS)):
         assert "never-done" in group(4, 4, waits=waits, late=late)
         assert "never-done" not in group(4, 4, waits=waits + bool(not late), late=late and late + 1)
@@ -1528,7 +1520,7 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
 
 
 def straggles(late, others=20 * MS, count=4, end=None):
-    """Main waits for so many goroutines, of which the last one ends later than the others, after a sleep."""
+    """Main waits for this many goroutines, the last of which ends later than the others, after a sleep."""
     trace = Trace(count + 1)
     trace.here(1, 2, 0)
     for i in range(count):
@@ -1553,7 +1545,7 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after all others created "
                     r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
     assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
-    # From 50 ms, a quarter of the time, and three times the time of the others on, of which there are two.
+    # From 50 ms, a quarter of the time, and three times the time of the other two on.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
     assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
     assert "straggler" in straggles(80 * MS, others=40 * MS) and "straggler" not in straggles(80 * MS, others=40 * MS + 50)
@@ -1561,7 +1553,7 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
 
 
 def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
-    """Main waits in a C program for the exits of threads, of which the last one sleeps until long after those of the others."""
+    """Main in a C program waits for threads to exit, the last of which sleeps until long after the others' exits."""
     trace = Trace(count + 1)
     trace.here(1, 2, 0)
     for i in range(count):
@@ -1600,7 +1592,7 @@ def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, read
     for g in (1, 2, 3):
         trace.create(10 + g, 0, g, ("main.draw",))
         trace.start(20 + g, g, g)
-    if ready:  # a lock is waited for: then the time without a CPU is counted
+    if ready:  # a lock is waited for: then time without a CPU is counted
         trace.log(28, 0, "wait", "mutex m")
     trace.block(30, 0, "sync" if ready else "chan receive", ("main.main",))
     now = MS
@@ -1643,7 +1635,8 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
 
 
 def made(sleep, every=10 * MS, main_makes=False, group=True):
-    """Goroutine 3 receives what goroutine 2, or main, makes after a sleep; main, or else goroutine 4, waits for goroutine 3 with a WaitGroup."""
+    """Goroutine 3 receives what goroutine 2, or main, produces after a sleep; main, or else goroutine 4, waits for
+    goroutine 3 with a WaitGroup."""
     trace = Trace(4)
     trace.here(1, 2, 0)
     trace.create(100, 0, 3, ("main.start", "main.consume"))
@@ -1679,12 +1672,12 @@ def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     # From half of the wait on, and half of the time.
     assert "sleeper" in made(4510 * US) and "sleeper" not in made(4490 * US)
     assert "sleeper" in made(8 * MS, every=17 * MS) and "sleeper" not in made(8 * MS, every=18 * MS)
-    # Main sets the pace itself, or does not wait for the one that receives: an idle client.
+    # Main sets the pace itself, or does not wait for the receiver: an idle client.
     assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
 
 
 def full(share, reason="chan send", log=None, count=10):
-    """Goroutine 2 waits so much of the time for room, which goroutine 1 makes."""
+    """Goroutine 2 waits this much of the time for room, which goroutine 1 makes."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -1707,7 +1700,7 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
         assert found["queue"]["text"].startswith("main.store (main.go:10) takes from a queue more slowly than "), found
         equal(found["queue"]["gain_ns"], 30 * MS)
         equal(full(29, reason, log), {})
-    # A goroutine that waits to receive may wait for work.
+    # A goroutine that waits to receive may be waiting for work.
     assert "queue" not in full(80, "chan receive")
     assert "queue" not in full(80, "network", "read pipe:[7]")
 
@@ -1715,7 +1708,7 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
 @test
 def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
     def line(itself):
-        """Goroutine 1 waits for room that goroutine 2 makes, which waited for room itself so long, made by goroutine 3."""
+        """Goroutine 1 waits for room made by goroutine 2, which waited this long for room made by goroutine 3."""
         trace = Trace(3)
         for g in (1, 2, 3):
             trace.here(g, 2, g - 1)
@@ -1735,7 +1728,7 @@ def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
 
 
 def handed(count, every=10 * US):
-    """Goroutine 2 receives a value from goroutine 1 so many times."""
+    """Goroutine 2 receives a value from goroutine 1 this many times."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -1754,7 +1747,7 @@ def many_small_pieces_are_handed_over():
     equal(list(found), ["hand-offs"])
     assert "waited (chan receive) 10000 times, once every 10.0 us" in found["hand-offs"]["text"], found
     equal(handed(9999), {})
-    # At a slower pace only with hardly any work in between: of the time it runs for half.
+    # At a slower pace, only with hardly any work in between: it runs for half of the time.
     equal(list(handed(10000, 40 * US)), ["hand-offs"])
     equal(handed(10000, 41 * US), {})
 
@@ -1830,9 +1823,9 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     assert " 1 had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
     assert re.search(r"the longest 30\.0 ms, ended by main\.pay \(main\.go:\d+\)\.", found["text"]), found
     assert "bottleneck" not in alone(20 * MS, 21 * MS)
-    # One that sleeps in between may wait for work itself.
+    # One that sleeps in between may be waiting for work itself.
     assert "bottleneck" not in polled(201, wakes=True)
-    # Nothing is gained by dividing work where all Ps run: of two, 1.7 did so on average.
+    # Dividing work gains nothing if all Ps run: 1.7 of two did on average.
     assert "bottleneck" in alone(30 * MS, 20 * MS, third=14 * MS)
     assert "bottleneck" not in alone(30 * MS, 20 * MS, third=16 * MS)
     # One that runs for less than a tenth of what the main goroutine does is its helper; of another, it may be what counts.
@@ -1842,7 +1835,7 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
 
 
 def permitted(share, kind="semaphore slots", count=10, other=False):
-    """Goroutine 2 waits so much of the time, until goroutine 1, or one of another kind, gives a permit back."""
+    """Goroutine 2 waits this much of the time, until goroutine 1, or one of another kind, returns a permit."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.work", "main.other") if other else WORK_STACK)
@@ -1863,10 +1856,8 @@ def permitted(share, kind="semaphore slots", count=10, other=False):
 
 
 def timed(late, count=400, length=MS, other=False):
-    """
-    Two threads, of one kind or not, wait for a condition variable again and again, `count` times in all; so many of these waits time
-    out. The others end when the other thread releases the mutex.
-    """
+    """Two threads, of the same kind or not, wait repeatedly for a condition variable, `count` times in all; this many
+    of these waits time out. The others end when the other thread releases the mutex."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.work", "main.other") if other else WORK_STACK)
@@ -1924,7 +1915,7 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     assert found["permits"]["text"].startswith("Too few permits in semaphore slots. "), found
     equal(permitted(29), {})
     equal(permitted(40, other=True), {})  # it hands over work
-    # A pool may be guarded by a condition variable, or by a channel with so much room.
+    # A pool may be guarded by a condition variable, or by a channel with this much room.
     assert permitted(30, kind="condition slots")["permits"]["text"].startswith("Too few permits in condition slots. ")
     assert "permits" in permitted(30, kind="channel send slots")
     found = permitted(30, kind="sync.(*Cond).Wait")
@@ -1968,7 +1959,7 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "one-at-a-time" not in one_by_one(3)
     assert "one-at-a-time" not in one_by_one(4, overlap=True)
     assert "one-at-a-time" in one_by_one(4, reason="chan receive")
-    # These have no work alone, but their results are waited for.
+    # These never work alone, but their results are waited for.
     assert "one-at-a-time" in one_by_one(4, reason="future result", sleeps=True)
     assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
 
@@ -2015,7 +2006,8 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in found, found
     text = found["pool-too-small"]["text"]
     assert text.startswith("main.worker is the bottleneck: its pool of 1 goroutine is too small. The pool hardly waited for work") and "20 waits" in text, text
-    # One that is asked for each result has work at times only; one that never took work from the other is no pool.
+    # A worker that is asked for each result has work only at times; one that never took work from the other is not a
+    # pool.
     assert "pool-too-small" not in pooled(asks=20)
     assert "pool-too-small" not in pooled(asks=0)
     assert "pool-too-small" not in pooled(sleeps=False)
@@ -2064,7 +2056,7 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
 
 
 def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
-    """Each of so many threads waits for the result that one thread, main.worker, makes for it after a sleep, or by running."""
+    """Each of these threads waits for the result that one thread, main.worker, makes for it by sleeping or running."""
     trace = Trace(clients + 1)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1)
@@ -2109,7 +2101,8 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
 
 
 def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
-    """Goroutine 1 initialises for so long while others wait for that; of so much time. In Go, each wakes the next one."""
+    """Goroutine 1 initialises this long while others wait for that, out of this much time. In Go, each wakes the next
+    one."""
     once = ("sync.(*Mutex).Lock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
     leave = ("sync.(*Mutex).Unlock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
     trace = Trace(waiters + 2)
@@ -2244,7 +2237,7 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     text = found["slow-producer"]["text"]
     assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep). Meanwhile, the goroutines of main.parse "), text
     assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
-    # Consumers that have work for more than a fifth of the time, a server, and one of several producers.
+    # Consumers that have work for more than a fifth of the time; a server; and one of several producers.
     assert "slow-producer" not in produced(consumes=3 * MS)
     assert "slow-producer" not in produced(awaited=None)
     assert "slow-producer" in produced(awaited="main.parse")  # whose end needs the producer
@@ -2253,7 +2246,8 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
-    """Main sleeps for short until the last of three workers, which run for `first`, 20 ms and 20 ms, has ended."""
+    """Main sleeps for short times until the last of three workers, which run for `first`, 20 ms and 20 ms, has
+    ended."""
     trace = Trace(4)
     trace.here(99, 2, 0)
     for n in (1, 2, 3):
@@ -2275,7 +2269,7 @@ def watched(until=60 * MS, sleep=MS, first=60 * MS):
 def a_slow_worker_that_another_polls_for_is_named():
     text = watched()["imbalance"]["text"]
     assert " 1 ran for 60.0 ms, the other 2 for 20.0 ms on average. Others waited for it (sleep at main.main (main.go:10)) for " in text, text
-    # The sleeps have another reason if they end earlier or later.
+    # If the sleeps end earlier or later, they have another reason.
     assert "imbalance" not in watched(until=40 * MS)
     assert "imbalance" not in watched(until=80 * MS)
     assert "imbalance" not in watched(first=39 * MS, until=39 * MS)
@@ -2283,7 +2277,7 @@ def a_slow_worker_that_another_polls_for_is_named():
 
 
 def unseen(count, lasts=MS, ready=0, threads=1):
-    """Threads wait so often in calls that are not recorded; they are ready for some time after each."""
+    """Threads wait this often in calls that are not recorded; they are ready for some time after each."""
     trace = Trace(threads + 1)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
@@ -2315,17 +2309,17 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "main.format waited in the kernel 50 times, in calls that are not recorded. These waits took 50.0 ms, 50 % of the time of its 1 thread." in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
-    # Their locks are why they are ready.
+    # They are ready because of their locks.
     found = unseen(50, ready=2 * MS, threads=2)
     assert "unseen-waits" in found and "ready" not in found, found
     assert "ready" in unseen(50, lasts=240 * US, ready=2 * MS, threads=2)
-    # The time without a CPU is no time of the threads'.
+    # The time without a CPU is not the threads' own.
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
 @test
 def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
-    """Each holds the lock for 4 ms, of which it is in a sleep for 3.5 ms, and passes it on to the one that has waited for longest."""
+    """Each holds the lock for 4 ms, of which it sleeps for 3.5 ms, and passes it on to the longest waiter."""
     trace = Trace(4)
     for n in (1, 2, 3, 4):
         trace.here(n, 2, n - 1)
@@ -2414,7 +2408,7 @@ def a_slow_task_says_what_it_waited_for():
 
 
 def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None):
-    """Goroutine 1 sleeps again and again; wakes another each time, or waits for something else in between."""
+    """Goroutine 1 sleeps repeatedly; it wakes another one each time, or waits for something else in between."""
     trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
     if by:
@@ -2464,7 +2458,7 @@ def short_sleeps_again_and_again_are_polling():
     found = polled(201)
     equal(list(found), ["polling"])
     assert found["polling"]["text"].startswith("main.look (main.go:11) polls: it slept 201 times for 1.00 ms on average"), found
-    equal(polled(200), {})  # the first one is no return
+    equal(polled(200), {})  # the first one does not count: none precedes it
     equal(polled(201, sleep=6 * MS), {})
     equal(list(polled(201, ran=49 * US)), ["polling"])
     equal(polled(201, ran=51 * US), {})
@@ -2482,7 +2476,7 @@ def timers_again_and_again_are_polling_too():
 
 
 def locked_out(share, inside=("sqlite3_step",)):
-    """A thread of 100 ms sleeps so much of the time, in ten parts, in a function of SQLite or not."""
+    """A thread sleeps this much of 100 ms, in ten parts, in a function of SQLite or not."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.shop",))
@@ -2507,10 +2501,9 @@ def sleeps_of_sqlite_are_waits_for_a_locked_database():
 
 
 def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
-    """
-    Goroutine 2 writes to a connection and waits so long for the answer each time. With `accepts`, one that accepts connections created it;
-    if it `replies`, goroutine 4, which that one created, writes the answers. Main waits for goroutine 2 with a WaitGroup, if `joined`.
-    """
+    """Goroutine 2 writes to a connection and waits this long for the answer each time. With `accepts`, a goroutine that
+    accepts connections created it; if that `replies`, goroutine 4, created by it, writes the answers. Main waits for
+    goroutine 2 with a WaitGroup, if `joined`."""
     read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
     write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
     accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
@@ -2559,7 +2552,7 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
-    # Nothing in the program needs the answer, or it was not asked for: so a server waits for requests.
+    # Nothing in the program needs the answer, or it was not requested: a server waits for requests in this way.
     assert "slow-peer" not in answered(10, 9 * MS)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, accepts=True)
@@ -2572,7 +2565,8 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
 
 
 def outside(lengths, log, reason="network", of=None, peer_sleeps=None):
-    """A thread waits so long each time for something outside, or for another one, which sleeps for so long of the last wait."""
+    """Each time a thread waits this long for something external, or for another thread, which sleeps this long during
+    the last wait."""
     trace = Trace(1 if peer_sleeps is None else 2)
     trace.here(1, 2, 0)
     if peer_sleeps is not None:
@@ -2603,7 +2597,7 @@ def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     equal(outside(18 * [MS] + [100 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [MS] + [49 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [20 * MS] + [100 * MS], "read pipe:[7]"), {})
-    # Servers wait for requests as long as none comes.
+    # Servers wait for requests while none arrives.
     equal(outside(19 * [MS] + [100 * MS], "accept 0.0.0.0:80"), {})
     equal(outside(19 * [MS] + [100 * MS], "poll"), {})
 
@@ -2633,8 +2627,8 @@ def much_of_the_time_outside_the_program_is_said():
 
 
 def served(count, every=4 * MS, waits=False, late=(), sleeps=True):
-    """Goroutine 2 takes a value from goroutine 1 now and then, at once but for the late ones; and runs all the time, or waits once.
-    Goroutine 1 sleeps in between, or runs."""
+    """Goroutine 2 takes a value from goroutine 1 now and then, at once except for the late ones; it runs all the time,
+    or waits once. Goroutine 1 sleeps in between, or runs."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -2674,7 +2668,7 @@ def a_goroutine_that_receives_without_ever_waiting_spins():
 
 @test
 def what_other_programs_did_comes_after_what_the_program_does():
-    """Ready although a P is idle for a fifth of the time: behind a lock of as much."""
+    """Ready although a P is idle for a fifth of the time: after a lock with as much."""
     trace = Trace(3, idle=(2,))
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -2734,7 +2728,7 @@ def every_command_that_a_finding_names_runs():
         ):
             found = made()
             kinds |= set(found)
-            # Each has the span to look at, in JSON too: that is where the page goes.
+            # Each has the span to look at, in JSON too: the page goes there.
             assert all("begin_ns" in f and f["end_ns"] > f["begin_ns"] for f in found.values()), found
             commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
             for command in commands:
@@ -2759,16 +2753,16 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     name, *rest = good_text("summary", path).splitlines()
     # It begins and ends with a Sync event.
     assert name.startswith(f"{path}: ") and name.endswith(", 0 goroutines (0 alive at the end), 2 events"), name
-    equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program works."])
-    equal(good_text("threads", path), "Nothing ran: no M is in the trace. Record while the program works.\n")
-    equal(good_text("procs", path), "Nothing ran: no P is in the trace. Record while the program works.\n")
-    # Of the header alone there is the Sync event at the end.
+    equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program is busy."])
+    equal(good_text("threads", path), "Nothing ran: no M is in the trace. Record while the program is busy.\n")
+    equal(good_text("procs", path), "Nothing ran: no P is in the trace. Record while the program is busy.\n")
+    # A trace that has only its header delivers one event, the final Sync.
     with open(path, "rb") as file:
         header = file.read()[:16]
     name, *rest = good_text("summary", "-", stdin=header).splitlines()
     assert name.endswith(", 1 event"), name
     equal(len(rest), 1)
-    # A window beyond the end of another trace: what is known from before, but no goroutines.
+    # A window after the end of another trace: what is known from before it, but no goroutines.
     text = good_text("summary", "--from=1h", EXAMPLES[3])
     assert "\nNothing ran: no goroutine is in this window.\n" in text, text
     assert "Findings" not in text and "Scheduling latency" not in text, text
@@ -2776,7 +2770,7 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
 
 @test
 def the_traces_that_were_made_here_are_good():
-    """Last, in one call: to start the command takes most of the time of these tests."""
+    """Last, in one call: starting the command takes most of the time of these tests."""
     good("check", *Trace.made)
 
 

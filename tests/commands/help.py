@@ -3,7 +3,7 @@
 
 usage: help.py TRAIL SOURCE_ROOT
 
-The answers are those of src/commands/topics.def; each is run, because a command line that does not work is no answer.
+The answers are those of src/commands/topics.def; each is run, because the command lines must work.
 """
 
 import os
@@ -27,7 +27,7 @@ TOPICS = [
     for words, rest in re.findall(r'^TOPIC\("([^"]*)",(.*?)\)\)$', TEXT, re.M | re.S)
 ]
 TRACE = "examples/traces/load-go1.23.trace"
-# These answer without a trace: by starting something, or with a page of text.
+# These need no trace: they start something, or print a page of text.
 NO_TRACE = ("view", "record", "stuck", "watch", "import", "doctor", "env")
 
 
@@ -66,7 +66,7 @@ def case_plural_and_several_words_make_no_difference():
     assert answers("Deadlocks") == answers("deadlock")
     both = answers("slow", "gc")
     assert "trail gc FILE" in both and "trail tasks FILE" in both
-    # One topic has both words: the others are not shown.
+    # One topic matches both words: others are not shown.
     assert answers("garbage", "pause") == answers("garbage")
 
 
@@ -96,7 +96,7 @@ def needs_duckdb(line):
 
 
 def try_line(line):
-    """Runs it on a trace, with files of the test's folder in the places of its words."""
+    """Runs the command line on a trace, with files of the test's folder in place of its words."""
     trace = os.path.join(WORK, "t.trace")
     shutil.copy(ROOT / TRACE, trace)
     out = tempfile.mktemp(dir=WORK)

@@ -26,7 +26,7 @@ made = 0
 
 
 def imported(text, code=0):
-    """The path of the trace that is made of a text, or bytes, and the messages."""
+    """The path of the trace made from a text or bytes, and the messages."""
     global made
     made += 1
     path = os.path.join(WORK, f"{made}.trace")
@@ -38,7 +38,7 @@ def imported(text, code=0):
 
 
 def states(path):
-    """By thread: (state, begin, end, waker) of each of its states; a waker of 0: none."""
+    """By thread: (state, begin, end, waker) of each of its states; waker 0: none."""
     threads = {}
     for row in csv.DictReader(io.StringIO(good_text("export", "--to=csv", "--table=states", path))):
         begin, end = int(row["begin_ns"]) // 1000, int(row["end_ns"]) // 1000
@@ -106,14 +106,14 @@ def states_and_wakers_are_those_of_perf():
     equal(reasons(path)[100, T + 300][0], "kernel")
     equal(reasons(path)[101, T + 900][0], "kernel, uninterruptible")
     names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
-    # Its name is the newest that is known: a new thread has its parent's for some microseconds.
+    # Its name is the newest known one: for some microseconds, a new thread has its parent's.
     equal(names, {100: "main", 101: "my worker"})
     assert "3 wake-ups" not in err and "2 wake-ups, 1 of them by threads" in err, err
 
 
 @test
 def perf_in_a_container_has_two_ids_for_a_thread():
-    # In front of an event is the container's, in its fields the host's; a thread that has ended has -1 in front.
+    # The prefix of an event has the container's IDs, its fields the host's; for an ended thread the prefix is -1.
     inside = {0: 0, 100: 2, 101: 3}
     story = [(comm, inside[tid], *rest) for comm, tid, *rest in STORY]
     story[-1] = (":-1", -1, *story[-1][2:])
@@ -124,13 +124,13 @@ def perf_in_a_container_has_two_ids_for_a_thread():
     equal(got[101][: len(STATES[101])], STATES[101])
     names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
     equal(names, {50: "sh", 100: "main", 101: "my worker"})
-    # Of sh, main, and the worker's first: the idle task is 0 in both, and -1 is no ID.
+    # For sh, main, and the worker's first event: the idle task is 0 in both, and -1 is not an ID.
     assert "3 context switches of perf in a container: their threads have the host's IDs" in err, err
 
 
 @test
 def perf_in_a_container_need_not_show_what_runs_on_a_cpu():
-    # As it records no switch of the idle task there; a switch before has shown the host's ID.
+    # No switch of the idle task is recorded there; an earlier switch has shown the host's ID.
     path, _ = imported(perf(
         ("main", 2, 0, T + 10, switch("main", 100, "S", "swapper/0", 0)),
         ("worker", 3, 1, T + 20, switch("worker", 101, "S", "swapper/1", 0)),
@@ -152,7 +152,7 @@ def the_trace_speaks_of_threads_and_names_its_maker():
 def the_critical_path_follows_the_wakers():
     path, _ = imported(perf(*STORY[:7]))
     segments = answer("why", "--goroutine=100", path)["segments"]
-    # Ready on its CPU, before that what its waker did since it was started.
+    # Ready on its CPU; before that, what its waker did since it was started.
     got = [(s["goroutine"], s["state"], s["begin_ns"] // 1000, s["end_ns"] // 1000) for s in segments if s["end_ns"] - s["begin_ns"] >= 1000]
     equal(got[::-1], [(100, "running", T + 100, T + 300), (101, "running", T + 300, T + 700), (100, "ready", T + 700, T + 800)])
 
@@ -191,7 +191,7 @@ def ftrace_and_trace_cmd_mean_the_same():
     ):
         path, err = imported(text)
         has_states_of_the_story(path)
-        assert "no event" not in err, err
+        assert "not an event" not in err and "not events" not in err, err
 
 
 @test
@@ -204,7 +204,7 @@ def what_an_interrupt_wakes_has_no_waker():
     for flags, waker in (("d..2.", 200), ("dN.2.", 200), ("d.h2.", 0), ("d.s3.", 0), ("dNH2.", 0), ("d.Z2.", 0)):
         got = states(imported(text(flags))[0])[100]
         equal(got[1], ("Waiting", 1_000_100, 1_000_300, waker), flags)
-    # The same by events, where the recording has them.
+    # The same from events, in recordings that have them.
     begin = "b-200 [000] d.... 1.000200: irq_handler_entry: irq=20 name=eth0"
     end = "b-200 [000] d.... 1.000250: irq_handler_exit: irq=20 ret=handled"
     equal(states(imported(text("d..2.", begin))[0])[100][1][3], 0)
@@ -212,7 +212,7 @@ def what_an_interrupt_wakes_has_no_waker():
 
 
 def with_stack(lines, at, *functions):
-    """perf's lines, with a call stack behind the line `at`."""
+    """perf's lines, with a call stack after the line `at`."""
     frames = "".join(f"\tffffffff81{i:06x} {f}+0x1f ([kernel.kallsyms])\n" for i, f in enumerate(functions))
     return perf(*lines[: at + 1]) + frames + "\t    55bfc0d732b0 [unknown] ([unknown])\n\n" + perf(*lines[at + 1 :])
 
@@ -220,10 +220,10 @@ def with_stack(lines, at, *functions):
 @test
 def call_chains_become_stacks():
     path, err = imported(with_stack(STORY, 3, "__schedule", "schedule", "pipe_read", "vfs_read").replace("vfs_read+0x1f ([kernel.kallsyms])", "read_it+0x1f (/bin/my main)"))
-    assert "no event" not in err, err
+    assert "not an event" not in err and "not events" not in err, err
     text = good_text("print", "--stacks", path)
     assert "pipe_read" in text and "read_it" in text and "/bin/my main" in text and "[unknown]" not in text, text
-    # Which function of the kernel a thread sleeps in shows what for.
+    # The kernel function in which a thread sleeps shows what it waits for.
     equal(reasons(path)[100, T + 300], ("network", "read"))
     for function, wanted in (("futex_wait_queue_me", ("sync", "futex")), ("do_nanosleep", ("sleep", "")), ("ep_poll", ("network", "poll")),
                              ("io_schedule", ("kernel", "file")), ("something_else", ("kernel", ""))):  # fmt: skip
@@ -244,7 +244,7 @@ def a_stack_of_ftrace_is_that_of_the_event_before():
     path, err = imported(text)
     equal(reasons(path)[100, T + 300], ("sleep", ""))
     equal(states(path)[100][1], ("Waiting", T + 300, T + 500, 0))
-    assert "left out" not in err and "no event" not in err, err
+    assert "left out" not in err and "not an event" not in err and "not events" not in err, err
 
 
 @test
@@ -256,7 +256,7 @@ def without_sched_waking_the_context_of_the_wakeup_is_the_waker():
 
 @test
 def with_sched_waking_the_context_of_a_wakeup_is_no_waker():
-    # Its sched_waking is missing. Thread 300 was interrupted by the other CPU.
+    # Its sched_waking is missing. The other CPU interrupted thread 300.
     lines = [("a", 100, 0, 100, switch("a", 100, "S", "b", 300)), ("b", 300, 0, 200, wake("waking", "c", 400)),
              ("b", 300, 0, 300, wake("wakeup", "a", 100))]  # fmt: skip
     equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 100, 300, 0))
@@ -269,10 +269,10 @@ def a_thread_that_is_woken_on_its_way_to_sleep_is_woken_by_the_same_thread():
              ("swapper", 0, 0, 200, switch("swapper/0", 0, "R", "a", 100)), ("a", 100, 0, 300, switch("a", 100, "R", "swapper/0", 0))]  # fmt: skip
     got = states(imported(perf(*lines))[0])[100]
     equal(got[1], ("Waiting", 110, 120, 201))
-    # It had not decided: it goes on, and its next sleep is one.
+    # It had not gone to sleep yet: it continues, and only its next sleep is one.
     lines[3:5] = [lines[4], ("a", 100, 0, 130, switch("a", 100, "S", "swapper/0", 0)), ("swapper", 0, 0, 180, wake("waking", "a", 100))]
     equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
-    # Nor is the thread of then the waker of a later wake-up whose sched_waking is missing.
+    # The thread of that time is not the waker of a later wake-up whose sched_waking is missing, either.
     lines[5] = ("swapper", 0, 0, 180, wake("wakeup", "a", 100))
     equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
 
@@ -310,14 +310,14 @@ def lines_out_of_order_are_put_in_order():
 
 
 def many(count, begin=T, step=10):
-    """Two threads take turns on CPU 2."""
+    """Two threads alternate on CPU 2."""
     for i in range(count):
         a, b = 300 + i % 2, 301 - i % 2
         yield ("t", a, 2, begin + i * step, switch("t", a, "R", "t", b))
 
 
 def written(path):
-    """(time, thread) of each event in the file, without the states at the beginning of a generation."""
+    """(time, thread) of each event in the file, without the states at the start of a generation."""
     thread, time, found = 0, 0, []
     for line in good_text("print", "--format=wire", path).splitlines():
         if batch := re.match(r"EventBatch .*\bm=(\d+) time=(\d+)", line):
@@ -335,7 +335,7 @@ def events_of_two_threads_at_one_time_are_one_after_the_other():
         ("b", 101, 1, T, switch("swapper/1", 0, "R", "b", 101)),
         ("a", 100, 0, T + 10, switch("a", 100, "S", "c", 102)),
         ("b", 101, 1, T + 10, switch("b", 101, "S", "d", 103)),
-        # That these two have left their CPUs was not recorded.
+        # It was not recorded that these two left their CPUs.
         ("a", 100, 0, T + 20, switch("swapper/0", 0, "R", "a", 100)),
         ("b", 101, 1, T + 20, switch("swapper/1", 0, "R", "b", 101)),
     )
@@ -347,7 +347,7 @@ def events_of_two_threads_at_one_time_are_one_after_the_other():
 
 @test
 def a_recording_of_some_processes_has_switches_that_are_inferred():
-    # Only what thread 100 itself did: it was put on its CPU while another thread, or none, was seen there.
+    # Only what thread 100 did itself: it was put on its CPU while another thread, or none, was seen there.
     lines = (("a", 100, 0, 100, switch("a", 100, "S", "x", 9)), ("a", 100, 0, 300, switch("a", 100, "S", "swapper/0", 0)))
     path, err = imported(perf(*lines))
     assert "context switch" in err and "inferred" in err, err
@@ -363,7 +363,7 @@ def what_is_not_understood_is_counted_and_named():
     path, err = imported(text)
     assert "3 events of other kinds left out: sys_enter_futex 2, \\x1b[31m 1\n" in err, err
     line = len(STORY) + 4
-    assert f"1 line is no event, the first in line {line}\n" in err, err
+    assert f"1 line is not an event, the first in line {line}\n" in err, err
     assert f"2 events left out, as their fields are not those of their kind, the first in line {line + 1}\n" in err, err
     has_states_of_the_story(path)
     status, _, quiet = run("import", "-q", "-", "-o", path, stdin=perf(*STORY).encode())
@@ -395,7 +395,7 @@ def numbers_beyond_what_there_can_be_are_no_events():
 def errors_have_the_exit_codes_of_other_commands():
     for text in ("", "hello\n", "# tracer: nop\n", "\n" * 10, "x" * 200_000):
         path, err = imported(text, code=1)
-        assert not os.path.exists(path) and "no scheduling event" in err, err
+        assert not os.path.exists(path) and "no known scheduling event" in err, err
     equal(run("import", "/does/not/exist", "-o", "x.trace")[0], 3)
     for words in ([], ["-"], ["-", "-", "-o", "x"]):
         equal(run("import", *words)[0], 2)
@@ -453,7 +453,7 @@ LEGACY = {"ph": 2, "dur": 3, "id": 6}  # numbers of fields
 
 
 def spans(*events):
-    """Perfetto's track events with a legacy_event; a thread's name is a track's descriptor."""
+    """Perfetto's track events with a legacy_event; a thread's name is in the track's descriptor."""
     packets = []
     for event in ({"pid": 1, **e} for e in events):
         thread = (18, event["pid"]), (19, event["tid"])
@@ -475,7 +475,7 @@ def span(tid, name, ts, dur, **more):
     return {"ph": "X", "name": name, "tid": tid, "ts": ts, "dur": dur, **more}
 
 
-# Thread 11 works, then waits for what 10 sends it.
+# Thread 11 works, then waits for data from thread 10.
 SPANS = (
     span(10, "parse", 100, 200), {"ph": "B", "name": "lex", "tid": 10, "ts": 150}, {"ph": "E", "tid": 10, "ts": 250},
     {"ph": "s", "name": "job", "cat": "q", "id": 7, "tid": 10, "ts": 280},
@@ -496,7 +496,7 @@ def without_instants(states):
 
 
 def ctf(lines, clock=lambda us: f"{us // 10**6}.{us % 10**6:06}000", context=""):
-    """The same events as babeltrace2 prints them."""
+    """The same events as printed by babeltrace2."""
     states = {"R": 0, "S": 1, "D": 2}
     text = ""
     for comm, tid, cpu, us, event in lines:
@@ -521,16 +521,16 @@ def babeltrace_of_lttng_means_the_same():
     for text in (ctf(STORY), day, ctf(STORY, context='{ tid = 7, procname = "x" }, '),
                  re.sub(r'\( "TASK" : container = (\d) \)', r"\1", ctf(STORY))):  # fmt: skip
         path, err = imported(text)
-        assert "no event" not in err and "fields" not in err, err
+        assert "not an event" not in err and "not events" not in err and "fields" not in err, err
         has_states_of_the_story(path)
-    # Preempted, whatever it was about to do; and bits of which the lowest decides.
+    # Preempted, whatever it was about to do; of several bits, the lowest decides.
     for number, state in ((0, "Runnable"), (256, "Runnable"), (1024, "Runnable"), (2, "Waiting"), (130, "Waiting"), (64, "Waiting")):
         text = ctf(STORY[:4]).replace("container = 1 ", f"container = {number} ")
         equal(states(imported(text + ctf(STORY[4:5]))[0])[100][1][0], state, number)
 
 
 def ust(*events):
-    """Events of LTTng's wrapper of pthread: (microseconds, TID, event, mutex)."""
+    """Events of LTTng's pthread wrapper: (microseconds, TID, event, mutex)."""
     return "".join(
         f"[{us // 10**6}.{us % 10**6:06}000] host lttng_ust_pthread:pthread_mutex_{event}: {{ cpu_id = 0 }}, "
         f'{{ vtid = {tid}, procname = "t{tid}" }}, {{ mutex = 0x{mutex:X}{"" if event == "lock_req" else f", status = {status}"} }}\n'
@@ -545,10 +545,10 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
         (10, 1, "lock_req", 0xA0), (10, 1, "lock_acq", 0xA0),
         (20, 2, "lock_req", 0xA0), (25, 3, "trylock", 0xA0, EBUSY), (30, 1, "lock_req", 0xA0), (30, 1, "lock_acq", 0xA0), (35, 1, "unlock", 0xA0),
         (40, 1, "unlock", 0xA0), (45, 2, "lock_acq", 0xA0),
-        # The next unlock is recorded after the lock that it allows; and a mutex that is free.
+        # The next unlock is recorded after the lock that it allows; and a mutex that was free.
         (50, 3, "lock_req", 0xA0), (60, 3, "lock_acq", 0xA0), (61, 2, "unlock", 0xA0), (62, 3, "unlock", 0xA0),
         (70, 1, "lock_req", 0xB0), (71, 1, "lock_acq", 0xB0), (72, 1, "unlock", 0xB0), (80, 2, "trylock", 0xB0),
-        # It asked when it was locked by what was recorded, and the unlock came in between.
+        # According to the record it was locked when requested; the unlock came in between.
         (90, 1, "lock_req", 0xB0), (95, 2, "unlock", 0xB0), (99, 1, "lock_acq", 0xB0)))  # fmt: skip
     assert "left out" not in err and "fields" not in err, err
     got = states(path)
@@ -556,14 +556,14 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
     equal(waits, {1: [(90, 95, 2)], 2: [(20, 40, 1)], 3: [(50, 60, 2)]})
     equal({k: v for k, v in reasons(path).items() if k[1] > 10}, {(2, 20): ("sync", "mutex"), (3, 50): ("sync", "mutex"), (1, 90): ("sync", "mutex")})
     equal({(k["object"], k["waits"]) for k in answer("locks", path)["locks"]}, {("0xa0", 2), ("0xb0", 1)})
-    # Of 0xa0: 1 from its first lock at 10 to its last unlock, 2 from 45 until 3 has it at 60, 3 until 62; of 0xb0: 1 twice,
-    # the second has no end, and 2 from 80 to 95. An unlock that comes too late ends no hold.
+    # Of 0xa0: 1 from its first lock at 10 to its last unlock, 2 from 45 until 3 has it at 60, 3 until 62; of 0xb0: 1
+    # twice, the second without an end, and 2 from 80 to 95. An unlock that comes too late does not end a hold.
     held = [(e["g"], e["message"]) for e in map(json.loads, good("print", "--format=jsonl", path).splitlines())
             if e.get("category") == "held"]
     equal(held, [(1, "mutex 0xa0 30000ns"), (2, "mutex 0xa0 15000ns"), (3, "mutex 0xa0 2000ns"), (1, "mutex 0xb0 1000ns"), (2, "mutex 0xb0 15000ns")])
     equal({lock["object"]: lock["holds"] for lock in answer("locks", path)["locks"]}, {"0xa0": 3, "0xb0": 2})
     equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {1: "t1", 2: "t2", 3: "t3"})
-    # Without the context of the thread, nothing is known.
+    # Without the thread's context in the events, nothing can be derived.
     code, _, err = run("import", "-", "-o", os.path.join(WORK, "none.trace"), stdin=ust((10, 1, "lock_req", 0xA0)).replace("vtid", "x").encode())
     assert code == 1 and "1 event left out, as its fields" in err, err
 
@@ -572,7 +572,7 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
 def damaged_lines_of_babeltrace_are_counted():
     bad = '[10.5] host sched_switch: { cpu_id = 0 }, { prev_comm = "x" }\n[10.5] host sched_waking: { comm = "x", tid = 5 }\n[nonsense\n'
     path, err = imported(ctf(STORY) + bad + "[10.6] host my_app:event: { cpu_id = 0 }, { }\n")
-    assert "2 events left out, as their fields" in err and "1 line is no event" in err and "my_app:event 1" in err, err
+    assert "2 events left out, as their fields" in err and "1 line is not an event" in err and "my_app:event 1" in err, err
 
 
 CTF = """/* CTF 1.8 */
@@ -615,7 +615,7 @@ def a_folder_of_ctf_is_what_babeltrace2_prints_of_it():
     if not shutil.which("babeltrace2"):
         raise Skip("no babeltrace2")
     good("import", folder, "-o", path)
-    # An event of LTTng does not name its thread: that 101 is the waker follows from what leaves its CPU later.
+    # LTTng's events do not name their thread: that 101 is the waker follows from what leaves its CPU later.
     equal(states(path)[100][:3], [("Running", 300, 300, 0), ("Waiting", 300, 700, 101), ("Runnable", 700, 800, 0)])
     equal(states(path)[101][0][:3], ("Running", 300, 900))
 
@@ -624,10 +624,10 @@ def a_folder_of_ctf_is_what_babeltrace2_prints_of_it():
 def spans_are_regions_of_threads_that_run_meanwhile():
     for events in (SPANS, SPANS[::-1]):
         path, err = imported(spans(*events))
-        assert "fields" not in err and "no event" not in err, err
+        assert "fields" not in err and "not an event" not in err and "not events" not in err, err
         got = states(path)
         equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
-        # Ready from the flow's begin on, which thread 10 was in.
+        # Ready from the flow's begin, which was in thread 10.
         equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
         equal(regions(path), {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
         tasks = answer("tasks", path)["tasks"]
@@ -640,12 +640,12 @@ def spans_are_regions_of_threads_that_run_meanwhile():
 def a_flow_that_its_end_did_not_wait_for_is_no_wake_up():
     busy = span(11, "other", 300, 50)
     path, err = imported(spans(*SPANS, busy))
-    assert "1 flow is no wake-up" in err, err
+    assert "1 flow is not a wake-up" in err, err
     equal({w for of in states(path).values() for *_, w in of}, {0})
-    # Thread 11 is at work when the flow begins.
+    # Thread 11 is working when the flow begins.
     path, err = imported(spans(*[{**e, "ts": 60} if e.get("ph") == "s" else e for e in SPANS]))
-    assert "1 flow is no wake-up" in err, err
-    # At the end of a span, as some programs have it, the thread still acts.
+    assert "1 flow is not a wake-up" in err, err
+    # Some programs put it at the end of a span; the thread is then still active.
     path, err = imported(spans(*[{**e, "ts": 300} if e.get("ph") == "s" else e for e in SPANS]))
     assert ("Waiting", 70, 299, 10) in states(path)[11], states(path)
 
@@ -682,14 +682,14 @@ def threads_of_two_processes_with_one_tid_are_two_threads():
 def json_is_no_recording():
     for text in ("{}", "[]", '{"traceEvents": [{"ph": "X", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}'):
         _, err = imported(text, code=1)
-        assert "no scheduling event" in err, err
+        assert "no known scheduling event" in err, err
 
 
 @test
 def a_real_recording_by_perf_is_read_without_a_line_left_over():
     path, err = imported(open(os.path.join(DATA, "perf-6.1.txt")).read())
-    assert "no event" not in err and "left out" not in err and "fields" not in err, err
-    # 20 times, pong reads what pp has written, sleeps with the mutex held, and wakes pp.
+    assert "not an event" not in err and "not events" not in err and "left out" not in err and "fields" not in err, err
+    # 20 times: pong reads what pp has written, sleeps holding the mutex, and wakes pp.
     wakers = [w for s, b, e, w in states(path)[15881] if s == "Waiting"]
     assert wakers and set(wakers) <= {15885, 0} and wakers.count(15885) >= 15, wakers
     kinds = {kind for (g, _), (_, kind) in reasons(path).items() if g == 15885}
@@ -708,7 +708,7 @@ def varint(number):
 
 
 def message(*fields):
-    """Of (number, value): an integer, a text, or bytes of a message or packed list."""
+    """Encodes (number, value): an integer, a text, or the bytes of a message or packed list."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -725,7 +725,7 @@ FTRACE = {"wakeup": 17, "waking": 20, "wakeup_new": 114}
 
 
 def ftrace_event(tid, us, event, flags=0):
-    """One FtraceEvent with the meaning of a line of perf."""
+    """One FtraceEvent equivalent to a line of perf."""
     head = [(1, us * 1000), (2, tid)] + ([(5, flags)] if flags else [])
     found = SWITCH.search(event)
     if found:
@@ -741,12 +741,12 @@ def ftrace_event(tid, us, event, flags=0):
 
 
 def bundle(cpu, *fields):
-    """A packet with events of a CPU."""
+    """A packet with the events of a CPU."""
     return message((1, message((8, 1), (1, message((1, cpu), *fields)))))
 
 
 def compact(lines):
-    """CompactSched of switches and wakings of one CPU."""
+    """CompactSched with the switches and wakings of a CPU."""
     names, columns, last = [], {}, {}
 
     def column(number, value):
@@ -779,7 +779,7 @@ def is_compact(event):
 
 @test
 def perfettos_events_mean_the_same():
-    # The bundles of the CPUs follow each other, whatever their times.
+    # The bundles of the CPUs are consecutive, whatever their times.
     whole = b"".join(
         bundle(cpu, *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu)) for cpu in (1, 0)
     )
@@ -848,7 +848,7 @@ def track_event(us, what, sequence=1, packet=""):
     return f"timestamp: {us * 1000} trusted_packet_sequence_id: {sequence} {packet} track_event {{ {what} }}"
 
 
-# The same story as SPANS, each thread by its own sequence; the tracks are described at the end.
+# The same events as SPANS, with a sequence per thread; the tracks are described at the end.
 BEGIN, END, INSTANT, COUNTER = "type: 1", "type: 2", "type: 3", "type: 4"
 DEFAULTS = "sequence_flags: 1 trusted_packet_sequence_id: {0} trace_packet_defaults {{ track_event_defaults {{ track_uuid: {1} }} }}"
 TRACKS = (
@@ -870,11 +870,11 @@ def slices_of_perfetto_are_regions_of_threads_that_run_meanwhile():
     assert "fields" not in err and "left out" not in err, err
     got = states(path)
     equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
-    # Ready from the flow's begin on.
+    # Ready from the flow's begin.
     equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
     equal({k: v for k, v in regions(path).items() if k[1] != "send"},
           {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
-    # A slice on a track that is no thread's is a task.
+    # A slice on a track that belongs to no thread is a task.
     equal([(t["name"], t["start_ns"] // 1000, t["end_ns"] // 1000, t["complete"]) for t in answer("tasks", path)["tasks"]],
           [("request", 100, 500, True)])
     equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {10: "main", 11: "wörker"})
@@ -905,7 +905,7 @@ def times_of_other_clocks_are_converted_by_snapshots():
     def span(at, name, sequence, packet):
         return (f'timestamp: {at} trusted_packet_sequence_id: {sequence} {packet} track_event {{ {BEGIN} name: "{name}" }}')
 
-    # CLOCK_MONOTONIC (3) is 1 ms behind CLOCK_BOOTTIME (6), and from a suspend on 2 ms. Clock 64 of sequence 1 counts
+    # CLOCK_MONOTONIC (3) is 1 ms behind CLOCK_BOOTTIME (6), and 2 ms after a suspend. Clock 64 of sequence 1 counts
     # microseconds from one event to the next.
     path, err = imported(packets(
         thread_track(110, 10, "a"), thread_track(111, 11, "b"), DEFAULTS.format(1, 110), DEFAULTS.format(2, 111),
@@ -951,7 +951,7 @@ def tracks_that_no_thread_writes_are_threads_of_their_own():
     path, err = imported(packets('track_descriptor { uuid: 1 static_name: "queue" }', 'track_descriptor { uuid: 2 name: "disk" parent_uuid: 1 }',
                                  track_event(10, f"{BEGIN} track_uuid: 1 name: \"a\""), track_event(20, f"{BEGIN} track_uuid: 2 name: \"b\""),
                                  track_event(30, f"{END} track_uuid: 1"), track_event(40, f"{END} track_uuid: 2"), track_event(50, END)))  # fmt: skip
-    assert "1 event left out, as its fields" in err, err  # an end on the track 0 without a begin
+    assert "1 event left out, as its fields" in err, err  # an end on track 0 without a begin
     names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
     equal({(names[g], name): us for (g, name), us in regions(path).items()}, {("queue", "a"): (10, 30), ("disk", "b"): (20, 40)})
 
@@ -989,7 +989,7 @@ def compressed_packets_mean_what_is_in_them():
     whole, err = imported(parts[0] + compressed(parts[1], b""))
     has_states_of_the_story(whole)
     assert "left out" not in err, err
-    # One that is damaged is read up to there, and what follows is read.
+    # A damaged one is read up to the damage, and reading continues after it.
     packed = compressed(*parts)
     cut = message((1, message((50, zlib.compress(parts[0])[:-20]))))
     _, err = imported(cut + compressed(parts[1]))
@@ -1013,10 +1013,10 @@ def damaged_protocol_buffers_are_read_up_to_there():
     path, err = imported(data + data[: len(data) // 2])
     assert "1 event left out" in err, err
     equal([s[0] for s in states(path)[101]][:2], ["Runnable", "Running"])
-    # Numbers that cannot be: a TID above Linux's limit, a number of more than 64 bits.
+    # Impossible numbers: a TID above Linux's limit, a number of more than 64 bits.
     wrong = bundle(1, *lines, (2, ftrace_event(1 << 23, T, switch("a", 1 << 23, "S", "b", 1 << 40))))
     assert "1 event left out" in imported(wrong)[1]
-    # A text whose first line is empty is a text.
+    # A text may begin with an empty line.
     path, err = imported("\n" + perf(*STORY))
     has_states_of_the_story(path)
 
@@ -1040,7 +1040,7 @@ def what_is_too_late_is_counted_and_left_out():
 def a_long_recording_has_generations_and_states_go_on_in_them():
     count = 700_000
     sleeper = [("s", 600, 3, T - 5, switch("s", 600, "S", "swapper/3", 0))]
-    # A thread that is first seen late was not there for all that the trace knows.
+    # A thread that is first seen late did not exist from the start of the trace.
     end = T + count * 10
     late = [("t", 300, 2, end + 10, wake("waking", "s", 600)), ("swapper", 0, 3, end + 20, switch("swapper/3", 0, "R", "new", 700)),
             ("new", 700, 3, end + 30, switch("new", 700, "S", "swapper/3", 0))]  # fmt: skip
@@ -1050,7 +1050,7 @@ def a_long_recording_has_generations_and_states_go_on_in_them():
     got = states(path)
     equal(got[600], [("Running", T - 5, T - 5, 0), ("Waiting", T - 5, end + 10, 300), ("Runnable", end + 10, end + 30, 0)])
     equal([s for s in got[700] if s[1] < s[2]], [("Running", end + 20, end + 30, 0)])
-    # Half of the turns; it also ran for 5 before the first, and its last one is longer by 30.
+    # Half of the turns; it also ran for 5 before the first one, and its last one is 30 longer.
     equal(sum(e - b for s, b, e, w in got[300] if s == "Running"), count * 10 // 2 + 5 + 30)
 
 

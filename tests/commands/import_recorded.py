@@ -3,7 +3,7 @@
 
 usage: import_recorded.py TRAIL SOURCE_ROOT CC...
 
-Skipped where a tool is missing, or the machine does not let it record.
+Skipped where a tool is missing, or the machine does not permit it to record.
 """
 
 import csv
@@ -20,11 +20,12 @@ from command import ENV, ROOT, WORK, answer, equal, good, good_text, run
 from tap import Skip, main, test
 
 CC = sys.argv[3:]
-# A recording may have every program of the machine, also other runs of this test: names are of this one.
+# A recording may contain every program on the machine, including other runs of this test: names are unique to this run.
 FIRST, SECOND = (f"{name}-{secrets.token_hex(4)}" for name in ("ping", "pong"))
 PROGRAM = os.path.join(WORK, FIRST)
 RELAYS, LOCKS = 20, 10
-# The IDs in the events of the kernel are those of the first PID namespace (its inode is PROC_PID_INIT_INO), programs print their own.
+# IDs in the kernel's events belong to the initial PID namespace (its inode is PROC_PID_INIT_INO); programs print those
+# of their own.
 IN_CONTAINER = os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC
 
 
@@ -45,13 +46,13 @@ def built():
 
 
 def waits(path, tid):
-    """The wakers of a thread's waits; None where it is not known."""
+    """The wakers of a thread's waits; None where unknown."""
     rows = csv.DictReader(io.StringIO(good_text("export", "--to=csv", "--table=states", path)))
     return [int(r["waker"]) if r["waker"] else None for r in rows if r["state"] == "Waiting" and int(r["goroutine"]) == tid]
 
 
 def threads_wake_each_other(path, printed, interrupts):
-    """Timers aside, if the recording has interrupts, and what wakes the first one when it is executed."""
+    """Except timers, if the recording has interrupts, and the waker of the first thread when it is executed."""
     ids = {g["name"]: g["id"] for g in answer("goroutines", path, "--members")["goroutines"]}
     first, second = ids[FIRST], ids[SECOND]
     if not IN_CONTAINER:
@@ -100,7 +101,7 @@ def ftrace_records_who_woke_whom():
 
 
 def lttng_daemon():
-    """A session daemon; that of the system if it runs."""
+    """A session daemon; the system's, if it runs."""
     if call("lttng", "--no-sessiond", "list").returncode == 0:
         return None
     daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -112,7 +113,7 @@ def lttng_daemon():
 
 
 def lttng_records(folder):
-    """What the program prints while LTTng records its mutexes."""
+    """The program's output while LTTng records its mutexes."""
     session = f"trail-test-{os.getpid()}"
     env = {**ENV, "LD_PRELOAD": "liblttng-ust-pthread-wrapper.so.1", "LTTNG_UST_REGISTER_TIMEOUT": "-1"}
     for args in (
@@ -146,10 +147,10 @@ def lttng_records_who_waits_for_a_mutex_of_whom():
             daemon.wait(60)
     code, _, err = run("import", folder, "-o", path)
     equal(code, 0, err)
-    assert "fields" not in err and "no event" not in err, err
+    assert "fields" not in err and "not an event" not in err and "not events" not in err, err
     locks = {(lock["wait_kind"], lock["object"]): lock["waits"] for lock in answer("locks", path)["locks"]}
     equal(locks.get(("mutex", address)), LOCKS, locks)
-    # Every acquisition that LTTng has recorded and that was unlocked is a hold.
+    # Every acquisition that LTTng recorded and that was released is a hold.
     text = call("babeltrace2", folder).stdout
     unlocks = sum("pthread_mutex_unlock" in line and address in line.lower() for line in text.splitlines())
     held = {(lock["wait_kind"], lock["object"]): lock["holds"] for lock in answer("locks", path)["locks"]}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""trail load: each trace is in the store once, whole, whatever happens meanwhile; its rows are those of trail sql. TAP;
-skipped without DuckDB's library. ClickHouse has a test of its own.
+"""trail load: each trace is in the store once and complete, whatever happens meanwhile; its rows are those of trail
+sql. TAP; skipped without DuckDB's library. ClickHouse has a test of its own.
 
 usage: load.py TRAIL SOURCE_ROOT
 """
@@ -38,14 +38,14 @@ def fresh(name):
 
 
 def compared(table, of):
-    """A query: how many rows are stored, how many of them the traces do not have, and how many are missing."""
+    """A query: how many rows are stored, how many of them are not in the traces, and how many are missing."""
     ours, stored = (f"SELECT * EXCLUDE (day, file) FROM {rows}" for rows in (table, of))
     return f"""SELECT (SELECT count(*) FROM {of}), (SELECT count(*) FROM ({stored} EXCEPT ALL {ours})),
                (SELECT count(*) FROM ({ours} EXCEPT ALL {stored}))"""
 
 
 def has(store, traces, damaged=0):
-    """The store has exactly the rows of these traces, in all tables."""
+    """Asserts that the store has exactly the rows of these traces, in all tables."""
     kind, place = store.split(":", 1)
     files, before = f"read_parquet('{glob.escape(place)}/{{}}/*/*/*.parquet')", ""
     if kind == "duckdb":
@@ -56,7 +56,7 @@ def has(store, traces, damaged=0):
     answers = {table: tuple(map(int, line.split(","))) for table, line in zip(TABLES, out.splitlines()[1:])}
     equal({table: answer[1:] for table, answer in answers.items()}, dict.fromkeys(TABLES, (0, 0)))
     equal(answers["traces"][0], len(traces))
-    # The number of events is that of the printer, which makes no tables.
+    # The number of events is that of the printer, which does not use the tables.
     equal(answers["events"][0], sum(len(run("print", trace)[1].splitlines()) for trace in traces))
 
 
@@ -98,7 +98,7 @@ def of_a_damaged_trace_the_good_part_is_loaded():
     for store in stores():
         code, out, err = load(store, TRACES[0], DAMAGED)
         equal((code, out), (1, "2 traces loaded, of 1 only the good part\n"))
-        # One message, although each table reads the file.
+        # A single message, although each table reads the file.
         equal(err.count("damaged.trace"), 1)
         has(store, [TRACES[0], DAMAGED], damaged=1)
 
@@ -134,7 +134,7 @@ def what_an_interrupted_run_left_is_not_counted_and_removed():
                             preexec_fn=die_at_rename, env={**os.environ, **SANITIZED})
     equal(killed.returncode, -signal.SIGSYS)
     assert glob.glob(f"{folder}/*/*/*/.load-*")
-    # Another one, which has ended between two names.
+    # As after a kill between the naming of two files: the last one is missing.
     equal(load(store, TRACES[2])[0], 0)
     assert not glob.glob(f"{folder}/*/*/*/.load-*")
     [*_, last] = sorted(glob.glob(f"{folder}/traces/*/*/*.parquet"), key=os.path.getmtime)

@@ -28,7 +28,7 @@ def by_name(found):
 
 
 def places(rows):
-    """How often, how long, in which functions, and where it was released."""
+    """Number and length of waits or holds, their functions, and where the lock was released."""
     return [
         (r["count"], r["ns"], *(tuple(f["function"] for f in r[key]) for key in ("stack", "released") if key in r))
         for r in rows
@@ -52,14 +52,15 @@ def holds_are_as_long_as_their_text_says():
     }.items():
         path = assembled("length", text.replace("mutex b_mu 140ns", f"mutex b_mu {length}"))
         lock = by_name(answer("locks", path))["b_mu"]
-        # The other one is 20 ns long.
+        # The other hold is 20 ns long.
         equal((length, lock["holds"], lock["hold_ns"]), (length, 1, 20) if right is None else (length, 2, 20 + right))
 
 
 @test
 def each_lock_has_its_waits_and_holds():
     found = answer("locks", HAND)
-    # By time; the condition, by which work comes and which nothing holds, behind all that can be held.
+    # By time; the condition variable, over which work arrives and which nothing holds, comes after everything that can
+    # be held.
     equal([(lock["kind"], lock["name"]) for lock in found["locks"]], [
         ("mutex", A), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu"), ("condition variable", "0x10")])
     locks = by_name(found)
@@ -76,7 +77,7 @@ def each_lock_has_its_waits_and_holds():
 
 @test
 def a_mutex_of_go_is_one_row_whoever_releases_it():
-    """As the source of shop-go has it: lookUp (line 71) and flushOnce (line 43) lock s.mu, which either unlocks."""
+    """As in the source of shop-go: lookUp (line 71) and flushOnce (line 43) lock s.mu, which either unlocks."""
     path = os.path.join(ROOT, "examples", "traces", "shop-go.trace")
     spans = collections.defaultdict(list)
     for hit in answer("find", "--stacks", "--limit=0", path, "block[sync*]")["hits"]:
@@ -88,9 +89,9 @@ def a_mutex_of_go_is_one_row_whoever_releases_it():
         {lock["waited"][1]["line"]: (lock["waits"], lock["wait_ns"]) for lock in mutexes},
         {line: (len(each), sum(each)) for line, each in spans.items()})
     equal(len(mutexes), len(spans))
-    # Most of the waiting time ended when flushOnce had slept with it.
+    # Most of the waiting time ended after flushOnce had slept holding it.
     equal(mutexes[0]["woken"][1]["function"], "main.(*shop).flushOnce")
-    # The tile of the overview and the finding have the same sum.
+    # The overview's tile and the finding have the same sum.
     summary = answer("summary", path)
     equal([tile["value"] for tile in summary["tiles"] if tile["key"] == "lock_ns"], [mutexes[0]["wait_ns"]])
     assert f"(of {mutexes[0]['wait_ns'] / 1e6:.1f} ms for this lock)" in summary["findings"][0]["text"], summary["findings"]
@@ -118,13 +119,13 @@ def places_of_the_same_text_show_where_they_differ():
     equal(code, 0)
     waited = [line.split(": in ")[1] for line in out.splitlines() if ": in take_a" in line]
     equal(waited, ["take_a (x.c:7) < take_b < ... < three (x.c:11)", "take_a (x.c:7) < take_b < ... < main (x.c:2)"])
-    # With another text, there is nothing to add.
+    # With a different text, there is nothing to add.
     assert "take_b (x.c:8) < two\n" in out, out
 
 
 @test
 def a_wait_for_a_child_process_is_for_no_lock():
-    # Another thread ends it, so that its reason is that of a lock.
+    # Another thread ends it, so that its reason is the one for locks.
     text = text_of("locks-1.26")
     locks = answer("locks", assembled("child", text.replace("mutex c_mu", "child process 7")))["locks"]
     equal([lock["name"] for lock in locks], [A, "b_mu", "", "0x10"])
@@ -145,7 +146,7 @@ def who_waited_where_and_who_held_it_where():
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
     equal(places(locks[A]["held"]), [
         (1, 190, ("take_a", "two"), ("give_up", "two")), (1, 30, ("take_a", "main"), ("give_up", "main"))])
-    # the second woke none: where it was released is not known
+    # the second woke none: where it was released is unknown
     equal(places(locks["b_mu"]["held"]), [
         (1, 140, ("take_c", "four"), ("give_up", "four")), (1, 20, ("take_b", "two"))])
     functions = [f["function"] for f in locks[""]["waited"]], [f["function"] for f in locks[""]["woken"]]
@@ -155,7 +156,7 @@ def who_waited_where_and_who_held_it_where():
 @test
 def a_chain_leads_from_who_waits_to_who_does_not():
     chains = answer("locks", HAND)["chains"]
-    # 3 stands in the queue behind 1, for the same lock: one more in front of the same chain
+    # 3 waits in the queue behind 1, for the same lock: one more at the start of the same chain
     equal([(c["begin_ns"], c["end_ns"], c["others"]) for c in chains], [(1110, 1130, 1)])
     equal([(link["goroutine"], link["group"], link["name"], link["holder"]) for link in chains[0]["links"]], [
         (1, "main", A, 2), (2, "two", "b_mu", 4), (4, "four", "c_mu", 5)])
@@ -239,7 +240,7 @@ def sums_agree_and_chains_hang_together():
 
 
 def waits_of(path):
-    """(goroutine, begin, end, who ended it, its stack) of each wait for locks and channels, out of the events."""
+    """(goroutine, begin, end, waker, waker's stack) of each wait for locks and channels, from the events."""
     code, out, _ = run_text("print", "--format=jsonl", path)
     equal(code, 0)
     begun, waits = {}, []
@@ -258,7 +259,8 @@ def waits_of(path):
 
 
 def longest_chain(waits):
-    """How many wait for each other at most at any moment: whoever waits, for who will end that, and so on."""
+    """The length of the longest chain of goroutines that wait for each other at any moment, each for the one that will
+    end its wait."""
     longest = 0
     for moment in {wait[1] for wait in waits}:
         waiting = {wait[0]: wait for wait in waits if wait[1] <= moment < wait[2]}
@@ -266,7 +268,7 @@ def longest_chain(waits):
             length = 1
             while holder in waiting:
                 _, _, _, following, its_stack = waiting[holder]
-                length += its_stack != stack  # else it stands in the same queue
+                length += its_stack != stack  # otherwise it waits in the same queue
                 holder, stack = following, its_stack
             longest = max(longest, length)
     return longest
@@ -283,7 +285,7 @@ def the_longest_chain_is_that_of_the_events():
 
 
 def hits(*args, path=None):
-    """Of each hit: goroutine, begin, end, and of each step: what, begin, end, who woke it."""
+    """For each hit: goroutine, begin, end; for each step: what, begin, end, waker."""
     code, out, err = run_text("find", "--json", path or HAND, *args)
     assert code in (0, 1), err
     found = json.loads(out)
@@ -317,13 +319,13 @@ def one_step_finds_states_and_moments():
 def a_state_that_is_not_over_is_told():
     found = answer("find", HAND, "block[cond] >50ns")["hits"]
     equal([(h["goroutine"], h["begin_ns"], h["end_ns"], h["steps"][0]["unfinished"]) for h in found], [(3, 1312, 1401, True)])
-    # it may yet last longer
+    # it may last longer
     equal(hits("block[cond] <1s"), [])
 
 
 @test
 def steps_follow_each_other_with_anything_between():
-    # of several that fit the last counts, in the midst too
+    # of several matches of a step the last one counts, even in the middle of the pattern
     equal(hits("block[sync] >100ns then start then block[sync]"), [
         (1, 50, 300, ("block", 50, 210, 2), ("start", 265, 265, None), ("block", 270, 300, 3))])
     equal([h[:3] for h in hits("block[sync] >100ns then start then block")], [(1, 50, 300), (3, 90, 401)])
@@ -459,7 +461,7 @@ def trace_of(name):
 
 
 def compare(path, name, expected):
-    """A reason's time over all goroutines, and over all locks."""
+    """A reason's time summed over all goroutines, and over all locks."""
     right = collections.Counter()
     for g in expected["goroutines"]:
         right.update(g["Stats"].get("Block") or {})

@@ -25,7 +25,7 @@ FOLDER = tempfile.TemporaryDirectory(prefix="trail-memory-")
 
 
 def peak(*args):
-    """The most memory that the command had, in bytes, and how it ended."""
+    """The command's peak memory, in bytes, and how it ended."""
     process = subprocess.Popen([TRAIL, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     err = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
@@ -34,7 +34,7 @@ def peak(*args):
 
 
 def functions(count):
-    """A trace of so many goroutines, each of a function of its own with a region and a wait."""
+    """A trace of this many goroutines, each with its own function, a region and a wait."""
     path = os.path.join(FOLDER.name, f"functions-{count}.trace")
     if os.path.exists(path):
         return path
@@ -63,7 +63,7 @@ def functions(count):
 
 
 def each(*command):
-    """What a function with one value of each kind costs."""
+    """The cost of a function with one value of each kind."""
     few, many = 1000, 41000
     sizes = []
     for count in (few, many):
@@ -75,7 +75,7 @@ def each(*command):
 
 @test
 def a_function_with_one_value_takes_little_of_summary():
-    # Needed are 2 kB for a goroutine, a region and a wait; with whole histograms it was 13 kB.
+    # A goroutine, a region and a wait need 2 kB; with complete histograms they took 13 kB.
     assert each("summary") < 5000, each("summary")
 
 
@@ -97,7 +97,7 @@ def a_stack_with_one_value_takes_little_of_latency():
 
 
 def bomb(name, start, repeated, megabytes):
-    """Compressed a thousandfold: so many megabytes behind the start. Each is the same block of the deflated data."""
+    """Compressed a thousandfold: this many megabytes after the start, each the same block of deflated data."""
     path = os.path.join(FOLDER.name, name)
     piece = repeated * ((1 << 20) // len(repeated))
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
@@ -112,7 +112,7 @@ def bomb(name, start, repeated, megabytes):
 
 
 HEADER = b"go 1.21 trace\0\0\0"
-# P 0 at tick 1000, the heap's goal of a byte; then its size, again and again.
+# P 0 at tick 1000, the heap's goal of one byte; then its size, repeatedly.
 GOOD = HEADER + b"\x41\x00\xe8\x07" + b"\x62\x01\x01"
 HEAP = b"\x61\x01\x01"
 MB = 1000000
@@ -133,7 +133,7 @@ def what_is_compressed_too_well_is_an_error_that_says_what_to_do():
         size, code, err = peak(command, path)
         assert code == 3 and size < 200 * MB, (command, code, size, err)
         assert "--max-ratio=N" in err, err
-    # Read to its end, it is as bad as it would be without compression.
+    # Read to its end, it gets the same verdict as without compression.
     path = bomb("whole.gz", GOOD, HEAP, 30)
     _, code, err = peak("check", "--max-ratio=0", path)
     assert code == 1, (code, err)

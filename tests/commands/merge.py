@@ -28,7 +28,7 @@ def file(name):
 
 
 def merged(*args, code=0, quiet=True, go=False, stdin=None):
-    """The merged trace, which readers accept."""
+    """The merged trace, which readers must accept."""
     to = file("merged.trace")
     if os.path.exists(to):
         os.remove(to)
@@ -54,7 +54,7 @@ def is_v1(path):
 
 
 def as_converted(path):
-    """What of an old trace a new one can hold, which docs/converting-traces.md tells."""
+    """The part of an old trace that a new one can represent (docs/converting-traces.md)."""
     if not is_v1(path):
         return path
     to = file(os.path.basename(path) + ".converted")
@@ -68,20 +68,16 @@ def is_runtime(name):
 
 
 def figure(row, key):
-    """
-    Of system calls their sum: of one that goes on when its trace begins, Go counts as blocked only what
-    was before it was told of; where it comes to be, all of it is.
-    """
+    """For system calls, their sum: of a call in progress when its trace begins, Go counts as blocked only the time
+    before it was reported; where the call begins in the trace, all of it."""
     if key == "calls_ns":
         return figure(row, "syscall_ns") + figure(row, "syscall_block_ns")
     return row.get("corrected", {}).get(key, row[key])
 
 
 def compare(path, parts, slack=500):
-    """
-    Each part's figures stand in the merged trace: sums up to so many ns for each of the goroutine's
-    turns, because where two traces have an event at the same moment, one comes 1 ns later.
-    """
+    """Each part's figures occur in the merged trace. Sums may differ by some ns per turn of the goroutine: if two
+    traces have an event at the same moment, one is moved by 1 ns."""
     rows = {g["id"]: g for g in goroutines(path)}
     for k, (name, part) in enumerate(parts):
         for g in goroutines(as_converted(part)):
@@ -100,7 +96,7 @@ def compare(path, parts, slack=500):
 
 
 def found(path, name, pattern):
-    """How often, of the program's own goroutines."""
+    """The number of transitions of the program's own goroutines."""
     code, out, err = run("find", "--json", "--limit=0", f"--name={name}", path, pattern)
     assert code in (0, 1), err
     return len(json.loads(out)["hits"]) if out else 0
@@ -110,7 +106,7 @@ def found(path, name, pattern):
 
 
 def text(nsec, lines, strings=(), version=26, time=1000):
-    """A trace of one thread, whose clock shows `nsec` at `time`."""
+    """A trace of one thread whose clock shows `nsec` at `time`."""
     out = [f"Trace Go1.{version}", f"EventBatch gen=1 m={NOBODY} time={time} size=auto"]
     out += ["Sync"] if version >= 25 else []
     out += ["Frequency freq=1000000000"]
@@ -147,10 +143,8 @@ def web():
 
 
 def db():
-    """
-    Its 50000 is web's 2000: from there to 55000. GOMAXPROCS 4, heap 1000, then 700; a cycle from 50200
-    to 52000, another from 53000 to 54000. G 2 waits from before the trace until 51500.
-    """
+    """Its 50000 is web's 2000: from there to 55000. GOMAXPROCS 4, heap 1000, then 700; a cycle from 50200 to 52000,
+    another from 53000 to 54000. G 2 waits from before the trace until 51500."""
     return made("db.trace", text(1000, [
         *BEGIN,
         "ProcsChange dt=8 procs_value=4 stack=1", "HeapAlloc dt=90 heapalloc_value=1000",
@@ -188,10 +182,8 @@ def patterns_are_found_as_often():
 
 @test
 def what_one_program_did_comes_out_again():
-    """
-    Of two programs, one is kept by its prefix: each of its goroutines with the transitions that it had, and none of
-    the other's, which collected garbage as well.
-    """
+    """Of two programs, one is kept by its prefix: each of its goroutines with its transitions, and none of the other
+    program's, which also collected garbage."""
 
     def transitions(path, block):
         found = {}
@@ -207,7 +199,7 @@ def what_one_program_did_comes_out_again():
         good("convert", f"--name={names[version]}: *", both, "-o", one)
         assert {g["id"] // BLOCK for g in goroutines(one)} == {at}, (names[version], goroutines(one))
         before, after = transitions(LOADS[version], 0), transitions(one, at)
-        # Those of the runtime, too, whose names are not prefixed.
+        # Including those of the runtime, whose names have no prefix.
         named = [g["id"] for g in goroutines(LOADS[version]) if g["name"]]
         assert named and set(after) >= set(named) & set(before), set(named) & set(before) - set(after)
         for g in named:
@@ -237,7 +229,7 @@ def go_and_c_are_side_by_side():
 def cycles_of_garbage_collection_become_their_union():
     path = merged(f"web={web()}", f"db={db()}", go=False)
     gc = json.loads(good("gc", "--json", path))
-    # db's 50200 is 2200, within web's cycle, which db's outlasts, to 52000. db's own next follows.
+    # db's 50200 is 2200, within web's cycle; db's cycle lasts longer, to 52000. db's next one follows.
     assert [(c["begin_ns"], c["end_ns"]) for c in gc["cycles"]] == [(1500, 4000), (5000, 6000)], gc
     assert [(p["begin_ns"], p["end_ns"], p["goroutine"]) for p in gc["pauses"]] == [(1400, 1420, 1)], gc
 
@@ -294,7 +286,7 @@ def who_is_alive_when_its_trace_ends_ends_there():
 
 @test
 def wall_clocks_align():
-    # Both ways round, the one that begins first keeps its times; db begins 1 us after web.
+    # In either order of the arguments, the trace that begins first keeps its times; db begins 1 us after web.
     for order in (("web", "db"), ("db", "web")):
         made_by = {"web": web(), "db": db()}
         path = merged(*(f"{n}={made_by[n]}" for n in order))
@@ -338,14 +330,14 @@ def offsets_count_from_the_first_trace():
         for e in events(path):
             if "gomaxprocs" in e.get("name", ""):
                 times.setdefault(e["g"] // BLOCK, e["time_ns"])
-        if offset == "-1us":  # db is the first now, and keeps its times: 50000, web 1000 later
+        if offset == "-1us":  # db is now the first, and keeps its times: 50000, and web 1000 later
             assert times[1] == 50010 and times[0] == 51010, times
         else:
             assert times[0] == 1010 and want <= times[1] <= want + 1, (offset, times)
 
 
 def ids(list, key):
-    """Who did something, or had something happen to them."""
+    """The goroutines that did something, or were the object of an event."""
     subject = {"g": "goroutine", "p": "proc"}.get(key)
     return {e[key] for e in list if key in e} | {e["id"] for e in list if e.get("resource") == subject and subject}
 
@@ -357,7 +349,7 @@ def numbers_of_one_trace_are_none_of_another():
     for key, block in (("g", BLOCK), ("m", BLOCK), ("p", 1000)):
         have = ids(events(path), key)
         want = {i + k * block for k in (0, 1) for i in ids(parts[k], key)}
-        # The helper's own, which are of the next block.
+        # The helper's own numbers, which are of the next block.
         assert want <= have and all(i >= 2 * block for i in have - want), (key, sorted(have - want)[:5])
 
 
@@ -373,7 +365,7 @@ def numbers_that_do_not_fit_into_a_block_get_the_next_free_one():
     last = [1, 7, big % BLOCK, 999999999]
     assert sorted(i % BLOCK for i in ids) == sorted(last * 2), ids
     assert len(set(ids)) == 8 and all(0 < i < 1 << 53 for i in ids), ids
-    # The first block of each keeps its place; 2 is the helper's; the others come in order of time.
+    # The first block of each program keeps its place; 2 is the helper's; the others come in order of time.
     assert {i // BLOCK for i in ids} == {0, 1, 3, 4, 5, 6}, ids
 
 
@@ -445,7 +437,7 @@ def names_of_traces_stand_before_start_functions_only():
     good("convert", "--name=y: *", path, "-o", alone)
     mine = {g["id"] for g in goroutines(LOADS[23]) if not is_runtime(g["name"])}
     assert mine <= {g["id"] - BLOCK for g in goroutines(alone)}
-    # Of the other one only those that stopped the world are kept, as ever.
+    # From the other program, only goroutines that stopped the world are kept, as always.
     others = [sum(g["name"].startswith("x: ") for g in goroutines(p)) for p in (alone, path)]
     assert others[0] * 4 < others[1], others
     path = merged(f"x={LOADS[23]}", f"y={LOADS[22]}", "--align=start", "--plain")

@@ -89,7 +89,7 @@ def check_alike(path, commands=COMMANDS, counts=(2, 8)):
 
 
 def in_parallel(path, threads=3, **more):
-    """How many generations of how many were checked without those before them."""
+    """How many generations, of how many, were checked without those before them."""
     command = [TRAIL, "check", "--quiet", *([f"--threads={threads}"] if threads else []), path]
     shows = {**ENV, "TRAIL_SHOW_PARALLEL": "1"}
     messages = subprocess.run(command, env=shows, capture_output=True, text=True, **more).stderr
@@ -105,7 +105,7 @@ def generations_are_checked_in_parallel():
         assert count > 4
         alone, whole = in_parallel(written(data))
         equal(whole, count)
-        # Not the first, and not one in which a P is taken from a thread that was in a system call before.
+        # Not the first, and not one in which a P is taken from a thread whose system call began earlier.
         assert alone >= count - 2, f"1.{version}: {alone} of {count}"
 
 
@@ -142,8 +142,8 @@ def a_trace_inside_a_file():
     equal((got.returncode, got.stdout), run("check", "--json", "--threads=1", "-", stdin=data)[:2])
 
 
-# The states after it are not those that the generation before the gap has left: at each bound, they must be found to
-# differ.
+# The states after the gap differ from those that the generation before it left: the difference must be found at each
+# boundary.
 @test
 def a_missing_generation_is_found_at_each_bound():
     for version in FORMATS:
@@ -196,7 +196,7 @@ def damage_anywhere():
             check_alike(written(damage(data, at, chance)), counts=(8,))
 
 
-# In front of a generation, behind it, and in the header of its first batch.
+# Before a generation, after it, and in the header of its first batch.
 @test
 def damage_at_each_bound():
     chance = random.Random(35)

@@ -84,7 +84,7 @@ def check_names_the_next():
 
 @test
 def a_header_in_a_string_is_no_part():
-    # v2: as the name that a goroutine stops for; v1: as the text of its first string of that size
+    # v2: as the reason for which a goroutine stops; v1: as the text of its first string of that size
     whole = header(22) + b"\x01\x01\x05\x00\x00"
     text = f"""Trace Go1.22
 EventBatch gen=1 m=18446744073709551615 time=1 size=auto
@@ -114,7 +114,7 @@ String id=1
 
 
 def certain(out):
-    """The events that are not inferred, without times, which repairs behind a cut may move."""
+    """The events that are not inferred, without times, which repairs after a cut may move."""
     lines = [line for line in out.splitlines() if b"inferred" not in line]
     return collections.Counter(line.partition(b",")[2] for line in lines)
 

@@ -21,7 +21,7 @@ from pprof import read_pprof  # noqa: E402
 
 TYPES = ["net", "sync", "syscall", "sched", "cpu", "running", "offcpu"]
 
-# Leaf first, as the trace has them.
+# Leaf first, as in the trace.
 EMPTY_FRAME = ((0, "", "", 0),)
 RECEIVE = ("main.receive:42", "main.main:7")
 READ = ("main.read:100", "main.worker:101")
@@ -258,7 +258,7 @@ def all_formats_say_the_same():
 
 
 def odd_names():
-    """A trace whose functions have names of any bytes."""
+    """A trace whose functions have names with arbitrary bytes."""
     with open(os.path.join(DATA, "times-1.26.txt")) as f:
         text = f.read()
     odd = text.replace('data="main.receive"', r'data="a;b\"c\\\xff d\n\x01\u00e9"')
@@ -284,7 +284,7 @@ def names_may_be_any_bytes():
     assert b"\x01" not in tree and tree.count(b"\n") == 3, tree
 
 
-# G 1 makes G 2 ready twice, 10 ns before it runs: once without a stack and once with one of which nothing is left. G 2
+# G 1 makes G 2 ready twice, 10 ns before it runs: once without a stack and once with one of which no frame is left. G 2
 # makes G 1 ready twice, 2 ns before that runs. (The first time that a goroutine runs does not count.)
 NAMELESS = """Trace Go1.23
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
@@ -359,7 +359,7 @@ def go_reads_what_is_for_it():
             p = subprocess.run([go, "tool", "pprof", "-raw", made], capture_output=True, env=env)
             equal(p.returncode, 0)
             lines = p.stdout.decode("utf-8", "replace").split("Samples:\n")[1].split("\nLocations")[0]
-            # Older pprofs leave out what has no stack.
+            # Older pprofs leave out samples without a stack.
             ours = [stack for stack, _ in read_pprof(open(made, "rb").read())["samples"] if stack]
             assert lines.count(": ") >= len(ours), p.stdout
             p = subprocess.run([go, "tool", "pprof", "-top", made], capture_output=True, env=env)

@@ -75,7 +75,7 @@ def differences(ours, theirs, exact):
         a, b = ours.get(stack), theirs.get(stack)
         close = 0 if exact else max(1000, (b[1] if b else 0) / 1000)
         if a is None or b is None:
-            # What ties of time decide may be there or not, when it is that short.
+            # Short times that depend on the order of equal times may be present or absent.
             if exact or (a or b)[1] > close:
                 yield f"{stack[:2]}: {a}, Go has {b}"
         elif abs(a[1] - b[1]) > close or (exact and a[0] != b[0]):

@@ -27,7 +27,7 @@ COMMON = ("trace", "file", "host", "day")
 
 
 def cell(value):
-    """A value as CSV has it."""
+    """A value as it is in CSV."""
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

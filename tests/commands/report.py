@@ -24,7 +24,7 @@ from tap import main, test  # noqa: E402
 
 EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 23)]
 BY_HAND = ["everything-1.26", "gc-1.26", "locks-1.26", "times-1.26", "why-1.26"]
-# All that a report may have in an element but text.
+# Everything that an element of a report may contain, except text.
 ATTRIBUTES = {
     *(
         "aria-hidden aria-label aria-labelledby charset class content d data-d data-key data-kind".split()
@@ -47,7 +47,7 @@ def near(ours, right, share):
 
 
 def report(path, *options, code=0):
-    """The text of the report, and it read."""
+    """The text of the report, and its parsed form."""
     out = os.path.join(WORK, "report.html")
     status, _, err = run("report", *options, path, "-o", out)
     equal(status, code)
@@ -136,7 +136,7 @@ def the_order_is_what_is_wrong_evidence_appendix():
         wrong = bool(answer("summary", path)["findings"]) and any(True for _ in page.root.all("a", href="#moment-1"))
         first = ["What is wrong", *(["Evidence"] if wrong else []), "Appendix", "Figures"]
         equal(heads[: len(first)], first)
-        # What is in the first screen: the facts, few figures, and the findings.
+        # The contents of the first screen: the facts, few figures, and the findings.
         before = list(page.root.one("header").walk())
         assert len([e for e in before if e.tag == "dd"]) <= 5, path
         moments = [e.attributes["id"] for e in page.root.all("figure", class_="moment")]
@@ -198,7 +198,7 @@ def without(row, *columns):
     return {key: value for key, value in row.items() if key not in columns}
 
 
-# What people read of a kind of waits, where that is not the word of JSON.
+# The displayed name of a kind of wait, where it differs from JSON's.
 TITLES = {"condition": "condition variable", "spin": "spin lock", "child": "child process"}
 
 
@@ -223,8 +223,8 @@ def waits_are_those_of_the_summary():
         ]
         rows = [without(row, "the longest") for row in page.table("Waits that ended") or []]
         equal(sorted(rows, key=str), sorted(expected, key=str))
-        # Those of the runtime (Go counts what has no name among them) are behind all others; of both the
-        # longest is in front.
+        # Those of the runtime (Go counts goroutines without a name among them) come after all others; in both groups
+        # the longest comes first.
         order = [
             (row["start function"].startswith(("runtime.", "(unknown)", "runtime/")), -row["sum"])
             for row in rows
@@ -294,7 +294,7 @@ def tasks_and_regions_are_those_of_the_summary():
 
 
 def area_under(path):
-    """Of a drawing that is 1000 wide and 100 high."""
+    """In a drawing that is 1000 wide and 100 high."""
     points = [tuple(map(float, p.split())) for p in re.findall(r"[ML]([\d.-]+ [\d.-]+)", path)]
     pairs = zip(points, points[1:])
     return sum((x2 - x1) * (100 - y1) for (x1, y1), (x2, y2) in pairs if y1 == y2) / 100000
@@ -322,8 +322,8 @@ def the_plots_have_as_much_area_as_goroutines_had_time():
             near(area * most, right["activity"][key] / length, 0.001)
 
 
-# A tick is a microsecond. G 1 is in a system call for 1000, and 400 after its begin M 6 takes its P away; in
-# another for 250, and keeps it; and in one that does not end, with the P for 100 and without for 200.
+# A tick is a microsecond. G 1 is in a system call for 1000, and M 6 takes its P 400 after the begin; in another for
+# 250, in which it keeps the P; and in one that does not end, with the P for 100 and without it for 200.
 LOST_P = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=0 size=auto
 Sync
@@ -365,7 +365,7 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
     areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "p-released", "waiting")]
     length = answer("summary", path)
     length = (length["end_ns"] - length["begin_ns"]) / 1000
-    # They lie above each other, and nothing waits.
+    # They are stacked, and nothing waits.
     near(areas[0] * most, with_p / length, 0.01)
     near(areas[1] * most, (with_p + without) / length, 0.01)
     equal(areas[2], areas[1])
@@ -464,7 +464,7 @@ def below_the_waiter_is_the_one_that_let_it_go_on():
 
 @test
 def the_time_of_waits_has_the_colour_of_their_class():
-    """Waits of this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
+    """Waits in this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
     page = whole(trace("locks-1.26"))
     for table in page.root.all("table"):
         if table.one("caption").text() == "Time of all goroutines":
@@ -489,7 +489,7 @@ def bins(path):
 
 @test
 def a_moment_shows_who_waited_who_ended_it_and_when():
-    # G 3 waits 1090..1260 for a_mu, and G 1 ends it: the longest wait for a lock of that text.
+    # G 3 waits 1090..1260 for a_mu, and G 1 ends the wait: the longest wait for a lock with that text.
     page = whole(trace("locks-1.26"))
     moment = next(
         m for m in page.root.all("figure", class_="moment") if "a_mu" in m.one("h3").text()
@@ -508,7 +508,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     waited = bins(lanes[0].attributes["d"])
     expected = set(range(int(begin) + 1, int(end)))
     assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
-    # Its box has the class's colours and the name of what is waited for.
+    # Its box has the colours of the class, and the name of what it waits for.
     assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
     label = next(drawing.all("text")).text()
     equal(label, f"mutex a_mu, {1260 - 1090} ns")
@@ -540,7 +540,7 @@ UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def times_below(figure):
-    """The ticks: where they are, from 0 to 1, and their labels."""
+    """The ticks: their positions, from 0 to 1, and their labels."""
     ticks = figure.one("svg", class_="x").all("text")
     return [(float(t.attributes["x"].rstrip("%")) / 100, t.text()) for t in ticks]
 
@@ -671,7 +671,7 @@ HOSTILE = [
 
 
 def shown(name):
-    """What a reader may see of it: escapes of Go's quotes for what is not printed."""
+    """The text as shown to a reader, with the escapes of Go's quotes for characters that are not printed."""
     text = name.decode("utf-8", "surrogateescape")
     text = re.sub("[\udc80-\udcff]", lambda m: f"\\x{ord(m[0]) & 0xff:02x}", text)
     text = re.sub("[\x00-\x1f\x7f]", lambda m: f"\\x{ord(m[0]):02x}", text)
@@ -680,7 +680,7 @@ def shown(name):
 
 
 def hostile(name):
-    """The traces by hand, all of whose texts are `name` as well as what they were."""
+    """The traces by hand, in which every text is also replaced by `name`."""
     quoted = "".join(f"\\x{byte:02x}" for byte in name)
     for source in ("locks-1.26", "everything-1.26"):
         with open(os.path.join(DATA, source + ".txt"), encoding="utf-8") as file:
@@ -702,7 +702,7 @@ def names_may_contain_anything():
     for name in HOSTILE:
         for source, path in hostile(name):
             text, page = report(path, "--limit=0")
-            # The profile cuts long reasons of waiting off, and others at a NUL: some become one.
+            # The profile truncates long wait reasons, and others at a NUL: some become equal.
             cut = b"\0" in name or len(name) > 100
             assert cut or structure(page) == harmless[source], f"{name[:40]!r}, {source}"
             attributes = {a for e in page.root.walk() for a in e.attributes}
@@ -744,7 +744,7 @@ def it_can_be_mailed():
 
 
 def many():
-    """Go 1.26: 3,000 goroutines that begin in functions of their own and are woken by each other."""
+    """Go 1.26: 3,000 goroutines, each with its own start function, that wake each other."""
     count, lines = 3000, ["Trace Go1.26"]
     lines += ["EventBatch gen=1 m=18446744073709551615 time=1000 size=auto", "Sync"]
     lines += ["Frequency freq=1000000000", "ClockSnapshot dt=0 mono=1 sec=1700000000 nsec=0"]
@@ -793,7 +793,7 @@ def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
 
 
 def damaged_traces():
-    """Cut and with a hole, of both generations of the format."""
+    """Truncated, and with a hole, in both generations of the format."""
     for source in EXAMPLES:
         with open(source, "rb") as file:
             data = file.read()
@@ -807,7 +807,7 @@ def damaged_traces():
 
 @test
 def behind_damage_nothing_is_drawn_and_nothing_counts():
-    """The drawn areas are the sums, which leave out what is not known; a sum of nothing is no share."""
+    """The drawn areas are the sums, which leave out unknown states; a sum of 0 has no share."""
     unknown = 0
     for path in damaged_traces():
         page, right = report(path, "--limit=0", code=1)[1], answer("summary", path)
@@ -959,7 +959,7 @@ def the_viewer_in_a_file_has_the_trace_decompressed_and_from_stdin():
 
 @test
 def the_viewer_in_a_file_takes_a_trace_in_pieces():
-    # What follows the header is for the page to judge; noise does not become shorter.
+    # The page itself judges what follows the header; random bytes do not compress.
     data = b"go 1.23 trace\0\0\0" + random.Random(1).randbytes(4_000_000)
     page = embed("-", stdin=data)
     pieces = list(page.root.all("script", **{"data-part": "trace"}))

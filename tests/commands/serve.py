@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The server of `trail view`: its answers for small traces, known by arithmetic, and for real ones, compared with
-the commands; which requests it answers at all; traces that arrive in pieces. TAP.
+"""The server of `trail view`: its answers for small traces, known by arithmetic, and for real ones, compared with the
+commands; which requests it answers; traces that arrive in pieces. TAP.
 
 usage: serve.py TRAIL SOURCE_ROOT
 """
@@ -35,10 +35,10 @@ LONG = 300
 
 
 class Server:
-    """`trail view` of something, for the length of a `with`."""
+    """`trail view` of a trace, for the duration of a `with`."""
 
     def __init__(self, *args, stdin=None, env=None):
-        # No browser: there is none to be opened, and --no-open besides.
+        # No browser: none is installed, and --no-open is given.
         self.process = subprocess.Popen(
             [TRAIL, "view", "--no-open", *args],
             stdin=stdin,
@@ -64,7 +64,7 @@ class Server:
             assert self.process.returncode == 0, f"exit {self.process.returncode}: {err.decode()}"
 
     def ask(self, path, method="GET", headers=None, token=True, alone=contextlib.nullcontext()):
-        """(status, headers, body). Connects, and sends all, within the context `alone`."""
+        """(status, headers, body). Connects and sends everything within the context `alone`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         all_headers = {"Authorization": f"Bearer {self.token}"} if token else {}
         with alone:
@@ -75,7 +75,7 @@ class Server:
         return answer.status, answer.headers, body
 
     def get(self, path, **query):
-        """The answer to a good question."""
+        """The answer to a valid request."""
         if query:
             path += "?" + urllib.parse.urlencode({k.rstrip("_"): v for k, v in query.items()})
         status, headers, body = self.ask("/api/" + path)
@@ -85,7 +85,7 @@ class Server:
         return body
 
     def until(self, holds):
-        """The first status of which something holds."""
+        """The first status that satisfies a condition."""
         while True:
             status = self.get("status")
             if holds(status):
@@ -206,7 +206,7 @@ def a_span_tells_who_woke_it_whom_it_woke_and_where_it_was():
         right = [{"function": "main.holder", "file": "/src/main.go", "line": 99}]
         equal((span["state"], span["reason"], span["begin"], span["end"]), ("waiting", "chan receive", 60, 100))
         equal(span["stack"], right)
-        # G 2's timer wakes it at 340: no goroutine did.
+        # G 2's timer wakes it at 340, not a goroutine.
         assert "waker" not in server.get("span", lane=1, at=345)
         span = server.get("span", kind="proc", lane=0, at=295)
         equal(span["goroutine"], {"lane": 3, "id": 4, "name": "main.helper", "span": 1})
@@ -216,7 +216,7 @@ def a_span_tells_who_woke_it_whom_it_woke_and_where_it_was():
 def pictures_are_cells_of_spans_and_mixtures():
     with Server(trace("why-1.26")) as server:
         server.done()
-        # Ten nanoseconds a pixel: all of G 1's spans begin and end with one.
+        # Ten nanoseconds per pixel: all of G 1's spans begin and end with a pixel.
         cells = picture(server.get("picture", lanes="0", from_=0, to=420, width=42))[0]
         whole = {1: (255, 0, 0, 0, 0), 2: (0, 255, 0, 0, 0), 3: (0, 0, 255, 0, 0)}
         right = [(0, 4, 2, 0), (4, 11, 3, 1), (15, 2, 1, 2), (17, 2, 2, 3), (19, 23, 3, 4)]
@@ -224,7 +224,7 @@ def pictures_are_cells_of_spans_and_mixtures():
         # One pixel of 100 ns of G 2: 10 not there, 40 runnable, 10 running, 40 waiting; rounded up.
         cells = picture(server.get("picture", lanes="1", from_=0, to=100, width=1))[1]
         equal(cells, [(0, 1, 1, 1, (102, 26, 102, 0, 0), 0)])
-        # Lanes that there are not are left out.
+        # Lanes that do not exist are left out.
         equal(list(picture(server.get("picture", lanes="4,7,0"))), [4, 0])
 
 
@@ -240,7 +240,7 @@ def a_group_has_the_average_number_of_its_lanes_in_each_state():
         right = {"runnable": [0, 1, 0, 0, 0, 0, 1, 0, 0], "running": [0, 0, 1, 0, 0, 0, 0, 1, 0]}
         right |= {"waiting": [0, 0, 0, 0, 0, 0, 0, 0, 1], "syscall": [0] * 9, "blocked": [0] * 9}
         equal(answer["states"], right)
-        # With columns of 30 ns they do not: 10 ns are a third.
+        # With columns of 30 ns they do not: 10 ns are a third of one.
         states = server.get("group", name="main.helper", from_=240, to=420, width=6)["states"]
         equal([round(3 * n, 4) for n in states["runnable"]], [1, 1, 0, 0, 2, 0])
         equal([round(3 * n, 4) for n in states["running"]], [0, 2, 0, 0, 1, 1])
@@ -250,14 +250,15 @@ def a_group_has_the_average_number_of_its_lanes_in_each_state():
         equal((answer["members"], answer["peak"]), (2, 2))
         equal((answer["states"]["running"], answer["states"]["runnable"]), ([1, 0], [1, 1]))
         equal(answer["states"]["waiting"], [0, 1])
-        # G 1 to 4 at once, before G 5 takes the place of G 4; named one by one, with a filter, or from no known creator.
+        # G 1 to 4 at once, before G 5 takes the place of G 4; selected by number, by a filter, or by having no known
+        # creator.
         equal(server.get("group")["peak"], 4)
         equal(server.get("group", lanes="3,4")["states"], server.get("group", name="main.helper")["states"])
         equal(server.get("group", match="help -4")["members"], 1)
         equal(server.get("group", creator=-1)["members"], 1)
         answer = server.get("group", name="help")
         equal((answer["members"], answer["summed"], answer["peak"], set(answer["states"]["running"])), (0, 0, 0, {0}))
-        # No more columns than nanoseconds; G 3 runs from 250 to 270.
+        # At most as many columns as nanoseconds; G 3 runs from 250 to 270.
         equal(server.get("group", from_=260, to=263, width=100)["states"]["running"], [1, 1, 1])
 
 
@@ -291,7 +292,7 @@ def bars_are_regions_and_tasks_over_their_goroutines():
         equal(len(server.get("bars", kind="task")["bars"]), 1)
         equal(len(server.get("bars", lanes="1")["bars"]), 0)
         equal(len(server.get("bars", lanes="2", from_=251, to=300)["bars"]), 1)
-        # In one pixel all three are too short to be seen, and touch.
+        # All three are in one pixel, too short to be visible, and adjacent.
         answer = server.get("bars", kind="region", width=1)
         (row,) = [dict(zip(answer["columns"], row)) for row in answer["bars"]]
         equal([row[k] for k in ("name", "begin", "end", "count")] + [answer["merged"]], [-1, 105, 420, 3, True])
@@ -471,10 +472,10 @@ def spans_that_begin_in_a_function_are_those_with_it_in_their_stack():
             equal(sorted((row["lane"], row["span"]) for row in answer["spans"]), right, function)
             equal(answer["all"], len(right), function)
             equal(bool(right), function.startswith("sync") or function in ("main.main", "main.holder", "main.feeder"))
-        # Of G 2, its wait from 60 to 100 is in main.holder, and the only one of these 20 ns.
+        # G 2's wait from 60 to 100 is in main.holder, and is the only one in these 20 ns.
         answer = server.get("spans", function="main.holder", from_=70, to=90, lanes="1")
         equal([(row["begin"], row["end"], row["inside"]) for row in answer["spans"]], [(60, 100, 20)])
-        # The innermost function of the stack, but for those of the runtime and of locks and channels.
+        # The innermost function of the stack, except those of the runtime, of locks and of channels.
         for row in server.get("spans", count=1000)["spans"]:
             stack = server.get("span", lane=row["lane"], span=row["span"])["stack"]
             own = [of["function"] for of in stack if not re.match(r"(runtime|sync|time|internal)\b", of["function"])]
@@ -512,10 +513,10 @@ def lanes_of_real_traces_have_the_times_that_the_analyses_count():
             lanes = server.lanes()
             right = sorted((g["id"], g["exec_ns"]) for g in json.loads(out)["goroutines"])
             equal(sorted((row["id"], row["running"]) for row in lanes), right, name)
-            # A lane's spans fill it.
+            # A lane's spans cover it completely.
             for row in lanes:
                 equal(sum(row[s] for s in STATES), row["end"] - row["begin"], row)
-            # Ps run what goroutines run.
+            # The time in which Ps run is the time in which goroutines run.
             equal(sum(row["running"] for row in server.lanes(kind="proc")), sum(row["running"] for row in lanes))
 
 
@@ -611,10 +612,10 @@ def analyses_say_what_the_command_says():
             assert code == 0, err
             answer = server.get("run", **{"command": name, **{k + "_": v for k, v in query.items()}})
             equal(answer, json.loads(out), name)
-            # And once more, from what has been kept.
+            # And once more, from the cache.
             equal(server.get("run", **{"command": name, **{k + "_": v for k, v in query.items()}}), answer)
 
-        # More at once than may run.
+        # More requests at once than may run.
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
             list(pool.map(one, COMMANDS))
         code, out, _ = run("find", "--json", "--limit=2", EXAMPLES[23], "block[sync] >1us")
@@ -665,7 +666,7 @@ def only_what_stands_in_the_table_is_run():
             status, _, body = server.ask("/api/run?" + query)
             equal(status, 400, query)
             assert text in json.loads(body)["error"], (query, body)
-        # Options are no way out: what looks like one is a value, or a word behind the file.
+        # Options cannot be injected: a word that looks like one is a value, or a word after the file.
         status, _, body = server.ask("/api/run?command=goroutines&output=/tmp/x")
         equal(status, 400, body)
         assert "goroutines has no parameter output" in json.loads(body)["error"], body
@@ -674,7 +675,7 @@ def only_what_stands_in_the_table_is_run():
         assert "'--help'" in json.loads(body)["error"], body
         status, _, body = server.ask("/api/run?command=find&pattern=--help")
         equal(status, 400, body)
-        # As a page of this server it would run in its name: no browser shows this type.
+        # As a page of this server it would run with its rights: browsers do not display this type.
         status, headers, body = server.ask("/api/embed")
         equal((status, headers["Content-Type"]), (200, "application/octet-stream"))
         assert body.startswith(b"<!doctype html>") and b'data-part="trace"' in body, body[:200]
@@ -713,7 +714,7 @@ def the_examples_of_the_document_are_answered():
 
 
 def trace_naming(file):
-    """why-1.26 whose frames are in another file."""
+    """why-1.26 with its frames in another file."""
     text = os.path.join(WORK, "naming.txt")
     with open(os.path.join(ROOT, "tests", "data", "why-1.26.txt")) as f:
         right = f.read()
@@ -748,7 +749,7 @@ def the_source_around_a_frame_is_shown_when_asked_for():
             equal(source(server, file="/src/main.go", line=7), (200, right))
             right = {**right, "line": 1, "first": 1, "lines": ["line 1"]}
             equal(source(server, file="/src/main.go", line=1, around=0), (200, right))
-            # The last line is cut; there is none behind it.
+            # The last line is truncated; no line follows it.
             equal(source(server, file="/src/main.go", line=101, around=1)[1]["lines"], ["line 100", "x" * 500])
             status, answer = source(server, file="/src/main.go", line=102)
             equal((status, answer["error"]), (404, "the file has only 101 lines: it is another version"))
@@ -767,7 +768,7 @@ def no_other_file_is_read():
     with Server(f"--source={folder}", trace("why-1.26")) as server:
         server.done()
         equal(source(server, file="/src/main.go", line=7)[0], 200)
-        # No frame names these, be they there or not.
+        # No frame names these files, whether they exist or not.
         for file in ("/etc/passwd", "/src/other.go", "other.go", "main.go", "/src/main.go/", "/src/./main.go", "/src//main.go", "/src/../src/main.go",
                      "/src/main.g", "/SRC/main.go", outside, os.path.join(folder, "src", "main.go"), "x" * 5000):
             status, answer = source(server, file=file, line=1)
@@ -786,7 +787,7 @@ def no_other_file_is_read():
             server.done()
             status, answer = source(server, file="/src/main.go", line=1)
             equal((status, "lines" in answer), (404, False))
-    # What a frame names is looked for below the folder only.
+    # Files named by frames are looked for only below the folder.
     for file in ("../secret.go", "/../../secret.go", "src/../../secret.go", outside, "/etc/passwd", "..", "/", "//", "src/..", "/proc/self/environ", "/dev/zero"):
         with Server(f"--source={folder}", trace_naming(file)) as server:
             server.done()
@@ -795,7 +796,7 @@ def no_other_file_is_read():
     with Server("--source=/", trace_naming("/proc/self/environ")) as server:
         server.done()
         equal(source(server, file="/proc/self/environ", line=1)[0], 404)
-    # Wherever it says, if the user has said so.
+    # Anywhere, if the user has allowed that.
     with Server("--source=/", trace_naming(outside)) as server:
         server.done()
         equal(source(server, file=outside, line=1, around=1)[1]["lines"], ["secret", "secret"])
@@ -826,7 +827,7 @@ def two_traces_have_an_api_each_and_their_differences():
         assert right
         equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
         equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
-        # The second has nothing to be compared with.
+        # The second trace has none to be compared with.
         equal(server.ask("/b/api/run?command=diff")[0], 400)
         equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
 
@@ -840,7 +841,7 @@ def both_of_two_traces_are_guarded_alike():
             equal(server.ask(path, headers={"Host": "evil.example"})[0], 403, path)
             equal(server.ask(path, headers={"Host": local, "Origin": "http://evil.example"})[0], 403, path)
             equal(server.ask(path, method="POST")[0], 405, path)
-        # Only a page of this server may have them in a frame.
+        # Only a page of this server may embed them in a frame.
         policy = server.ask("/b/")[1]["Content-Security-Policy"]
         assert "frame-ancestors 'self'" in policy and "frame-src 'self'" in policy, policy
 
@@ -890,11 +891,11 @@ def the_first_url_keeps_its_other_parameters():
         for size, good in ((4000, (303, True)), (4096, (414, False))):
             status, headers, _ = server.ask(f"/?token={server.token}&x={'y' * size}", token=False)
             equal((status, "Location" in headers), good)
-        # Python's client would not send it.
+        # Python's client would refuse to send it.
         with half(server, f"GET /?token={server.token}&x=\x7f HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") as s:
             answer = s.makefile("rb").read()
         assert answer.split()[1] == b"400" and b"Set-Cookie" not in answer, answer
-        # Other paths are none that redirects.
+        # Other paths are not redirected.
         for path in "//host/?token=", "/%2fhost/?token=", "%2f?token=", "/index.html?token=":
             equal(server.ask(path + server.token, token=False)[0], 401, path)
         equal(server.ask("http://host/?token=" + server.token, token=False)[0], 403)
@@ -916,7 +917,7 @@ def every_digit_of_the_token_counts():
             for token, status in ((right, good), *((token, 401) for token in wrong)):
                 path, headers = show(token)
                 equal(server.ask(path, headers=headers, token=False)[0], status, (path, headers))
-        # Another scheme, another server's cookie, a page that is not the first.
+        # A different scheme, another server's cookie, a page that is not the first.
         for path, headers in (
             ("/api/status", {"Authorization": "Basic " + right}),
             ("/api/status", {"Authorization": right}),
@@ -987,7 +988,7 @@ def wrong_parameters_are_told_with_what_is_right():
             equal(server.ask(path)[0], 404, path)
         for path in ("span?lane=99&at=1", "span?lane=0&span=1000"):
             equal(server.ask("/api/" + path)[0], 404, path)
-        # A window behind the end is good, and has nothing in it.
+        # A window after the end is valid and empty.
         for from_ in (421, 422, 1000):
             equal(picture(server.get("picture", lanes="0", from_=from_)), {0: []})
         equal(picture(server.get("picture", lanes="0", from_=1000, to=2000)), {0: []})
@@ -1000,7 +1001,7 @@ def very_long_requests_are_refused():
             try:
                 assert server.ask(path)[0] in (413, 414, 431), path[:40]
             except (ConnectionError, http.client.HTTPException):
-                pass  # or not even listened to
+                pass  # or not even accepted
         server.done()
 
 
@@ -1016,7 +1017,7 @@ def slow_clients_and_half_requests_keep_nobody_waiting():
         server.done()
         head = f"GET /api/lanes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
         idle = [half(server, text) for text in ["", "G", "GET /api/status", head] * 8]
-        # A client that asks and does not read: many answers, more than fit into the buffers of the kernel.
+        # A client that sends requests and does not read: more answers than fit into the kernel's buffers.
         deaf = half(server, (head + "\r\n") * 300)
         equal(server.get("status")["done"], True)
         equal(len(server.get("lanes")["rows"]), server.get("status")["goroutines"])
@@ -1035,7 +1036,7 @@ def many_connections_at_once_are_answered():
         def one(i):
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONG)
             headers = {"Authorization": f"Bearer {server.token}"}
-            # One that has not shown the token may be shut before all are there.
+            # A connection that has not shown the token may be closed before all are there.
             connection.request("GET", "/api/status", headers=headers)
             assert json.loads(connection.getresponse().read())["done"]
             barrier.wait(LONG)
@@ -1051,7 +1052,7 @@ def many_connections_at_once_are_answered():
 
 
 def is_shut(s):
-    """Whether the other end has ended a connection; what it sent is dropped."""
+    """Whether the other end has closed a connection; drops what it sent."""
     s.settimeout(0)
     try:
         while s.recv(65536):
@@ -1077,10 +1078,8 @@ def until_shut(s, send=b""):
 
 @test
 def strangers_do_not_shut_the_owner_out():
-    """
-    More half-open connections than there are places, that come again when they are shut; some send byte after byte. None
-    comes between the owner's connection and its header: on a busy machine the header may be late.
-    """
+    """More half-open connections than there are places, which reconnect when they are closed; some send byte after
+    byte. None comes between the owner's connection and its header: on a busy machine the header may be late."""
     with Server(EXAMPLES[23]) as server:
         server.done()
         over, alone = threading.Event(), threading.Lock()
@@ -1131,7 +1130,7 @@ def who_shows_no_token_is_shut_and_who_did_stays():
         equal(owner.getresponse().read()[:1], b"{")
         first = owner.sock
         refused = half(server, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        # It began after the owner's, and the time of each is over when that of the last is.
+        # It began after the owner's connection; when the time of the last one is over, so is that of each.
         slow, silent = half(server, "GET / HTTP/1.1\r\nX: "), half(server, "")
         until_shut(slow, b"x")
         until_shut(silent)
@@ -1146,7 +1145,7 @@ def who_shows_no_token_is_shut_and_who_did_stays():
 
 
 def generations():
-    """The trace of everything-1.26.txt, and how many of its bytes are its first generation."""
+    """The trace of everything-1.26.txt, and the size of its first generation in bytes."""
     with open(os.path.join(ROOT, "tests", "data", "everything-1.26.txt")) as f:
         text = f.read()
     first = text.index("EndOfGeneration\n") + len("EndOfGeneration\n")
@@ -1183,7 +1182,7 @@ def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
         server.process.stdin = None
         status = server.until(lambda s: s["done"] and s["can_run"])
         equal(status["size_bytes"], len(data))
-        # What was there keeps its place.
+        # What was there keeps its position.
         equal([row["id"] for row in server.lanes()[: len(early)]], [row["id"] for row in early])
         code, out, _ = run("gc", "--json", trace("everything-1.26"))
         equal(server.get("run", command="gc"), json.loads(out))
@@ -1260,7 +1259,7 @@ def a_file_that_is_cut_or_goes_away_breaks_nothing():
         with Server(path) as server:
             before = server.done()
             os.unlink(path)
-            # Its bytes are still at hand.
+            # Its bytes are still available.
             equal(server.get("run", command="gc"), json.loads(out))
             with open(path, "wb") as f:
                 f.write(b"somebody else's")
@@ -1380,7 +1379,7 @@ def what_the_server_needs_is_named_if_it_cannot_be_loaded():
         env=os.environ | {"LD_LIBRARY_PATH": broken},
     )
     assert p.returncode == 3 and "apt install libmicrohttpd12" in p.stderr, (p.returncode, p.stderr)
-    # All else needs it not.
+    # Nothing else needs it.
     p = subprocess.run(
         [TRAIL, "info", trace("why-1.26")],
         stdout=subprocess.DEVNULL,
@@ -1394,7 +1393,7 @@ def what_the_server_needs_is_named_if_it_cannot_be_loaded():
 def the_token_is_not_in_the_arguments_of_a_browser():
     folder = os.path.join(WORK, "browser")
     os.makedirs(folder)
-    # It opens the page while it is there: the pipe's end says that it has.
+    # It opens the page while it exists: the end of the pipe shows that it has.
     with open(os.path.join(folder, "xdg-open"), "w") as file:
         file.write(f'#!/bin/sh\necho "$@" >{folder}/arguments\nstat -c %a "$1" >{folder}/mode\ncat "$1" >{folder}/opened\n')
         os.fchmod(file.fileno(), 0o755)
@@ -1416,7 +1415,7 @@ def a_public_address_is_warned_of():
     server = Server("--http=0.0.0.0:0", trace("why-1.26"))
     with server:
         equal(server.done()["version"], 26)
-        # It has many addresses; any name may have been pointed here.
+        # It has many addresses; any name may have been made to point here.
         for host, right in {"192.168.1.5:8080": 200, "[fe80::1]:80": 200, "10.0.0.1": 200, "0.0.0.0": 200,
                             "evil.example": 403, "1.2.3.4.evil.example": 403, "[fe80::1].evil": 403, "1.2.3.4:x": 403}.items():
             equal(server.ask("/api/status", headers={"Host": host})[0], right, host)

@@ -27,7 +27,7 @@ ANSWER_LINES = 10
 
 
 def is_run(line):
-    """Whether all its traces are there."""
+    """Whether all its traces exist."""
     traces = [word for word in shlex.split(line) if word.endswith(".trace")]
     return line.startswith("$ trail ") and bool(traces) and all((FOLDER / name).exists() for name in traces)
 
@@ -41,7 +41,7 @@ def output(line):
 
 
 def blocks(lines):
-    """(begin, end, indent) of the code of a document: of lines within fences, or indented by four."""
+    """(begin, end, indent) of each piece of code in a document: lines within fences, or indented by four."""
     at = 0
     while at < len(lines):
         if lines[at].startswith("```"):
@@ -61,7 +61,7 @@ def blocks(lines):
 
 
 def commands(lines, begin, end, indent):
-    """(first line, end) of each command of a block with what is shown of it."""
+    """(first line, end) of each command of a block with its output."""
     starts = [i for i in range(begin, end) if lines[i].startswith(indent + "$ ")]
     for i, start in enumerate(starts):
         stop = starts[i + 1] if i + 1 < len(starts) else end
@@ -71,7 +71,7 @@ def commands(lines, begin, end, indent):
 
 
 def answers(lines, at):
-    """What the line "Answer: ..." after the code says must be there."""
+    """The texts that the line "Answer: ..." after the code requires."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     text = ""
@@ -102,7 +102,7 @@ def anew(shown, printed, indent):
 
 
 def check(document):
-    """The number of commands that were tried, and what is wrong."""
+    """The number of commands tried, and the differences."""
     lines = document.read_text().split("\n")
     tried, problems, edits = 0, [], []
     for begin, end, indent in blocks(lines):

@@ -78,7 +78,7 @@ def whole(value):
 
 
 def plain(row):
-    """The values of a row of JSON as CSV has them."""
+    """The values of a row of JSON in the form of CSV."""
     return {k: {True: "true", False: "false"}[v] if isinstance(v, bool) else whole(v) for k, v in row.items()}
 
 
@@ -108,7 +108,7 @@ def sql(trace, query, *options):
 
 
 def printed(event):
-    """What a row of the events should be, of a line of JSON."""
+    """The expected row of `events` for a line of JSON."""
     task = event.get("task")
     args = list(event.get("args", {}).values())
     value = event.get("value", event.get("swept_bytes", args[0] if args else None))
@@ -223,7 +223,7 @@ def findings_are_those_of_the_summary():
 
 @test
 def the_trace_itself_has_a_row():
-    """The clock reading of everything-1.26 is of its first moment, 64000: tests/data/everything-1.26.txt."""
+    """The clock reading of everything-1.26 is at its first event, 64000: tests/data/everything-1.26.txt."""
     for trace in TRACES:
         printed, info = events(trace), json.loads(good("info", "--json", trace))
         (row,) = table(trace, "traces")
@@ -246,7 +246,7 @@ def the_trace_itself_has_a_row():
 
 
 def columns(trace, name, wanted, *options):
-    """Rows of a table as tuples of these columns, as text: of large tables, quickly."""
+    """Rows of a table as tuples of these columns, as text: fast, for large tables."""
     rows = csv.reader(io.StringIO(good("export", "--to=csv", f"--table={name}", *options, trace).decode()))
     of = operator.itemgetter(*map(next(rows).index, wanted))
     return map(of, rows)
@@ -371,7 +371,7 @@ def what_is_not_utf8_becomes_a_replacement_and_csv_quotes():
     assert 'a\ufffd"b",c\n' in reasons, reasons
 
 
-# Text, and how a spreadsheet must see it with --csv-safe.
+# Text, and how --csv-safe writes it for spreadsheets.
 COMPUTED = ["=1+1", "+SUM(1)", "-cmd|' /C calc'!A1", "@SUM(1)", "\tx", "\rx", "\nx", " =1", "=a,b", '="q"', "-", "+", "-.", "--1", "-1e", "+1 1"]
 AS_IT_IS = ["-5", "+5", "-1.5e3", "-.5", "12", "a=b", "a", "x,=1", "'=1", "(-1)", "1-1", "1e", "-1."]
 
@@ -400,7 +400,7 @@ def what_a_spreadsheet_computes_has_an_apostrophe():
     assert set(texts) <= set(exact_texts), set(texts) - set(exact_texts)
     equal(safe_texts, ["'" + t if t in COMPUTED else t for t in exact_texts])
     equal({(r[file], r[host]) for r in safe}, {("'=computed.trace", "'-host")})
-    # Numbers of the tables stay numbers: negative ones, and those that are no text.
+    # Numbers in tables stay numbers: negative ones, and those in columns that are not text.
     for name in "events", "states", "goroutines":
         equal(*(run("export", "--to=csv", f"--table={name}", *o, EXAMPLES[3])[1] for o in ([], ["--csv-safe"])))
     code, _, err = run("export", "--to=rowbinary", "--table=strings", "--csv-safe", HAND)
@@ -419,7 +419,7 @@ WINDOWS = [("--from=5ms", "--to=+9ms"), ("--to=4ms",), ("--from=28ms",), ("--fro
 
 
 def in_window(trace, *window):
-    """The rows of the events whose time is in it, out of all of them."""
+    """The rows of the events whose time is within a window, out of all."""
     rows, ns = table(trace, "events"), {"us": 10**3, "ms": 10**6}
     edges = {"from": 0, "to": 10**18}
     for option in window:
@@ -464,7 +464,7 @@ def states_in_a_window_by_hand():
         (2, "Runnable", 80, 100, "20", None, "true", "false"),
         (3, "Runnable", 58, 100, "42", None, "true", "false"),
     ]))
-    # What began before the window has the stack and reason that it began with.
+    # A state that began before the window has the stack and reason with which it began.
     whole = {(r["goroutine"], r["state"], r["end_ns"]): r for r in table(HAND, "states")}
     for r in rows:
         if r["has_end"] == "true":
@@ -513,7 +513,7 @@ def queries_and_parquet_have_windows():
 
 
 def clickhouse_columns():
-    """From the schema: the types of each table's columns, as RowBinary has them."""
+    """The types of each table's columns in RowBinary, from the schema."""
     text = good("export", "--schema=clickhouse").decode()
     for name, body in re.findall(r"CREATE TABLE IF NOT EXISTS trail\.(\w+)\n\(\n(.*?)\n\)\nENGINE", text, re.S):
         yield name, re.findall(r"^    `(\w+)` (\S+?),? --", body, re.M)
@@ -611,7 +611,7 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["sql", HAND, "@long-wait"], "did you mean '@long-waits'"),
         (["sql", ".schema event"], "did you mean 'events'"),
         (["sql"], "no trace given"),
-        (["sql", "select 1", HAND], "it comes last"),
+        (["sql", "select 1", HAND], "as the last argument"),
     ]:
         code, _, err = run(*args)
         assert code == 2 and says in err, f"{args}: exit {code}: {err}"
@@ -684,7 +684,7 @@ FIELDS = [
     # Go's log/slog.
     ('time=2026-11-27T10:00:00.000Z level=INFO msg="hello world" user=alice n=-3', "user", (None, None, "alice")),
     ('time=2026-11-27T10:00:00.000Z level=INFO msg="hello world" user=alice n=-3', "n", (-3, -3.0, "-3")),
-    # Only what is a field.
+    # Only the field itself.
     ('text="x\\" status=5 y=" status=6', "status", (6, 6.0, "6")),
     ("hello status=5", "status", (None, None, None)),
     ('number="200"', "number", (None, None, "200")),
@@ -710,7 +710,7 @@ def fields_of_logs_have_their_types():
 
 @with_duckdb
 def stacks_have_the_same_numbers_in_all_tables():
-    # The tables of one query are made in passes of their own.
+    # The tables of one query are filled in separate passes.
     trace = EXAMPLES[3]
     frames = {(r["stack"], r["frame"]): r["function"] for r in table(trace, "frames")}
     right = collections.Counter(frames[e["stack"], "0"] for e in table(trace, "events") if e["stack"])
@@ -736,7 +736,7 @@ def the_key_of_a_table_distinguishes_its_rows():
 
 
 def ranges_of(printed):
-    """(name, id, begin, end) of those whose begin and end are in the trace."""
+    """(name, id, begin, end) of those that begin and end in the trace."""
     open_ranges, found = {}, []
     for e in printed:
         key = e.get("name"), e.get("resource"), e.get("id")
@@ -806,7 +806,7 @@ def queries_for_perfetto_run_unchanged():
         equal(sql(trace, "select count(*) as n from slice where category != 'range'"), [{"n": slices}])
 
 
-# Threads of the program that was recorded, and of one that it started.
+# Threads of the recorded program, and of one that it started.
 PROCESSES = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
@@ -863,7 +863,8 @@ def threads_of_recordings_belong_to_processes():
     threads = "select tid, pid, thread.name, process.name as process from thread join process using (upid) order by tid"
     right = [(70, 70, "main", path), (4711, 4711, "main", "sort"), (4712, 4711, "merge (1)", "sort")]
     equal([tuple(row.values()) for row in sql(path, threads)], right)
-    # Of a Go program nothing is made of names, and with another trace a join by Perfetto's numbers stays in each.
+    # In a Go program no process is derived from names; with another trace, a join by Perfetto's numbers stays within
+    # each.
     both = over_both(threads.replace("order by tid", "") + ";", [path, HAND])[0]
     equal(len(both), 3 + len(table(HAND, "goroutines")))
     equal({row["process"] for row in both if row["pid"] is None}, {HAND})
@@ -916,7 +917,7 @@ def each_view_over_two_files_has_the_rows_of_both():
     each = [sql_lines(good("sql", "--json", trace, stdin=queries.encode())) for trace in TWO]
     for name, both, first, second in zip(names, over_both(queries), *each):
         assert first or second or name in ("holds",), name
-        # Perfetto's numbers are joined without the file: those of the second file are others.
+        # Joins by Perfetto's numbers do not include the file: the second file has different numbers.
         for row in second:
             row.update({key: row[key] + (1 << 40) for key in ("utid", "upid", "waker_utid") if row.get(key) is not None})
         equal(in_any_order(both), in_any_order(first + second), name)
@@ -927,13 +928,13 @@ def each_function_over_two_files_is_of_the_file_or_refused():
     calls = {"stack": ("stack", "stacks"), "path": ("stack", "stacks"), "since_start": ("time_ns", "events"), "wall_ns": ("time_ns", "events")}
     query = "select function_name as name from duckdb_functions() where function_type = 'macro' and not internal"
     used = " -- " + ", ".join(calls)
-    # Fields are those of a message, whichever the trace.
+    # Fields belong to a message, whichever the trace.
     of_messages = {"int_field", "double_field", "text_field", "trail_raw"}
     equal({row["name"] for row in sql(HAND, query + used)}, {*calls, *of_messages, "trail_of"})
     for name, (column, rows) in calls.items():
         code, out, err = run("sql", *TWO, f"select {name}({column}) from {rows}")
         assert code == 2 and not out and f"{name}({'time_ns' if column == 'time_ns' else 'number'}, file)" in err, (out, err)
-        # The column alone, of any alias, and within an expression: an alias of the function must not hide it.
+        # The column alone, from any alias, and within an expression: an alias of the function must not hide it.
         right = sum((sql(trace, f"select file, {column} as c, {name}({column}) as f from {rows}") for trace in TWO), [])
         assert len({row["f"] for row in right}) > 10, right
         for alias in "k", "b", "f", "trail":
@@ -999,7 +1000,7 @@ def every_query_with_a_name_answers():
 
 
 def chain(count):
-    """A trace of so many goroutines, each woken by the one before, as every goroutine of a pipeline is."""
+    """A trace of this many goroutines, each woken by the previous one, as in a pipeline."""
     lines = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
@@ -1032,7 +1033,7 @@ def no_query_with_a_name_grows_faster_than_its_trace():
 
 @with_duckdb
 def the_longest_are_found_without_holding_all_states():
-    """With 40 MB, in which 700,000 states that are joined do not fit."""
+    """With 40 MB, which are too few for a join of 700,000 states."""
     path = os.path.join(WORK, "chains.trace")
     copies = [f"{i}={chain(2000)}" for i in range(60)]
     good("merge", "--align=start", *copies, "-o", path)
@@ -1070,7 +1071,7 @@ def times_of_queries_are_taken_by_from_and_to():
             query = f"select count(*) as n from events where id = {row['goroutine']} and resource = 'goroutine'"
             # The events at both ends: it begins to wait, and is woken.
             assert sql(trace, query + " and 'Waiting' in (from_state, to_state)", *ends)[0]["n"] == 2, row
-    # Each trace has its own beginning.
+    # Each trace has its own begin.
     query = "select distinct file, since_start(min(time_ns), file) as first from events group by file"
     answer = json.loads(good("sql", "--json", *EXAMPLES, query))
     equal([row["first"] for row in answer], ["0ns"] * len(EXAMPLES))
@@ -1165,7 +1166,7 @@ def memory_has_a_limit():
     query = "select count(*) from (select distinct a.range, b.range from range(3000) a, range(3000) b)"
     code, _, err = run("sql", "--memory-limit=30M", HAND, query)
     assert code == 2 and "needs more memory" in err, f"exit {code}: {err}"
-    # Settings are locked: what helps is an option.
+    # Settings are locked: an option is needed.
     assert "--spill=DIR" in err and "--memory-limit" in err and "SET " not in err, err
     good("sql", "--memory-limit=60M", f"--spill={WORK}/spill", HAND, "select count(*) from events")
 
@@ -1185,7 +1186,7 @@ def parquet_has_the_rows_of_csv():
     )
     answers = good("sql", "--allow-files", "--json", HAND, stdin=queries.encode()).splitlines()
     for name, answer in zip(files, answers):
-        # DuckDB puts columns of folders last, by their names.
+        # DuckDB puts the columns of folders last, sorted by name.
         rows = [{**row, "host": row.pop("host"), "day": row.pop("day")} for row in json.loads(answer)]
         equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))
     if not have_hyparquet:
@@ -1223,7 +1224,7 @@ def traces_of_one_name_do_not_replace_each_other():
     first = put(traces[0])
     both = put(traces[1])
     assert len(first) == 1 and len(both) == 2 and first < both, (first, both)
-    # The same again, from another place, is no other trace; nor is it one from stdin, or compressed.
+    # The same trace from another path, from stdin, or compressed is not a different trace.
     again = shutil.copy(traces[0], os.path.join(WORK, "app.trace"))
     equal(put(again), both)
     with open(again, "rb") as file:
@@ -1237,7 +1238,7 @@ def traces_of_one_name_do_not_replace_each_other():
 
 
 def ids_in_tables(trace, *options):
-    """The IDs of the trace that the tables have, of CSV and of queries."""
+    """The trace IDs in the tables, from CSV and from queries."""
     ids = {row["trace"] for name, _ in clickhouse_columns() for row in table(trace, name, *options)}
     queries = " union ".join(f"select trace from {name}" for name, _ in clickhouse_columns())
     equal({row["trace"] for row in sql(trace, queries, *options)}, ids)
@@ -1250,7 +1251,7 @@ def the_schema_for_duckdb_reads_the_folders():
     for host, trace in ("a", EXAMPLES[2]), ("b", EXAMPLES[3]):
         good("export", "--to=parquet", f"--host={host}", trace, "-o", os.path.join(folder, "traces"))
     schema = good("export", "--schema=duckdb").decode().replace("'traces/", f"'{folder}/traces/")
-    # The views of trail sql have the same names: these go elsewhere.
+    # The views of trail sql have the same names: these use other ones.
     views = re.sub(r"OR REPLACE VIEW ", "OR REPLACE VIEW fleet.", schema)
     query = "create schema fleet;" + views + "select host, count(*) as n from fleet.events group by host order by host"
     out = good("sql", "--allow-files", "--csv", HAND, query)
@@ -1268,7 +1269,7 @@ def a_parquet_file_is_whole_or_not_there():
 
 @with_duckdb
 def what_a_killed_export_leaves_is_hidden():
-    """Readers of Parquet folders ignore names that begin with a dot, and others are those of whole files."""
+    """Readers of Parquet folders ignore names that begin with a dot; other names belong to complete files."""
     folder = os.path.join(WORK, "killed")
 
     def files():

@@ -92,7 +92,7 @@ def export(*args):
 
 @test
 def the_schema_is_made_on_both_shards():
-    # ON CLUSTER needs ZooKeeper: what it would do is done by hand.
+    # ON CLUSTER needs ZooKeeper: its effect is produced by hand.
     schema = export("--schema=clickhouse-cluster").decode().replace(" ON CLUSTER trail", "")
     schema = re.sub(r"--.*", "", schema)
     for port in ports:
@@ -108,11 +108,11 @@ def rowbinary_that_is_loaded_comes_back_as_the_rows_of_csv():
         for host, trace in TRACES.items():
             same = (f"--table={table}", f"--host={host}", "--day=2026-11-22", trace)
             rows = export("--to=rowbinary", *same)
-            if rows:  # of no rows the old client says that there are none
+            if rows:  # for an empty result the old client prints that there are no rows
                 client(ports[0], f"INSERT INTO trail.{table} FORMAT RowBinary", rows)
             want += export("--to=csv", *same).decode().splitlines()[1:]
         answer = client(ports[1], f"SELECT * FROM trail.{table} FORMAT TSV")
-        # Only numbers, words, names and sentences are in these traces: the two forms differ in little more than tabs.
+        # These traces contain only numbers, words, names and sentences: the two forms differ in little more than tabs.
         ours = [line.replace("\\N", "").replace("\\'", "'").split("\t") for line in answer.splitlines()]
         right = [re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", line)) for line in want]
         right = [re.findall(r'(?:^|,)("(?:[^"]|"")*"|[^,]*)', line) for line in right]
@@ -156,7 +156,7 @@ def traces_are_loaded_once():
 
 
 def on_server(script, folder, port):
-    """Runs a script of the document as written, with a client that asks our server, and trail."""
+    """Runs a script of the document as written, with a client that connects to the test's server, and trail."""
     os.makedirs(folder, exist_ok=True)
     tools = os.path.join(folder, "bin")
     if not os.path.isdir(tools):
@@ -179,7 +179,7 @@ def documented():
 
 @test
 def the_document_loads_each_trace_once_however_often_it_is_run():
-    """Two traces of one name, each loaded twice: rows and joins are those of the exports."""
+    """Two traces with the same name, each loaded twice: rows and joins are those of the exports."""
     client(ports[0], "DROP DATABASE trail")
     load, query = documented()
     rows = {table: 0 for table in TABLES}
@@ -200,7 +200,7 @@ def the_document_loads_each_trace_once_however_often_it_is_run():
         assert int(client(ports[0], f"SELECT count() FROM trail.{table} FINAL")) == count, table
     answer = dict(line.split("\t") for line in on_server(query, folder, ports[0]).splitlines())
     assert int(answer["Running"]) == running, answer
-    # Each frame has its stack, and no other's.
+    # Each frame belongs to its own stack.
     joined = "(SELECT * FROM trail.frames FINAL) ANY LEFT JOIN (SELECT host, trace, stack, depth FROM trail.stacks FINAL) USING (host, trace, stack)"
     assert int(client(ports[0], f"SELECT countIf(frame < depth) FROM {joined}")) == rows["frames"]
     depths = "(SELECT host, trace, stack, count() AS n FROM trail.frames FINAL GROUP BY host, trace, stack)"

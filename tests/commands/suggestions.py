@@ -20,11 +20,11 @@ SCREENS = [["summary"], ["locks"], ["latency"], ["gc"], ["mmu"], ["tasks"], ["re
            ["procs"], ["threads"], ["profile"], ["find", "block >=50us"], ["find", "running"]]  # fmt: skip
 # A suggestion ends its line, or its cell of a table.
 SUGGESTION = re.compile(r"(?:^ *|[:;,] |  )(trail [a-z]+ .*?)(?:  +|$)", re.M)
-MOST = 6  # of one form from one screen: they differ in their times only
+MOST = 6  # of the same form from one screen: only their times differ
 
 
 def suggested(screens, path):
-    """What the screens suggest, at most so many that are alike."""
+    """The suggestions on the screens, at most this many that are alike."""
     for command, *words in screens:
         alike = {}
         p = subprocess.run([TRAIL, command, path, *words], capture_output=True, text=True, timeout=120)
@@ -60,7 +60,7 @@ def run_suggestion(suggestion):
 
 @test
 def of_a_recording_they_have_the_log_that_names_the_lock():
-    """It comes before the wait that is shown, and of a hold at its end."""
+    """It precedes the wait that is shown; for a hold it is at its end."""
     path = os.path.join(FOLDER, "shop-c.trace")
     seen = set()
     screen = subprocess.run([TRAIL, "locks", path], capture_output=True, text=True).stdout
@@ -120,7 +120,7 @@ def said(*command):
     return [word.strip() for line in found for word in re.split(r", or |   or |   shows", line) if word.startswith("trail ")]
 
 
-# A shell would run `touch`, and a command would take the second for options.
+# A shell would run `touch`, and a command would take the second one for options.
 HOSTILE = ["a$(touch x)'`touch x`;touch x;.trace", "--name=$(touch x).trace"]
 
 

@@ -31,7 +31,7 @@ TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 WORK = tempfile.mkdtemp(prefix="trail-symbolize-")
 ENV = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"} | {"TZ": "UTC", "LC_ALL": "C"}
 NO_THREAD = 2**64 - 1
-BASE = 0x7F1234560000  # where a program that can be anywhere is loaded
+BASE = 0x7F1234560000  # where a position-independent program is loaded
 V1, V2 = (7, 8, 9, 10, 11, 19, 21), (22, 23, 25, 26)
 READ_BY_GO = (11, 19, 21, 22, 23)  # by `go tool trace` of Go 1.23
 
@@ -147,7 +147,7 @@ def go_tool():
 
 
 class Program:
-    """A compiled program, and where its segment of code is in memory."""
+    """A compiled program, and the address of its code segment in memory."""
 
     def __init__(self, path, addr2line="addr2line"):
         self.path, self.addr2line = path, addr2line
@@ -158,7 +158,7 @@ class Program:
         self.end = self.start + int(size, 16)
         found = re.search(r"Build ID: (\w+)", sh("readelf", "-n", path).decode())
         self.build_id = found.group(1) if found else "-"
-        # The return addresses of the calls in it, without those of the start-up code.
+        # The return addresses of the calls in it, without those of start-up code.
         listing = sh("objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).decode()
         after_call = re.findall(r"\tcall +\w+ <[^>]*>\n +(\w+):", listing)
         self.calls = [int(a, 16) for a in after_call]
@@ -181,7 +181,7 @@ class Program:
         return self.known[address]
 
     def places(self, addresses):
-        """The frames of each, asked for at once."""
+        """The frames of each address, looked up in one call."""
         asked = "".join(f"{address - 1:#x}\n" for address in addresses)
         answers = sh(self.addr2line, "-a", "-C", "-i", "-f", "-e", self.path, stdin=asked.encode()).decode()
         answers = re.split(r"^0x[0-9a-f]+\n", answers, flags=re.M)[1:]
@@ -193,7 +193,7 @@ class Program:
         for function, place in zip(lines[::2], lines[1::2]):
             file, line = re.fullmatch(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?", place).groups()
             frames.append((function, os.path.normpath(file), int(line) if line != "?" else 0))
-        # What binutils 2.40 makes of the first file of gcc's link-time optimisation.
+        # How binutils 2.40 shows the first file of gcc's link-time optimisation.
         return [(fn, frames[-1][1] if f.endswith("<artificial>") else f, n) for fn, f, n in frames]
 
 
@@ -344,7 +344,7 @@ def names(frames):
 
 
 def go_stacks(go, path):
-    """What `go tool trace` makes of the stack of each event that sets a number of Ps: {number: frames}."""
+    """How `go tool trace` shows the stack of each event that sets a number of Ps: {number: frames}."""
     lines = sh(go, "tool", "trace", "-d=1", path).decode().splitlines()
     stacks, now = {}, None
     for i, line in enumerate(lines):
@@ -404,7 +404,7 @@ of_compiler("gcc", C, "-ffunction-sections", "-Wl,--gc-sections")
 
 @test
 def split_debug_information_is_found():
-    """addr2line does not know it: the same program with its debug information in one piece does."""
+    """addr2line does not know it, except in the same program with its debug information in one piece."""
     program, split = plain(), compiled("split", "gcc", C, "-gsplit-dwarf", "-fPIE", "-pie")
     split.calls = program.calls
     path, _ = symbolized(trace(23, [[pc] for pc in program.pcs()], [split.module()]))
@@ -422,7 +422,7 @@ def names_of_cxx_are_demangled():
 
 @test
 def equal_pcs_in_one_stack_mean_equal_frames():
-    """Readers of Go 1.23 know one frame a PC: were it otherwise, they would show a wrong one."""
+    """Readers of Go 1.23 keep one frame per PC: if frames shared a PC, they would show a wrong one."""
     for source, compiler in ((C, "gcc"), (CXX, "g++")):
         program = compiled("one-" + compiler, compiler, source)
         path, _ = symbolized(trace(23, [[pc] for pc in program.pcs()], [program.module()]))
@@ -493,7 +493,7 @@ def annotated(compiler, *flags):
 def innermost_is_the_users(compiler, *flags, split=False):
     def function():
         program = annotated(compiler, *flags)
-        # addr2line does not know it: the same program with its debug information in one piece does.
+        # addr2line does not know it, except in the same program with its debug information in one piece.
         taken = annotated(compiler, *flags, "-gsplit-dwarf") if split else program
         path, _ = symbolized(trace(23, [[pc] for pc in program.pcs()], [taken.module()]))
         dropped = 0
@@ -503,7 +503,7 @@ def innermost_is_the_users(compiler, *flags, split=False):
             own = [frame for frame in want if "/trail/record.h" not in frame[1]]
             dropped += len(want) - len(own)
             got = names(Tables(path).stacks[0][i])
-            # The caller of an inlined function has the place of the call.
+            # The caller of an inlined function has the position of the call.
             cut = lambda frames: [(fn.split("(")[0], *place) for fn, *place in frames]
             assert cut(got) == cut(own), f"{got} != {own}"
             functions.add(cut(got)[0][0])
@@ -523,7 +523,7 @@ innermost_is_the_users("gcc", "-O2", "-fPIE", "-pie", split=True)
 
 
 def library(name, *flags):
-    """The program in pieces: stripped, with its debug information elsewhere."""
+    """The program in parts: stripped, with its debug information elsewhere."""
     folder = os.path.join(WORK, name)
     os.makedirs(folder, exist_ok=True)
     program = plain()
@@ -587,7 +587,7 @@ def without_debug_information_functions_have_names():
     for i, pc in enumerate(program.pcs(), 1):
         outermost = program.frames(pc - program.bias)[-1]
         ((name, path, line),) = names(Tables(out).stacks[0][i])
-        # The symbol of a function within a function has a number.
+        # The symbol of a nested function has a number.
         assert (name.split(".")[0], path, line) == (outermost[0], bare, 0)
 
 
@@ -654,7 +654,7 @@ def a_file_with_another_build_id_is_not_taken():
     assert read(out) == read(before)
     assert "not the file that was recorded" in message and other.build_id in message, message
     assert program.build_id in message and "--module-path" in message
-    # Found elsewhere, it is no matter any more.
+    # Once found elsewhere, it no longer matters.
     folder = os.path.join(WORK, "right")
     write(os.path.join(folder, "other"), read(program.path))
     out, message = symbolized(before, "-m", folder)
@@ -670,7 +670,7 @@ def without_a_build_id_the_file_at_the_path_is_taken():
 
 @test
 def generations_have_their_own_module_map():
-    """A library is unloaded, and another is where it was."""
+    """A library is unloaded, and another one is loaded at its address."""
     program, other = plain(), compiled("cxx-gen", "g++", CXX)
     pcs = [program.start + 5, program.pcs()[0]]
     for version in V2:
@@ -692,7 +692,7 @@ def generations_have_their_own_module_map():
 
 
 def deepest(program):
-    """The PC of most frames, and how many."""
+    """The PC with the most frames, and their number."""
     depths = {pc: len(program.frames(pc - program.bias)) for pc in program.pcs()}
     return max(depths.items(), key=lambda pair: pair[1])
 
@@ -714,13 +714,13 @@ def stacks_have_128_frames_at_most():
 
 @test
 def stacks_before_1_22_have_2048_bytes_at_most():
-    """Of frames that stay as they are, as many as fit beside those that are new."""
+    """Of the unchanged frames, as many as fit beside the new ones."""
     program = plain()
     pc, depth = deepest(program)
     cut = set()
     for size in (110, 111, 112):
         for odd in range(8):
-            # Frames of 10 bytes, of 18, and one more that tries every length.
+            # Frames of 10 bytes, of 18, and one more of every length.
             kept = [(2**63 + 10, 1, 1, 2**40)] * size + [(2**63 + 11, 1, 1, 2 ** (7 * odd))]
             path, message = symbolized(trace(21, [[pc] + kept], ["far", program.module()]))
             length = 2 + 10 * depth + 18 * size + 13 + odd  # with ID and count
@@ -820,7 +820,7 @@ def paths_of_traces_open_nothing_but_programs():
 
 @contextlib.contextmanager
 def leased(path):
-    """The file with a lease of this process: an open that blocks waits for lease-break-time (45 s), and succeeds."""
+    """A file with a lease held by this process: a blocking open waits for lease-break-time (45 s), and succeeds."""
     shutil.copy(os.path.join(WORK, "kept.dwo"), path)
     held = os.open(path, os.O_RDWR)
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -857,7 +857,7 @@ def files_of_debug_information_that_a_program_names_are_opened_only_if_they_are_
         os.chown(split, 12345, 12345)
 
     def private():
-        # Root's own file, named by the program of another.
+        # A file of root's, named by another user's program.
         shutil.copy(os.path.join(WORK, "kept.dwo"), split)
         os.chmod(split, 0o600)
         os.chown(program.path, 12345, 12345)
@@ -890,7 +890,7 @@ def files_of_debug_information_that_a_program_names_are_opened_only_if_they_are_
 
 
 def with_section(program, path, name, flags, data):
-    """A copy of an ELF file with one more section."""
+    """A copy of an ELF file with an additional section."""
     source = read(program)
     header = list(struct.unpack("<16sHHIQQQIHHHHHH", source[:64]))
     sections = [list(struct.unpack_from("<IIQQQQIIQQ", source, header[6] + 64 * i)) for i in range(header[12])]
@@ -940,9 +940,9 @@ def what_is_compressed_is_unpacked_only_up_to_a_multiple_of_the_file():
         _, status, usage = os.wait4(p.pid, 0)
         assert status == 0, message
         assert f"{path}: " in message, message
-        # A fifth of what it would unpack to; the sanitizers' shadow is a part of it.
+        # A fifth of the unpacked size, including the sanitizers' shadow memory.
         assert usage.ru_maxrss < size // 5 // 1024, (path, usage.ru_maxrss)
-    # What compilers and debuggers compress is still read.
+    # Sections compressed by compilers and debuggers are still read.
     for kind in ("zlib", "zlib-gnu"):
         path = os.path.join(folder, kind)
         sh("objcopy", f"--compress-debug-sections={kind}", program.path, path)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What reaches a terminal: every command, on traces, files, words and programs whose names would steer one. TAP.
+"""The output of every command on a terminal, for traces, files, words and programs with names that contain control
+characters. TAP.
 
 usage: terminal.py TRAIL SOURCE_ROOT [records-not]
 
-Each name holds every control character, DEL, the C1 controls both as U+0080 to U+009F and as bytes that are no
-UTF-8, and every mark of direction. The commands and their options are those that the program's own help lists.
-On a terminal none of these may come out of any command; in a pipe none of what is written for people. Formats
-that others define are exact in a pipe, which other tests look at.
+Each name holds every control character, DEL, the C1 controls both as U+0080 to U+009F and as bytes that are no UTF-8,
+and every mark of direction. The commands and their options are those that the program's own help lists. No command may
+write these to a terminal, nor, in text for people, to a pipe. Formats defined by others are exact in a pipe, which
+other tests check.
 """
 
 import fcntl
@@ -43,7 +44,7 @@ for name in ("NO_COLOR", "LD_PRELOAD", "TRAIL_SHM", "DISPLAY", "WAYLAND_DISPLAY"
 
 MARKS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 C0 = [c for c in range(1, 0x20)]
-# What the name of a file can hold: all but NUL and /. A forged line begins like a message of trail's.
+# The bytes that a file name can contain: all but NUL and /. A forged line begins like a message of trail.
 NAME = (
     b"x"
     + b"".join(bytes([c]) + b"a" for c in [*C0, 0x7F])
@@ -55,12 +56,12 @@ LEAST = b"\x1b[31m\x9b\xc2\x9b\xe2\x80\xae"  # 12 bytes: a thread's name has 15
 OWN_COLOURS = re.compile(rb"\x1b\[(?:0|1|2|32|33|34|35|36)m")
 
 
-# Of the two that lines and tables are made of, none. What is no UTF-8 is a surrogate when decoded.
+# Without the two of which lines and tables are made. Bytes that are not UTF-8 are decoded as surrogates.
 FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff" + "".join(map(chr, MARKS)) + "]")
 
 
 def forbidden(data, own=b""):
-    """The first forbidden character of what came out, and what is around it."""
+    """The first forbidden character of the output, and its surroundings."""
     for sequence in own:
         data = data.replace(sequence, b"")
     text = OWN_COLOURS.sub(b"", data).decode("utf-8", "surrogateescape")
@@ -78,7 +79,7 @@ class Result:
 
 
 def read_terminals(process, ends, until):
-    """What comes out of the terminals until all are closed, or `until` says that it is enough."""
+    """The output on the terminals until all are closed, or until `until` returns true."""
     got = {end: b"" for end in ends}
     left, stop = set(ends), time.monotonic() + LIMIT
     while left:
@@ -100,7 +101,7 @@ def read_terminals(process, ends, until):
 
 
 def on_terminal(*args, stdin=subprocess.DEVNULL, until=None, cwd=None, env=None, columns=0):
-    """trail with stdout and stderr on terminals of their own, of so many columns."""
+    """Runs trail with stdout and stderr on separate terminals, with this many columns."""
     pairs = [pty.openpty(), pty.openpty()]
     for _, end in pairs:
         tty.setraw(end)
@@ -144,7 +145,7 @@ def check_pipe(*args, **more):
     return result
 
 
-# Commands and options, of the program's own help
+# Commands and options, from the program's own help
 
 
 def commands():
@@ -166,7 +167,7 @@ def escaped(data):
     return b"".join(b"\\x%02x" % c for c in data)
 
 
-# Reasons and kinds of events that readers know by their text stay as they are in one of the two.
+# One of the two keeps the reasons and kinds of events that readers know by their text.
 KNOWN = [b"chan receive", b"start trace", b"preempted", b"sync", b"GC", b"sleep", b"network", b"select"]
 
 
@@ -182,7 +183,7 @@ def hostile_trace(name, all_strings, added=NAME):
 
     with open(os.path.join(DATA, name + ".txt"), "rb") as f:
         text = re.sub(rb'data="((?:[^"\\]|\\.)*)"', change, f.read())
-    # Of v2 the sizes of batches and of v1 those of strings are written in front of them.
+    # In v2 the sizes of batches, and in v1 those of strings, precede them.
     result = in_pipe("assemble", "-", "-o", path, stdin=write("text", text))
     assert result.code == 0, result.err
     return path
@@ -199,7 +200,7 @@ BASES = "everything-1.26", "why-1.26", "locks-1.26", "gc-1.26", "everything-1.21
 
 
 def traces(bases=BASES):
-    """Of each, with and without the strings that readers know; of the first with both names for each."""
+    """Each with and without the strings that readers know; the first with both names for each."""
     return [
         hostile_trace(name, all_strings, added)
         for name in bases
@@ -216,8 +217,8 @@ def evil_trace():
     return EVIL
 
 
-# Arguments with which a command shows a trace, {}. Without a row, the trace is the only argument. Those in `machine`
-# write formats that others define, which are exact in a pipe.
+# Arguments with which a command shows a trace, {}. Without a row, the trace is the only argument. The commands in
+# `machine` write formats defined by others, which are exact in a pipe.
 USES = {
     "summary": [["{}"], ["--json", "{}"]],
     "report": [["-o", "report.html", "{}"]],
@@ -269,7 +270,7 @@ def uses(command):
 
 
 def filled(words, path):
-    # A trace whose name an option takes too would start to serve.
+    # With a trace whose name an option also accepts, it would start to serve.
     path = os.fsencode(path)
     return [path if w == "{}" else os.fsencode(w).replace(b"{}", path) for w in words]
 
@@ -291,7 +292,7 @@ def every_command_is_known_here():
 
 @test
 def the_names_hold_all_that_steers():
-    """And what looks for it finds each."""
+    """And a search finds each."""
     for piece in [bytes([c]) for c in [*C0, 0x7F, *range(0x80, 0xA0)]] + [chr(c).encode() for c in [*range(0x80, 0xA0), *MARKS]]:
         assert piece in NAME
         assert piece in b"\n\t" or forbidden(b"a" + piece + b"b"), piece
@@ -310,7 +311,7 @@ def traces_with_hostile_names_on_a_terminal():
 
 @test
 def traces_with_hostile_names_in_a_pipe():
-    """What people read is the same everywhere: `trail summary | tee notes` is looked at, too."""
+    """Text for people is the same everywhere: `trail summary | tee notes` is displayed, too."""
     for command in commands():
         if command in ("view", "record", "env"):
             continue
@@ -321,7 +322,7 @@ def traces_with_hostile_names_in_a_pipe():
 
 @test
 def names_are_escaped_and_not_lost():
-    """So that two names stay two: the control sequence of SHORT is there, with its bytes to be read."""
+    """Different names stay different: the control sequence of SHORT is shown, with readable bytes."""
     path = hostile_trace("everything-1.26", False, SHORT)
     out = in_pipe("goroutines", path).out
     right = rb"y\x1b[31m\x9b31mz\u009b\u202e\x7f\r\nFORGED\n\u2066\u061c\b"
@@ -330,7 +331,7 @@ def names_are_escaped_and_not_lost():
 
 
 def strings(value):
-    """All strings in what JSON said."""
+    """All strings in the JSON output."""
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list):
@@ -367,7 +368,7 @@ def files_with_hostile_names():
 
 @test
 def outputs_with_hostile_names():
-    """The message when it cannot be written, and what is said when it is."""
+    """The message if the file cannot be written, and the one if it can."""
     path = hostile_trace("everything-1.26", False)
     for command, words in {
         "report": ["{}"], "export": ["--to=chrome", "{}"], "convert": ["{}"], "merge": ["{}", "{}"], "symbolize": ["{}"],
@@ -415,7 +416,7 @@ def the_viewer():
 
 
 def program(name, text):
-    """A program for /bin/sh, or an own one."""
+    """A program for /bin/sh, or a binary of its own."""
     path = os.path.join(os.fsencode(WORK), name)
     with open(path, "wb") as f:
         f.write(text)
@@ -423,7 +424,7 @@ def program(name, text):
     return path
 
 
-# Threads with hostile names that wait for each other and for a file of that name.
+# Threads with hostile names that wait for each other and for a file with such a name.
 THREADS = b"""
 import ctypes, os, sys, threading, time
 libc = ctypes.CDLL(None)
@@ -491,14 +492,14 @@ def binaries_are_not_for_terminals():
     ):
         result = check_terminal(*words)
         assert result.code == 2 and not result.out and b"refusing to write" in result.err, f"{shown(words)}: {result.err}"
-    # What is not refused comes out as escapes.
+    # Accepted text is written with escapes.
     for words in (["record", "-o", "-", "--", "true"], ["convert", path, "-o", "/dev/stdout"]):
         check_terminal(*words, own=own_of(words[0]))
 
 
 @test
 def commands_to_be_copied():
-    """A shell makes the name of it again that is in the trace, and the file of that name."""
+    """A shell turns it back into the name in the trace, and into the file with that name."""
     path = os.path.join(os.fsencode(WORK), b"it's" + SHORT)
     shutil.copy(hostile_trace("why-1.26", False, SHORT + b"it's \\n"), path)
     lines = check_pipe("regions", path).out.splitlines()
@@ -512,7 +513,7 @@ def commands_to_be_copied():
 
 @test
 def characters_in_pieces():
-    """A terminal shows characters whole, wherever the buffers of the command end."""
+    """A terminal shows complete characters, wherever the command's buffers end."""
     text = b"".join(b'String id=%d\n\tdata="%s"\n' % (i, ("\u00e9" * (i % 97) + "\u20ac").encode()) for i in range(1, 400))
     path = os.path.join(WORK, "pieces.txt")
     with open(os.path.join(DATA, "why-1.26.txt"), "rb") as f:
@@ -527,7 +528,7 @@ def characters_in_pieces():
 
 
 def columns_of(line):
-    """As Unicode has it (EastAsianWidth, general category), which trail's own table need not be asked for."""
+    """According to Unicode (EastAsianWidth, general category), independent of trail's own table."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
@@ -558,17 +559,17 @@ def tables_fit_the_terminal():
             for columns in (80, 120):
                 lines = on_terminal(command, *files, columns=columns).out.decode().splitlines()
                 for line in lines:
-                    # Commands are to be copied; pictures and sentences have a width of their own.
+                    # Commands are meant to be copied; pictures and sentences have their own width.
                     if line not in full:
                         assert columns_of(line) <= columns, (command, trace, columns, line)
                     elif re.match(r"\s*[\d-]", line) and "  " in line:
                         assert columns_of(line) <= columns, (command, trace, columns, line)
-    # What is left out is named, a name keeps both of its ends, and without a terminal all is there.
+    # Omitted columns are named, a name keeps both ends, and without a terminal everything is there.
     narrow = on_terminal("goroutines", wide, columns=80).out.decode()
     assert "also shows: " in narrow, narrow
     (line,) = [line for line in narrow.splitlines() if WIDE[-3:] in line and "worker" in line]
     assert "\u2026" in line and WIDE[:3] in line, line
-    # What threads waited for is what one asks for.
+    # What threads waited for is the most important column.
     for command in "threads", "goroutines":
         head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
         assert {"total", "waiting", "for"} <= set(head.split()), head
@@ -587,9 +588,9 @@ def where_columns_is_set_lines_are_wrapped_without_a_terminal():
             shown = on_terminal(command, trace, columns=columns, env={**ENV, "NO_COLOR": "1"}).out.decode()
             assert piped.split() == shown.split(), (command, columns, piped, shown)
             for line in piped.splitlines():
-                # Pictures have the width that they have.
+                # Pictures keep their width.
                 assert columns_of(line) <= columns or re.match(r" *trail |.*\|", line), (command, columns, line)
-        # What is for programs stays as it is.
+        # Output for programs is unchanged.
         wide, narrow = (in_pipe(command, "--json", trace, env=env).out for env in (ENV, {**ENV, "COLUMNS": "60"}))
         assert wide == narrow, (command, wide, narrow)
 
@@ -608,7 +609,7 @@ def sentences_are_wrapped_between_words_and_commands_stay_whole():
             text = on_terminal(*args, columns=columns, env=env).out.decode()
             for line in text.splitlines():
                 assert columns_of(line) <= columns or re.match(r" *trail ", line), (args, columns, line)
-                # A number and its unit are one word.
+                # A number and its unit stay together.
                 assert not re.match(r" *(ns|us|µs|ms|s|%|KiB|MiB)\b", line), (args, columns, line)
             if "also shows: " not in text and "\u2026" not in text:
                 assert text.split() == full.split(), (args, columns)

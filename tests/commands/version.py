@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`trail --version` and what it stands on: the commit, the libraries that are loaded at run time, and the version, which stands
-in several files. TAP.
+"""`trail --version`: the commit, the libraries that are loaded at run time, and the version, which is in several files.
+TAP.
 
 usage: version.py TRAIL SOURCE_ROOT COMPILER...
 
-The libraries are built here: good ones that say a version, old ones, one that crashes, one that never gets ready. What
-git says is asked of git.
+The libraries are built here: good ones that report a version, old ones, one that crashes, one whose loading never ends.
+The commit is compared with git's.
 """
 import os
 import pathlib
@@ -32,7 +32,7 @@ def test(function):
 
 
 def version(**env):
-    """The first line, and of each name in the others its state and text."""
+    """The first line, and for each name in the others its state and text."""
     p = subprocess.run([TRAIL, "--version"], capture_output=True, text=True, env={**ENV, **env})
     assert p.returncode == 0, f"exit {p.returncode}: {p.stderr}"
     first, *lines = p.stdout.splitlines()
@@ -100,7 +100,7 @@ def git(*args, cwd):
 
 
 def tree(folder):
-    """A tree with nothing but the script, in no repository."""
+    """A tree that contains only the script, outside of a repository."""
     (folder / "tools").mkdir(parents=True)
     (folder / "packaging").mkdir()
     shutil.copy(ROOT / "tools/commit", folder / "tools")

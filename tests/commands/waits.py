@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What waits are for, as every command has it: the trace of tests/data/locks-1.26.txt, by hand. TAP.
+"""What waits are for, in every command: the trace of tests/data/locks-1.26.txt, by hand. TAP.
 
 usage: waits.py TRAIL SOURCE_ROOT
 
@@ -29,7 +29,7 @@ def replaced(old, new):
 
 
 HAND = trace("locks-1.26")
-# G 1's last wait ended by its time limit: it runs again, and a log says so.
+# G 1's last wait ended by its time limit: it runs again, and a log reports it.
 LATE = assembled(
     "late",
     replaced("GoStart dt=10 g=1 g_seq=2\n", "GoStart dt=10 g=1 g_seq=2\nUserLog dt=0 task=0 key_string=4 value_string=99 stack=0\n")
@@ -71,14 +71,14 @@ def a_log_that_another_transition_separates_from_the_wait_is_not_its():
         "UserLog dt=14 task=0 key_string=4 value_string=6 stack=0\nGoStop dt=0 reason_string=26 stack=21\n"
         "GoStart dt=0 g=1 g_seq=1\nGoBlock",
     )
-    # One more transition of G 1: the numbers of those behind are one higher.
+    # One more transition of G 1: the numbers of later ones are one higher.
     for old, new in (("GoStart dt=8 g=1 g_seq=5", "GoStart dt=8 g=1 g_seq=6"), ("GoUnblock dt=20 g=1 g_seq=4", "GoUnblock dt=20 g=1 g_seq=5"),
                      ("GoStart dt=3 g=1 g_seq=3", "GoStart dt=3 g=1 g_seq=4"), ("GoStart dt=10 g=1 g_seq=2", "GoStart dt=10 g=1 g_seq=3"),
                      ("GoUnblock dt=1 g=1 g_seq=1", "GoUnblock dt=1 g=1 g_seq=2")):
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     equal(kinds(by_goroutine(assembled("stopped", text))[1]), [])
-    # The two more events take a tick each of the wait: no two of a thread have the same time.
+    # The two additional events take a tick each from the wait: no two events of a thread have the same time.
     equal(by_goroutine(assembled("stopped", text))[1]["block_ns"], {"sync": 188})
 
 

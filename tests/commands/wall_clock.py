@@ -44,7 +44,7 @@ def without():
 
 
 def started(path):
-    """What `info` knows, in nanoseconds since 1970; None: nothing."""
+    """The wall clock according to `info`, in nanoseconds since 1970; None if it has none."""
     info = answer("info", path)
     return info["start_wall_s"] * 1_000_000_000 + info["start_wall_ns"] if "start_wall_s" in info else None
 

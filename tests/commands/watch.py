@@ -36,7 +36,7 @@ class Folders:
         return path
 
     def command(self, *args):
-        # What is done is noted by the command, one name a line.
+        # The command notes each exported file, one name per line.
         run = f'echo "${{TRAIL_FILE##*/}}" >> {self.log}'
         return [TRAIL, "watch", "--settle=0", f"--run={run}", *args, self.traces, "-o", self.tables]
 
@@ -60,7 +60,7 @@ class Folders:
 
 
 def stop(process, number=signal.SIGTERM, after=0):
-    """Stops the command after it has printed so many paths: what is in the log may not have ended yet."""
+    """Stops the command after it has printed this many paths; the exports in the log may not have ended yet."""
     paths = [process.stdout.readline() for _ in range(after)]
     process.send_signal(number)
     out, err = process.communicate(timeout=LIMIT)
@@ -78,7 +78,7 @@ def what_is_there_and_what_comes_is_done_once():
     folders.until(lambda done: len(done) == 2)
     folders.add("c.trace")
     folders.until(lambda done: len(done) == 3)
-    # One that is written here is complete when it is closed.
+    # A file that is written here is complete when it is closed.
     with open(EXAMPLES[3], "rb") as source, open(os.path.join(folders.traces, "d.trace"), "wb") as to:
         data = source.read()
         to.write(data[:1000])
@@ -92,7 +92,7 @@ def what_is_there_and_what_comes_is_done_once():
     equal((code, err), (0, ""))
     equal(folders.done(), ["a.trace", "b.trace", "c.trace", "e.trace", "d.trace"])
     equal([os.path.basename(line) for line in out.splitlines()], folders.done())
-    # Nothing is done again, unless it has changed.
+    # Nothing is exported again unless it has changed.
     equal((folders.once().returncode, len(folders.done())), (0, 5))
     os.utime(os.path.join(folders.traces, "a.trace"), (1, 1))
     folders.once()
@@ -132,7 +132,7 @@ def once_waits_for_files_that_are_new_and_says_what_it_leaves():
     os.utime(os.path.join(folders.traces, "a.trace"))
     p = subprocess.run([*folders.command("--once"), "--settle=100ms"], capture_output=True, text=True, timeout=LIMIT, env=ENV)
     equal((p.returncode, p.stderr, folders.done()), (0, "", ["a.trace"]))
-    # What is not waited for to its end is reported.
+    # An export that is not waited for is reported.
     folders.add("b.trace")
     folders.add("a2.trace")
     os.utime(os.path.join(folders.traces, "b.trace"))
@@ -174,7 +174,7 @@ def what_fails_is_tried_again_by_the_next_start():
 
 
 def endless(folders):
-    """A command that never ends, and the file in which it writes its PID."""
+    """A command that never ends, and the file to which it writes its PID."""
     pid = folders.log + ".pid"
     return f"--run=echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 100000", pid
 
@@ -228,7 +228,7 @@ def the_export_reads_the_file_that_was_found_even_if_a_fifo_has_taken_its_place(
 
 @test
 def a_crash_leaves_no_trace_undone():
-    """Killed at any moment, a trace may be done twice, but never not at all, and the ledger can be read."""
+    """Killed at any moment: a trace may be exported twice, but is never left out, and the ledger can be read."""
     folders = Folders()
     names = [f"{i:02}.trace" for i in range(12)]
     for name in names:
@@ -239,7 +239,7 @@ def a_crash_leaves_no_trace_undone():
         folders.until(lambda done: len(done) > before or len(set(done)) == len(names))
         process.kill()
         process.communicate(timeout=LIMIT)
-    # A line that was cut off.
+    # A truncated line.
     with open(os.path.join(folders.tables, ".trail-watch"), "r+") as ledger:
         text = ledger.read()
         ledger.truncate(len(text) - 3)

@@ -6,7 +6,7 @@ usage: whatif.py TRAIL SOURCE_ROOT [all]
 With `all`, the traces of the folder that TRAIL_TRACES names, or of ../shared/traces beside the source, must be
 reproduced by the unchanged replay; skipped where there is none.
 
-A schedule is written as in the comments: what each goroutine does, and when, in milliseconds.
+Comments describe schedules: what each goroutine does, and when, in milliseconds.
 """
 
 import glob
@@ -21,12 +21,12 @@ from sample import some
 from tap import test
 
 MS = 1_000_000
-TIMER = 0  # what is done by no goroutine
+TIMER = 0  # actions of no goroutine
 
 
 class Trace:
-    """Events of goroutines at times. Goroutine 1 is main and runs from 0 on; each has a P of its own, unless `lanes` says
-    which goroutines share one."""
+    """Events of goroutines at given times. Goroutine 1 is main and runs from 0 on; each has its own P, unless `lanes`
+    lists goroutines that share one."""
 
     def __init__(self, cpus, lanes=None):
         self.events, self.strings, self.stacks, self.seq = [], {}, {}, {}
@@ -98,7 +98,7 @@ class Trace:
         if lane == 1:
             lines += ["GoStatus dt=1 g=1 m=101 gstatus=2", f"ProcsChange dt=1 procs_value={self.cpus} stack={self.stack('main')}"]
             now = 3
-        # The head of the batch takes a few ns; so do events at the same time.
+        # The start of the batch takes a few ns, and so do events at equal times.
         for at, _, _, text in sorted(e for e in self.events if e[2] == lane):
             dt = max(at - now, 1)
             now += dt
@@ -125,7 +125,7 @@ class Trace:
 
 
 def near(ours, right_ms):
-    """Equal, but for the few nanoseconds of events at one time."""
+    """Equal, except for a few nanoseconds because of events at equal times."""
     assert abs(ours - right_ms * MS) < 0.001 * MS, f"{ours / MS} ms, not {right_ms} ms"
 
 
@@ -152,7 +152,7 @@ def lock():
 
 
 def convoy():
-    """main, 2 and 3 each: hold a_mu for 10, work for 5; twice. In the order 1 2 3 1 2 3, one after the other."""
+    """main, 2 and 3 each hold a_mu for 10 and work for 5, twice. In the order 1 2 3 1 2 3, one after the other."""
     t = Trace(4)
     t.create(0, 1, 2, "worker")
     t.create(0, 1, 3, "worker")
@@ -200,7 +200,7 @@ def join():
 
 
 def pipeline():
-    """Each of four pieces: main makes it in 10, G 2 uses it in 20 and acknowledges; main makes the next one meanwhile."""
+    """Four pieces: main makes each in 10; G 2 uses it in 20 and acknowledges it, while main makes the next one."""
     t = Trace(2)
     t.create(0, 1, 2, "use")
     t.start(0, 2)
@@ -226,7 +226,8 @@ def pipeline():
 
 
 def one_cpu():
-    """One P. main creates two goroutines that run for 40 each, one after the other, and waits for the first; ends at 84."""
+    """One P. main creates two goroutines that run for 40 each, one after the other, and waits for the first; ends at
+    84."""
     t = Trace(1, {2: 1, 3: 1})
     t.create(0, 1, 2, "half")
     t.create(0, 1, 3, "half")
@@ -242,7 +243,7 @@ def one_cpu():
 
 
 def pinned(allowed="trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0"):
-    """The same by trail record on a machine with two CPUs, of which the threads may use one."""
+    """The same in a trace of trail record on a machine with two CPUs, of which the threads may use one."""
     t = Trace(2, {2: 1, 3: 1})
     t.string("trail.made by=record")
     t.string(allowed)
@@ -260,7 +261,7 @@ def pinned(allowed="trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0"):
 
 
 def outside(what="read db", reason="network"):
-    """main runs for 10, waits for something from outside for 50, and runs for 10."""
+    """main runs for 10, waits for an external event for 50, and runs for 10."""
     t = Trace(1)
     t.block(10, 1, what, "query", "main", reason=reason)
     t.wake(60, TIMER, 1)
@@ -303,8 +304,8 @@ def a_convoy_becomes_shorter_by_the_holds():
 
 @test
 def a_hold_that_is_known_to_three_digits_contains_its_sleep():
-    """G 2 takes a_mu at 1, sleeps from 1.01 to 41, and gives it up at 41.03; the log has 40.0 instead of 40.03. main wants it
-    at 11, and ends 20 after it has it."""
+    """G 2 takes a_mu at 1, sleeps from 1.01 to 41, and releases it at 41.03; the log has 40.0 instead of 40.03. main
+    wants it at 11, and ends 20 after acquiring it."""
     t = Trace(2)
     t.create(0, 1, 2, "worker")
     t.start(0, 2)
@@ -322,7 +323,8 @@ def a_hold_that_is_known_to_three_digits_contains_its_sleep():
 
 
 def go_mutex(again):
-    """main has a mutex of Go that 2 wants at 1 and has from 10 to 20; main wants it again at `again`, and ends 5 after it has it."""
+    """main holds a Go mutex that 2 wants at 1 and holds from 10 to 20; main wants it again at `again`, and ends 5 after
+    acquiring it."""
     lock = "sync.(*Mutex).Lock", "update"
     t = Trace(2)
     t.create(0, 1, 2, "worker")
@@ -342,7 +344,7 @@ def go_mutex(again):
 def a_lock_of_go_is_held_since_its_holder_was_woken():
     # main from 1 to 10, 2 from 10 to 20.
     near(then(go_mutex(13), "--hold=update=0.5x"), 1 + 4.5 + 5 + 5)
-    # 2 may have taken it twice: surely from 18 on.
+    # 2 may have taken it twice: it certainly holds it from 18 on.
     near(then(go_mutex(18), "--hold=update=0.5x"), 1 + 4.5 + 8 + 1 + 5)
 
 
@@ -366,7 +368,7 @@ def a_lock_is_taken_in_the_order_of_arrival():
     t.end(85, 1)
     path = t.make("arrival")
     near(answer("whatif", path)["now"], 85)
-    # main arrives at 7.5, before 2 at 12: it gets the lock at 20, and has it for 15.
+    # main arrives at 7.5, before 2 at 12: it gets the lock at 20, and holds it for 15.
     near(then(path, "--faster=main=2x"), 20 + 15 + 2.5)
 
 
@@ -382,14 +384,14 @@ def the_slowest_worker_decides_a_join():
 @test
 def the_slow_side_of_a_pipeline_decides():
     path = pipeline()
-    # Use takes 20, 18, 18 and 18, and between two of them main runs for 2.
+    # Using takes 20, 18, 18 and 18, and in between main runs for 2.
     near(then(path, "--faster=main=2x"), 5 + 20 + 3 * (1 + 18) + 5 / 2)
     near(then(path, "--faster=use=2x"), 10 + 10 + 3 * (2 + 9) + 5)
 
 
 @test
 def a_thread_that_had_ended_is_joined_all_the_same():
-    """main creates 2, which runs for 30, and runs for 50 itself: its join at the end waits for nothing."""
+    """main creates 2, which runs for 30, and runs for 50 itself: its join at the end does not wait."""
     t = Trace(2)
     t.create(0, 1, 2, "worker")
     t.start(0, 2)
@@ -404,13 +406,13 @@ def a_thread_that_had_ended_is_joined_all_the_same():
 
 @test
 def two_runners_need_two_cpus():
-    # One begins at once, the other when main waits; main goes on when the first has ended.
+    # One begins at once, the other when main waits; main continues when the first has ended.
     near(then(one_cpu(), "--cpus=2"), 40 + 3)
 
 
 @test
 def a_program_of_go_has_the_cpus_that_it_has_set():
-    """main and 2 run at once up to 1; then there is one P, on which 3 and main take turns."""
+    """main and 2 run in parallel up to 1; then there is one P, on which 3 and main alternate."""
     t = Trace(2, {3: 1})
     t.create(0, 1, 2, "early")
     t.start(0, 2)
@@ -427,7 +429,7 @@ def a_program_of_go_has_the_cpus_that_it_has_set():
     t.end(61, 1)
     path = t.make("procs")
     equal(answer("whatif", path)["cpus"], 1)
-    # In the replay, what runs at once up to 1 has one P, too, which takes 1 more of 61.
+    # In the replay, the parallel part up to 1 also has one P, and takes 1 more of 61.
     near(then(path, "--cpus=2"), (1 + 30 + 1) * 61 / 62)
 
 
@@ -435,13 +437,13 @@ def a_program_of_go_has_the_cpus_that_it_has_set():
 def threads_that_may_use_one_cpu_have_one():
     found = answer("whatif", "--cpus=2", pinned())
     equal(found["cpus"], 1)
-    # As in a program that had two and used one: each of the two has one while main waits.
+    # As in a program that had two Ps and used one: each goroutine has one while main waits.
     near(found["then"], 40 + 3)
 
 
 @test
 def a_switch_that_is_seen_late_gives_no_second_cpu():
-    """As above, but each thread seems to run for 1 beside the next one."""
+    """As above, but each thread seems to run for 1 in parallel with the next one."""
     t = Trace(2)
     t.string("trail.made by=record")
     t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
@@ -458,7 +460,7 @@ def a_switch_that_is_seen_late_gives_no_second_cpu():
 
 @test
 def affinity_of_some_threads_does_not_limit_the_others():
-    """main and 2 run at once for 30, although those that were looked at might use one CPU."""
+    """main and 2 run in parallel for 30, although the examined threads were allowed only one CPU."""
     t = Trace(2)
     t.string("trail.made by=record")
     t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
@@ -507,7 +509,7 @@ def regions_and_tasks_are_goals():
     found = answer("whatif", "--goal=task:request:p50", "--faster=parse=2x", path)
     near(found["now"], 15)
     near(found["then"], 10)
-    # Of two tasks, the median is the shorter one, as of an even number everywhere.
+    # Of two tasks, the shorter one is the median, as everywhere for an even number.
     t = Trace(1)
     for begin, length, task in ((0, 10, 1), (20, 50, 2)):
         t.task(begin, 1, task, "request", "Begin")
@@ -543,7 +545,7 @@ def a_function_without_waits_has_its_share_of_the_samples():
 
 @test
 def without_garbage_collection_its_work_and_waits_take_no_time():
-    """main runs for 10, waits for a worker of the GC that runs for 20, runs for 5, assists for 8, and runs for 5."""
+    """main runs for 10, waits for a GC worker that runs for 20, runs for 5, assists for 8, and runs for 5."""
     t = Trace(2)
     t.create(0, 1, 2, "runtime.gcBgMarkWorker")
     t.block(10, 1, "", "main", reason="GC mark assist wait for work")
@@ -559,7 +561,7 @@ def without_garbage_collection_its_work_and_waits_take_no_time():
 
 @test
 def a_mark_worker_gets_a_cpu_at_once():
-    """main runs from 0 and 2 from 1 on, when a mark worker takes the CPU of main from 4 to 9."""
+    """main runs from 0 and 2 from 1 on; a mark worker takes main's CPU from 4 to 9."""
     t = Trace(2, {3: 2, 2: 2})
     t.create(0, 1, 3, "runtime.gcBgMarkWorker")
     t.start(0, 3)
@@ -664,7 +666,7 @@ def the_list_has_what_gains_most_first():
     by_change = {row["change"]: row["then"] for row in found["list"]}
     near(by_change["--free=a_mu"], 30)
     near(by_change["--hold=a_mu=0.5x"], 40)
-    # Each is the answer to the question by itself.
+    # Each is the same as the answer to the question on its own.
     for change, length in by_change.items():
         near(then(lock(), change), length / MS)
 
@@ -695,7 +697,7 @@ def wrong_questions_are_refused():
 
 
 def replayed(path, *args):
-    """The replay as a trace, which all readers accept."""
+    """The replay as a trace, which all readers must accept."""
     out = os.path.join(WORK, "replayed.trace")
     good_text("whatif", *args, "-o", out, path)
     good_text("check", "--strict", out)
@@ -745,7 +747,7 @@ def go_reads_the_replay():
 @test
 def an_output_is_a_file_of_its_own():
     path = lock()
-    for out, message in (("-", "the answer is on stdout"), (path, "would overwrite")):
+    for out, message in (("-", "--output needs a file name"), (path, "would overwrite")):
         code, _, err = run_text("whatif", "-o", out, path)
         assert code == 2 and message in err, (out, code, err)
 

@@ -19,7 +19,7 @@ from tap import main, test  # noqa: E402
 
 
 def covers(path):
-    """The segments lie end to end, from the path's end to its begin, and the totals are their sums."""
+    """The segments are contiguous, from the path's end to its begin, and the totals are their sums."""
     at, sums, goroutine = path["end_ns"], {}, None
     for s in path["segments"]:
         equal(s["end_ns"], at)
@@ -51,7 +51,8 @@ def hand(*args):
 
 
 def rows(path):
-    """From the begin on: goroutine, depth, state or reason, how long, function, whom it wakes from what."""
+    """From the begin on: goroutine, depth, state or reason, duration, function, the goroutine that it wakes, and from
+    what."""
     return [
         (
             s["goroutine"],
@@ -74,7 +75,7 @@ def a_waits_for_b_who_waits_for_c():
         rows(path),
         [
             (1, 0, "running", 10, "main"),
-            # G 2 was ready before, and G 3 too; but none waited for them yet
+            # G 2 was ready before, and so was G 3; but no goroutine waited for them yet
             (2, 1, "ready", 10, "holder"),
             (2, 1, "running", 10, "holder"),
             (3, 2, "ready", 10, "feeder"),
@@ -165,7 +166,7 @@ def a_window_cuts_off():
             (2, 0, "running", 30, ""),
         ],
     )
-    # The one that ran last has ended.
+    # The goroutine that ran last has ended.
     path = hand("--from=270ns", "--to=+31ns")
     equal((path["of"], path["begin_ns"], path["end_ns"]), ("window", 1270, 1300))
     equal(rows(path), [(4, 0, "ready", 10, "helper"), (4, 0, "running", 20, "")])
@@ -183,7 +184,7 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
     lines = out.splitlines()
     equal(code, 0)
     equal(lines[0], "task 7 request: 150 ns from 30 ns on; critical path, ending in G1:")
-    # First the sums, which add up to all of the path, then the path.
+    # First the sums, which add up to the whole path, then the path.
     begin = next(i for i, line in enumerate(lines) if line.split() == ["at", "for"])
     sums = [line.split() for line in lines[3 : begin - 1]]
     equal(sum(int(words[2]) for words in sums), 150)
@@ -211,7 +212,7 @@ def a_limit_of_json_leaves_the_longest_in_order_and_all_totals():
             equal(whole["all"], len(whole["segments"]))
             for limit in (0, 1, 3, 10**6):
                 found = answer("why", of, f"--limit={limit}", trace(name))
-                # Of equally long ones those nearer to the end.
+                # Of segments of equal length, those nearer to the end.
                 segments = list(enumerate(whole["segments"]))
                 longest = sorted(segments, key=lambda s: (s[1]["begin_ns"] - s[1]["end_ns"], s[0]))[:limit]
                 equal(found["segments"], [segment for _, segment in sorted(longest, key=lambda s: s[0])])
@@ -245,7 +246,7 @@ def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
     begins = "GoStart dt=10 g=4 g_seq=1\nGoUnblock dt=10 g=3"
     task = "UserTaskBegin dt=4 task=8 parent_task=18446744073709551615 name_string=1 stack=4"
     text = text.replace(begins, f"GoStart dt=10 g=4 g_seq=1\n{task}\nGoUnblock dt=6 g=3")
-    # G 5 ends, too, later, and has nothing to do with the task.
+    # G 5 also ends, later, and is unrelated to the task.
     five = "GoUnblock dt=10 g=3 g_seq=6 stack=4\nGoBlock dt=10 reason_string=7 stack=4"
     assert five in text
     text = text.replace(five, five.split("\n")[0] + "\nGoDestroy dt=10")
@@ -255,11 +256,11 @@ def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
     equal((found["begin_ns"], found["end_ns"]), (1284, 1300))
     equal({(s["goroutine"], s["state"]) for s in found["segments"]}, {(4, "running")})
     covers(found)
-    # A window in which the task is open, and no goroutine works on it.
+    # A window in which the task is open, but no goroutine works on it.
     code, out, err = run_text("why", "--task=8", "--from=400ns", assembled("open-task", text))
     equal((code, out), (2, ""))
     assert "task 8 has no critical path in the window: the goroutine that was last in it ended before" in err, err
-    # G 3 works on it later, in a region, and goes on.
+    # G 3 works on it later, in a region, and continues.
     for line in ("# 1325, 1330\nUserRegionBegin dt=5 task=0", "# 1420\nUserRegionEnd dt=10 task=0"):
         assert line in text
         text = text.replace(line, line.replace("task=0", "task=8"))
@@ -269,7 +270,7 @@ def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
 
 
 def walk_all(path):
-    """Several questions of one trace. None if it is no good trace, or too big to be printed as JSON."""
+    """Several requests on one trace. None if it is not a valid trace, or too big to be printed as JSON."""
     if os.path.getsize(path) > 30 << 20 or run_text("check", "--quiet", path)[0] != 0:
         return False
     covers(answer("why", path))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What made a trace, and the words in which the command speaks of it. TAP.
+"""What made a trace, and the vocabulary that commands use for it. TAP.
 
 usage: words.py TRAIL SOURCE_ROOT records|records-not THREAD_POOL CC...
 """
@@ -20,8 +20,8 @@ CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
 WORK = work.folder("words")
 ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
 
-# Three threads wait for a mutex that the main thread holds until they all sleep, and for 30 ms more; again until there is a
-# file, if one is named.
+# Three threads wait for a mutex that the main thread holds until all of them sleep, and 30 ms longer; repeated until a
+# file exists, if one is named.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ def info(trace):
 
 
 def made_by(trace):
-    """What info finds without decoding events; what a reader does, the screens of `summary` show."""
+    """What info finds without decoding events; the screens of `summary` show what a reader finds."""
     got = info(trace)
     return got.get("made_by"), got.get("task_word")
 
@@ -171,7 +171,7 @@ def info_finds_it_in_a_file_as_in_a_pipe():
 
 @test
 def the_kind_of_a_batch_in_a_file_does_not_depend_on_where_it_stands():
-    """Of a file 64 bytes are looked at, at once: a header must be found that ends with them."""
+    """64 bytes of a file are examined at once: a header that ends with them must be found."""
     for size in range(1, 64):
         text = f"""Trace Go1.23
 EventBatch gen=1 m=18446744073709551615 time=1 size=auto
@@ -254,7 +254,7 @@ def each_file_of_a_rotation_has_it():
 
 # MARK: Words of screens
 
-# Words that a reader without Go does not know.
+# Words that a reader without knowledge of Go does not understand.
 GO = re.compile(r"[Gg]oroutine|\bPs?\b|\bMs?\b|\bG ?[0-9]+\b|GOMAXPROCS|\bchan\b|select\b|no_P")
 SCREENS = (
     ["summary"],
@@ -309,7 +309,7 @@ def a_c_program_has_threads_and_cpu_slots():
 def threads_are_the_table_of_goroutines_and_when_each_ran():
     table, threads = run("goroutines", recorded()), run("threads", recorded())
     assert threads.startswith(table + "\nrunning, over ")
-    # Each by its number and its TID, which the members have as well.
+    # Each by number and TID, which members have as well.
     lines = re.findall(r"(?m)^thread (\d+) +TID +(\d+) ", threads)
     members = re.findall(r"(?m)^ *(\d+) +(\d+) ", run("goroutines", "--members", recorded()))
     assert len(lines) == 4 and sorted(lines) == sorted(members), f"{lines} {members}"

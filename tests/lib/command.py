@@ -1,7 +1,7 @@
 """Runs the command in a test, and makes the traces that it reads.
 
-For scripts that are called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C, in UTC and without NO_COLOR,
-whatever the environment of the test. WORK is a folder of the script's own (work.py).
+For scripts called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C, in UTC and without NO_COLOR, whatever
+the environment of the test. WORK is a folder of the script's own (work.py).
 """
 
 import json
@@ -36,7 +36,7 @@ def run_text(*args, **more):
 
 
 def good(*args, code=0, **more):
-    """The output as bytes of a command whose exit status must be `code`."""
+    """The output, as bytes, of a command that must exit with status `code`."""
     status, out, err = run(*args, **more)
     assert status == code, f"trail {' '.join(args)}: exit {status}: {err}"
     return out
@@ -64,7 +64,7 @@ def written(name, data):
 
 
 def assembled(name, text):
-    """The path of a trace that is made of a text, which is like those in tests/data."""
+    """The path of a trace made from a text like those in tests/data."""
     path = os.path.join(WORK, name + ".trace")
     good("assemble", "-", "-o", path, stdin=text.encode())
     return path

@@ -14,7 +14,7 @@ GO_READERS = {
     "1.26": ([11, 19, 21, 22, 23, 26], "-d=parsed"),
     "1.27": ([11, 19, 21, 22, 23, 26], "-d=parsed"),
 }
-# Where they are; an unpacked package beside the system will do: TRAIL_GO=/somewhere/usr/lib
+# The folder of the installed releases; TRAIL_GO=/somewhere/usr/lib for a package unpacked elsewhere.
 GO_FOLDERS = [*filter(None, os.environ.get("TRAIL_GO", "").split(":")), "/usr/lib"]
 
 
@@ -25,14 +25,14 @@ def go_of(release):
 
 
 def go_prints(go, mode, path):
-    """The exit status, what `go tool trace` prints of all events, and its messages."""
+    """The exit status, how `go tool trace` prints all events, and its messages."""
     env = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
     done = subprocess.run([go, "tool", "trace", mode, path], capture_output=True, env=env, timeout=240)
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
 def go_tools(name, format, path):
-    """Reports, for each release that reads the format, whether it accepts the trace, or is not here."""
+    """Reports, for each release that reads the format, whether it accepts the trace, or is not installed."""
     for release, (formats, mode) in GO_READERS.items():
         if format not in formats:
             continue

@@ -1,4 +1,4 @@
-"""Searches for faults that depend on chance, with many runs, separately from the tests: failures are rates.
+"""Searches for faults that depend on chance, with many runs, separately from the tests: results are rates of failure.
 
     hammer/NAME.py BUILD SEED COUNT
 

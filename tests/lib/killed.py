@@ -7,7 +7,7 @@ import struct
 
 
 def die_at_rename():
-    """In a child: the kernel kills it when it gives a file its name, however it does so."""
+    """In a child: makes the kernel kill it when it gives a file its name, by any system call."""
     load, equal_to, answer, kill, allow = 0x20, 0x15, 0x06, 0x80000000, 0x7FFF0000
     renames = {"x86_64": (82, 264, 316), "aarch64": (38, 276)}[platform.machine()]
     steps = [(load, 0, 0, 0)]

@@ -14,11 +14,12 @@ NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}  # for subprocess
 
 
 def copies(trail, *programs):
-    """The paths of copies of the command, with its libraries, and of the programs, in a folder for the test's length."""
+    """The paths of copies of the command, with its libraries, and of the programs, in a folder that exists during the
+    test."""
     folder = tempfile.mkdtemp(prefix="trail-nobody-")
     atexit.register(shutil.rmtree, folder)
     os.chmod(folder, 0o755)
-    # The command finds its libraries by where they lie from it.
+    # The command finds its libraries by their relative paths.
     built = os.path.dirname(trail)
     paths = [trail, *glob.glob(os.path.join(built, "src", "preload", "lib*.so"))]
     found = []
@@ -30,7 +31,7 @@ def copies(trail, *programs):
 
 
 def why_not(trail):
-    """Why nobody cannot run the command; None: it can."""
+    """Why nobody cannot run the command; None if it can."""
     if os.geteuid() != 0:
         return "not root"
     try:

@@ -14,7 +14,8 @@ from states import has_signal, status, text_of, until
 
 
 def send(recorder, number):
-    """Sends a signal to `trail record`, by its PID; returns when it has taken it, which it does between two steps."""
+    """Sends a signal to `trail record`, by its PID; returns when the signal has been handled, which happens between two
+    steps."""
 
     def has(mask):
         assert status(recorder, "State")[:1] not in ("", "Z"), "the recorder has ended"
@@ -27,7 +28,8 @@ def send(recorder, number):
 
 
 def step(recorder):
-    """Returns when `trail record` has made a whole step since the call. Programs ignore the signal, which it passes on."""
+    """Returns when `trail record` has made a complete step since the call. Programs ignore the signal, which is passed
+    on to them."""
     for _ in range(2):
         send(recorder, signal.SIGWINCH)
 
@@ -39,15 +41,16 @@ class Wait:
     reason: str
     functions: list  # innermost first
     object: str = ""  # "mutex 0x1234"
-    ready: Optional[int] = None  # when it was made ready
+    ready: Optional[int] = None  # when it became ready
     end: Optional[int] = None  # when it ran again
-    waker: int = 0  # 0: none, it went on by itself
+    waker: int = 0  # 0: none, it continued by itself
     waker_functions: list = dataclasses.field(default_factory=list)
     ready_functions: list = dataclasses.field(default_factory=list)  # of the waker, or of itself
 
     @property
     def of_kernel(self):
-        """No call of the program's own: a page of a library that is not in memory yet, say. Any thread may have some."""
+        """Whether the wait is not in a call of the program: a page of a library that is not in memory yet, for example.
+        Any thread may have such waits."""
         return self.object == "kernel, call not seen" or self.object.startswith("page fault")
 
 
@@ -55,7 +58,7 @@ class Wait:
 class Thread:
     tid: int
     goroutine: int
-    created_as: str = ""  # the function that it begins with
+    created_as: str = ""  # its start function
     creator: Optional[int] = None
     begin: Optional[int] = None
     end: Optional[int] = None
@@ -138,7 +141,7 @@ class Trace:
         if wait and wait.ready is None:
             wait.ready = event["time_ns"]
             wait.ready_functions = functions(event)
-            # No goroutine runs there if it was a signal handler in a thread that waits itself.
+            # No goroutine runs there if the waker was a signal handler in a thread that waits itself.
             if event["m"] != thread.tid:
                 wait.waker = event["m"]
                 wait.waker_functions = functions(event)

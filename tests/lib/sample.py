@@ -1,4 +1,5 @@
-"""How many of the inputs of one kind a test tries: a fixed part, spread over all; all of them in a release, which sets TRAIL_TEST_ALL."""
+"""How many of the inputs of one kind a test tries: a fixed part, spread over all of them; all in a release, which sets
+TRAIL_TEST_ALL."""
 
 import os
 

@@ -33,7 +33,7 @@ def number(value):
 
 
 class Event:
-    """A record: `end` is where it ends in the trace, `start` where its batch begins there, `g` whose state it changes."""
+    """A record: it ends at `end` in the trace, its batch begins at `start`, and it changes the state of `g`."""
 
     def __init__(self, type, m, ticks, g, start, end):
         self.type, self.m, self.time_ns, self.g, self.start, self.end = type, m, ticks * TICK_NS, g, start, end
@@ -51,7 +51,7 @@ class Simulation:
         self.threads = [Thread(100 + i) for i in range(threads)]
         self.p_status = {i: P_IDLE for i in range(threads - 1)}
         self.state, self.since, self.seq = {}, {}, {}
-        self.sums = {}  # of each goroutine: {state: ns}
+        self.sums = {}  # for each goroutine: {state: ns}
         self.next_g, self.generation = 2, 0
         self.trace = bytearray(f"go 1.{version} trace".encode().ljust(HEADER, b"\0"))
         self.events = []
@@ -193,7 +193,7 @@ class Simulation:
                 self.put(self.threads[0], GO_STATUS, g, NOBODY, state)
 
     def batches(self):
-        """Of each thread, in the order in which they are full."""
+        """The batches of each thread, in the order in which they are full."""
         for t in self.threads:
             at = 0
             while at < len(t.events):

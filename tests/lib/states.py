@@ -11,14 +11,14 @@ STEP_S = 0.005
 
 
 def until(holds):
-    """Waits until the function returns what is true, and returns that."""
+    """Waits until the function returns a true value, and returns that."""
     while not (result := holds()):
         time.sleep(STEP_S)
     return result
 
 
 def text_of(path):
-    """The file's text; empty: its process or thread has ended."""
+    """The file's text; empty if its process or thread has ended."""
     try:
         with open(path) as file:
             return file.read()
@@ -27,7 +27,7 @@ def text_of(path):
 
 
 def tids(pid):
-    """In the order in which they were created: the kernel begins anew with small numbers."""
+    """In order of creation: the kernel starts again with small numbers."""
     try:
         threads = map(int, os.listdir(f"/proc/{pid}/task"))
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def calls(pids):
 
 
 def until_all_wait(pids, threads):
-    """Returns when there are so many threads, which all sleep in system calls, twice in the same ones."""
+    """Returns when there are this many threads, all of which sleep in system calls, twice in the same ones."""
     before = None
     while True:
         now = calls(pids)
@@ -68,10 +68,11 @@ def has_signal(pid, mask, number):
 
 
 def until_taken(pid, number):
-    """Returns when the signal, which was sent to the process, is not pending any more: the next one is another."""
+    """Returns when the signal, which was sent to the process, is no longer pending, so that the next one is not merged
+    with it."""
     until(lambda: not has_signal(pid, "ShdPnd", number))
 
 
 def cpu_ns(pid):
-    """The CPU time of the process, by the kernel's clock of it (clock_getcpuclockid(3))."""
+    """The CPU time of the process, from the kernel's clock for it (clock_getcpuclockid(3))."""
     return time.clock_gettime_ns(~pid << 3 | 2)

@@ -19,5 +19,5 @@ def commands(root):
 
 
 def sub_commands(root):
-    """The names of those that are in the help."""
+    """The names of the commands listed in the help."""
     return [name for name, _, where, _ in commands(root) if where != "HIDDEN"]

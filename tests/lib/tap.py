@@ -21,7 +21,7 @@ count = failures = 0  # of the results so far
 
 
 class Skip(Exception):
-    """What a test needs and is not here."""
+    """A requirement of the test that is not installed."""
 
 
 def test(function):
@@ -40,7 +40,7 @@ def main():
             print(f"ok {i} - {name}")
         except Skip as e:
             print(f"ok {i} - {name} # SKIP {e}")
-        except Exception as e:  # a test that breaks is a test that fails
+        except Exception as e:  # a test that raises an exception fails
             failures += 1
             print(f"not ok {i} - {name}")
             for line in (f"{type(e).__name__}: {e}"[:3000]).splitlines():
@@ -53,7 +53,7 @@ def main():
 
 
 def report(ok, name, *why):
-    """The next result; the first lines of `why` follow one that is not ok."""
+    """The next result; the first lines of `why` follow one that is "not ok"."""
     global count, failures
     count += 1
     failures += not ok
@@ -70,6 +70,6 @@ def skip(name, why):
 
 
 def finish():
-    """Writes the plan. Returns the exit status: whether any result was not ok."""
+    """Prints the plan. Returns the exit status: 1 if any result is "not ok"."""
     print(f"1..{count}")
     return failures > 0

@@ -24,13 +24,13 @@ def folder(name):
 
 
 def _hangs(number, frame):
-    """Meson's time limit has passed."""
+    """Meson's time limit is over."""
     tap.failures += 1
     sys.exit(1)
 
 
 def _end(path, owner):
-    if os.getpid() != owner:  # a child of the test's own
+    if os.getpid() != owner:  # a child process of the test
         return
     if tap.failures and os.path.isdir(os.path.join(BUILD, "meson-info")):
         kept = os.path.join(BUILD, "failures")

@@ -332,7 +332,7 @@ def test_gcc_is_told(program):
     """A program with gcc's own library is recorded as a threaded one; how to get more is said."""
     path = os.path.join(WORK, "gcc.trace")
     code, out, err = run(TRAIL, "record", "-o", path, "--", program.path, "barriers")
-    said = [line for line in err.splitlines() if "with --openmp" in line]
+    said = [line for line in err.splitlines() if "--openmp replaces" in line]
     report("gcc's OpenMP: --openmp is named in one line", "" if len(said) == 1 else err)
     code, out, err = run(TRAIL, "record", "-q", "-o", path, "--", program.path, "barriers")
     report("gcc's OpenMP: not with --quiet", err)

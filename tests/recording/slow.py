@@ -214,13 +214,13 @@ def refusal(*options):
 def a_mistake_is_refused_before_the_program_is_started():
     for condition, message, *others in (
         ("task:request", "'>' is missing"),
-        ("tsk > 5ms", "a condition is about task, task:NAME, region, region:NAME, wait, wait:KIND or lock"),
+        ("tsk > 5ms", "a condition is for task, task:NAME, region, region:NAME, wait, wait:KIND or lock"),
         ("task: > 5ms", "a name is missing"),
-        ('task:"request > 5ms', "the name has no end"),
-        ("task > 5", "no time"),
-        ("task > 0ms", "no time"),
-        ("task > 5ms 6ms", "no time"),
-        ("task >= 5ms", "no time"),
+        ('task:"request > 5ms', "the closing quote of the name is missing"),
+        ("task > 5", "expected a time"),
+        ("task > 0ms", "expected a time"),
+        ("task > 5ms 6ms", "expected a time"),
+        ("task >= 5ms", "expected a time"),
         ("task < 5ms", "'>' is missing"),
         ("lock:mutex > 5ms", "'wait:mutex > 50ms'"),
         ("wait:mutx > 5ms", "did you mean 'mutex'? there are mutex, rwlock, once, "),
@@ -235,7 +235,7 @@ def a_mistake_is_refused_before_the_program_is_started():
         said = refusal("--flight=2h", f"--snapshot-if={condition}", *others)
         assert message in said, (condition, said)
     assert "needs --flight=TIME" in refusal("--snapshot-if=task > 5ms")
-    assert "go with --snapshot-if" in refusal("--flight=10s", "--snapshot-max=1G")
+    assert "require --snapshot-if" in refusal("--flight=10s", "--snapshot-max=1G")
 
 
 sys.exit(tap.main())

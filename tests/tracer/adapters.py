@@ -33,7 +33,7 @@ ROUNDS = 3  # of questions and answers, ticks and rings, in all examples
 
 
 class Wrong(Exception):
-    """What a trace does not say as it must."""
+    """A difference between a trace and what it must contain."""
 
 
 def require(ok, *what):
@@ -90,7 +90,7 @@ class Trace:
         return [waker for woken, waker in self.woken if woken == name]
 
     def chains(self, name):
-        """Of each wake-up: the waker, and the waker of that before."""
+        """For each wake-up: the waker, and the waker of the goroutine's previous wake-up."""
         last, chains = {}, []
         for woken, waker in self.woken:
             if woken == name:
@@ -103,7 +103,7 @@ class Trace:
 
 
 def expect_created(trace, **creators):
-    """Exactly these goroutines; {name: (number, creator)}."""
+    """Asserts exactly these goroutines; {name: (number, creator)}."""
     right = collections.Counter({(name, creator): count for name, (count, creator) in creators.items()})
     ours = collections.Counter(trace.created)
     require(ours == right, "created:", dict(ours), "not", dict(right))
@@ -119,7 +119,7 @@ def expect_wakers(trace, name, *right):
 
 
 def expect_why(path, trace, name, *others):
-    """The critical path of a goroutine goes through the others."""
+    """The critical path of a goroutine passes through the others."""
     id = next(id for id, n in trace.names.items() if n == name)
     shown = good(TRAIL, "why", f"--goroutine={id}", path)
     for other in others:
@@ -127,7 +127,7 @@ def expect_why(path, trace, name, *others):
 
 
 def expect_view(path, trace, name):
-    """`trail view` draws the wake-ups of a goroutine from the same wakers."""
+    """`trail view` draws the wake-ups of a goroutine with the same wakers."""
     args = [TRAIL, "view", "--no-open", str(path)]
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV) as server:
         try:
@@ -191,7 +191,7 @@ def libuv(path):
         compute=(ROUNDS, "tick"),
     )
     expect_all_end(trace)
-    expect_wakers(trace, "ring", *["ring_bell"] * ROUNDS, None)  # the last is its close
+    expect_wakers(trace, "ring", *["ring_bell"] * ROUNDS, None)  # the last one is its close
     expect_wakers(trace, "tick", *[None] * ROUNDS, None)
     require(set(trace.wakers("uv_run")) == {None}, "the loop is woken by", trace.wakers("uv_run"))
     loop = trace.of("uv_run")[0][0][1]
@@ -227,16 +227,16 @@ def coroutine_rules(path):
         trace, opens=(1, None), waits=(2, "opens"), child=(1, "nests"), **made, **{thread: (1, None)}
     )
     expect_all_end(trace)
-    # Each of these has one waker, in this order: what resumed it, ended, destroyed it or called trail::woken.
+    # Each of these has one waker, in this order: the one that resumed it, ended, destroyed it or called trail::woken.
     right = [("waits", "opens"), ("refuses", None), ("nests", "child"), ("waits", "opens")]
     right += [("foreign", None), ("annotated", thread), ("opens", None)]
     require(trace.woken == right, "woken:", trace.woken)
-    # After all that it does to others, the first coroutine runs again.
+    # After acting on all others, the first coroutine runs again.
     says = (EXAMPLE / "coroutine_rules.cpp").read_text().count("    says(")
     require(sorted(trace.logs) == sorted([("opens", "runs")] * says + [(thread, "other")]), "logs:", trace.logs)
 
 
-# Each: how it is broken, the file, what stands there, and what stands there instead.
+# Each: how it is broken, the file, the original text, and its replacement.
 BROKEN = {
     "boost-fiber": [
         ("the thread of the waker does not report", "trail_fiber.hpp",
@@ -302,7 +302,7 @@ def outcome(program, path, format=0):
 
 
 def go_sees_the_same(path):
-    """Go's reader of the format 19 prints the same wakers, by their numbers."""
+    """Go's reader of format 19 prints the same wakers, by number."""
     go = go_of("1.19")
     if not go:
         skip("wakers in Go's reader", "no Go 1.19")

@@ -16,7 +16,7 @@ from tap import finish, report, skip
 
 trail, program = sys.argv[1:3]
 
-# Situations from "in another call" on, where the trace starts; the goroutine is the host's or the library's.
+# Situations from "in another call", where the trace starts, onwards; the goroutine is the host's or the library's.
 LOGS = [
     ("in another call", True),
     ("in a call without its P", True),
@@ -28,7 +28,7 @@ LOGS = [
 
 
 def goroutines(lines, pattern):
-    """Of each log, in order: the message, and its goroutine."""
+    """For each log, in order: the message, and its goroutine."""
     return [(found["message"], found["g"]) for found in map(re.compile(pattern).search, lines) if found]
 
 

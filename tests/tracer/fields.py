@@ -37,7 +37,7 @@ LOGS = [
     [("inf", math.inf), ("minus", -math.inf), ("nan", math.nan)],
     [("empty", ""), ("quoted", 'a "b" \\ c'), ("lines", "one\ntwo\tthree\r"), ("slash", "\\n")],
     [("number", "200"), ("word", "true"), ("bytes", "\x01\x7f")],
-    # A text with what looks like a field is one text.
+    # A text that looks like a field is a single text.
     [("text", 'x" status=5 y="'), ("status", 6)],
     [("twice", 1), ("twice", 2)],
     [("größe", "Größe 5 µs")],
@@ -97,7 +97,7 @@ def named(log):
 
 
 def same(a, b):
-    """NaN is NaN, and -0.0 is not 0.0."""
+    """NaN equals NaN, and -0.0 differs from 0.0."""
     return repr(a) == repr(b)
 
 
@@ -128,7 +128,7 @@ def columns_of(path, number, log):
 
 def wrong_columns(path):
     for number, log in enumerate(map(named, LOGS)):
-        log = list({name: value for name, value in reversed(log)}.items())  # of two with one name, the first counts
+        log = list({name: value for name, value in reversed(log)}.items())  # of two fields with one name, the first counts
         right = [value for _, field in log for value in right_columns(field)]
         for ours, value in zip(columns_of(path, number, log), right):
             if value is not ... and not same(ours, value):
@@ -180,7 +180,7 @@ with tempfile.TemporaryDirectory() as folder:
         if format in (21, 23):
             go_tools(f"1.{format}, long", format, path)
 
-    # A point is a point where the language has another one, also of several bytes.
+    # The decimal point is a point even where the locale has another one, also of several bytes.
     made = subprocess.run(["localedef", "-i", "ps_AF", "-f", "UTF-8", f"{folder}/ps_AF.UTF-8"], capture_output=True)
     if os.path.isdir(f"{folder}/ps_AF.UTF-8"):
         path = os.path.join(folder, "locale.trace")
@@ -190,7 +190,7 @@ with tempfile.TemporaryDirectory() as folder:
     else:
         skip("in a language with another point", "no localedef")
 
-    # Categories are those of the environment.
+    # The categories are those of the environment.
     path = os.path.join(folder, "categories.trace")
     write(23, path, LOGS, {"TRAIL_CATEGORIES": "mac*"})
     found = messages(path)

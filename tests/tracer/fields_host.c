@@ -1,10 +1,11 @@
 /*
- * Logs the fields that it reads: see fields.py.
+ * Reads fields and logs them: see fields.py.
  *
  *     fields-host FORMAT TRACE
  *
- * Lines of the input: "i NAME VALUE", "d NAME BITS", "t NAME TEXT" add a field; NAME and TEXT are bytes in
- * hexadecimal, of which "-" has none, BITS those of a double. "log" writes what was added.
+ * Lines of the input: "i NAME VALUE", "d NAME BITS", "t NAME TEXT" add a field; NAME and TEXT are
+ * bytes in hexadecimal, "-" if empty; BITS are the bits of a double. "log" logs the fields added
+ * since the last one.
  */
 #include <fcntl.h>
 #include <inttypes.h>

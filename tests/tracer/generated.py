@@ -1,4 +1,4 @@
-"""Calls in any order, right and wrong: the installed readers of Go accept each trace.
+"""Calls in any order, valid or not: the installed readers of Go accept each trace.
 
     generated.py TEST_MISUSE [FIRST [COUNT]]
 
@@ -19,12 +19,12 @@ from tap import finish, report, skip
 
 program = sys.argv[1]
 first, count = [int(argument) for argument in sys.argv[2:4] + ["0", "3"][len(sys.argv) - 2 :]]
-# What TRAIL_TEST_COUNT is a percentage of.
+# TRAIL_TEST_COUNT is a percentage of this.
 USUAL = 60
 
 
 def refused(go, mode, paths):
-    """The traces that a release of Go refuses, with the last line of its message."""
+    """The traces that a release of Go rejects, with the last line of its message."""
     for path in paths:
         code, out, err = go_prints(go, mode, path)
         if code != 0 or not out:

@@ -32,7 +32,7 @@ TRAIL, ROOT, HOST = (os.path.abspath(a) for a in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
 V1, V2 = [7, 11, 19, 21], [22, 23, 26]
 MANY = 3000
-# Of trail_unwinder; libunwind is backtrace where it is not installed.
+# Values of trail_unwinder; libunwind means backtrace where it is not installed.
 UNWINDERS = {"frame pointers": "1", "tables": "2", "libunwind": "3"}
 
 
@@ -77,7 +77,7 @@ class Generation:
 
 
 def v2_structure(generation, data, at):
-    """Strings (4), stacks (2); a frequency (8), also in a Sync (50), has nothing to look at."""
+    """Strings (4), stacks (2); a frequency (8), also in a Sync (50), has no strings or stacks."""
     section, at = data[at], at + 1
     while section in (2, 4) and at < len(data):
         (id, n), at = uvarints(data, at + 1, 2)
@@ -115,7 +115,7 @@ def read_v2(data):
     for generation in generations.values():
         generation.strings[0] = ""
         generation.stacks[0] = []
-        # A status precedes what else there is of its goroutine, also at equal times.
+        # A status precedes all other events of its goroutine, also at equal times.
         generation.events.sort(key=lambda e: (e[0], e[2] not in (GO_STATUS, GO_STATUS_STACK)))
         for _, _, type, args in generation.events:
             if type in (GO_STOP, GO_BLOCK):
@@ -213,7 +213,7 @@ def differences(found, expected):
 
 
 def shown(g):
-    """What trail is to show: read.h and names.h say so."""
+    """What trail must show, according to read.h and names.h."""
     name = g.name or g.start
     return f"{name} ({g.kind})" if g.kind else name
 
@@ -231,7 +231,8 @@ def check_trail(what, path, expected):
 
 
 def build_go_names(folder, release):
-    """The program, as a part of Go's own tree, which alone may import its parser; None without that release."""
+    """The program, built as a part of Go's own tree, because only that may import its parser; None without that
+    release."""
     go = go_of(release)
     if not go:
         return None
@@ -255,7 +256,7 @@ def started(path):
 
 
 def named_by_go(release, format, path, expected):
-    """The goroutines that Go's rules name. Those without a name of the host's are there before the trace."""
+    """The goroutines that Go's rules name. Those without a name from the host existed before the trace."""
     if release in ("1.19", "1.21"):
         return started(path)
     if release not in ("1.22", "1.23") and format >= 23:
@@ -330,7 +331,7 @@ def check_run(folder, go_names, format, scenario, n):
 
 
 def check_converted(folder, format):
-    """Another version says the same, in its own way."""
+    """Another version has the same, in its own form."""
     path, expected = record(folder, format, "late", 40)
     for version in V2:
         other = os.path.join(folder, f"converted-{format}-{version}.trace")
@@ -340,7 +341,7 @@ def check_converted(folder, format):
 
 
 def check_window(folder):
-    """Of a part between two statuses of a goroutine: what is announced at its beginning has its name."""
+    """In a part between two statuses of a goroutine: the states announced at its beginning have its name."""
     path, expected = record(folder, 26, "late", 40)
     code, out, err = run(TRAIL, "print", "--format=jsonl", path)
     events = [json.loads(line) for line in out.splitlines()]

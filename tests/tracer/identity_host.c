@@ -1,15 +1,16 @@
 /*
- * A host whose goroutines exist before anything is recorded: what identity.py compares its traces with.
+ * A host whose goroutines exist before anything is recorded; identity.py compares its output with
+ * its traces.
  *
  *     identity-host FORMAT late|flight|job|rename N FILE
  *
- *   late     N goroutines in all states, then a trace, in which one of ten does something
- *   flight   the same, and a snapshot that begins generations after their creation and has none of it
- *   rename   names and kinds that change while the trace is on, and texts that are cut
+ *   late     N goroutines in all states, then a trace in which one of ten acts
+ *   flight   the same, with a snapshot that begins generations after their creation
+ *   rename   changes of names and kinds while the trace is on, and texts that are truncated
  *   job      a worker runs jobs on its own stack, which wait and log there
  *
- * Prints a line for each goroutine: ID, start function, name, kind, separated by tabs. The host is one
- * thread, so what it prints is exact.
+ * Prints a line for each goroutine: ID, start function, name, kind, separated by tabs. The host has
+ * one thread, so its output is exact.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -114,7 +115,7 @@ static void turn(trail_g *g, bool waits)
         trail_go_sched(&m, TRAIL_NO_STACK);
 }
 
-/* Two of ten run: one that is ready, one that waits. */
+/* Runs two of ten goroutines: a ready one and a waiting one. */
 static void work(void)
 {
     trail_g *self = m.g;
@@ -174,7 +175,7 @@ static trail_g *create_in_trace(const char *name)
     return create_of(name, start_parse);
 }
 
-/* Its only generation has nothing but its creation to say what it is. */
+/* In its only generation, only its creation describes it. */
 static trail_g *short_life(const char *name, void (*function)(void))
 {
     trail_g *self = m.g, *g = create_of(name, function);
@@ -219,7 +220,7 @@ static void rename_all(int format, int fd)
     same = create_in_trace("first");
     trail_g_set_name(same, "second");
     later = create_in_trace(NULL);
-    /* 62 bytes, and a character that begins with the last byte that there is room for. */
+    /* 62 bytes, and a character of which only the first byte fits. */
     snprintf(longer, sizeof longer, "%s\xc3\xb6", e31);
     cut = create_in_trace(longer);
     trail_g_set_kind(cut, "tab\there");
@@ -261,7 +262,7 @@ void job_start(void)
     __asm__ volatile("");
 }
 
-/* What stacks must not show. */
+/* Frames that must not appear in stacks. */
 __attribute__((noinline)) void worker_loop(trail_g *g, void (*volatile run)(void));
 void worker_loop(trail_g *g, void (*volatile run)(void))
 {

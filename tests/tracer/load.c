@@ -26,10 +26,10 @@ struct load_thread {
 };
 
 static struct {
-    pthread_rwlock_t pause; /* every step is under it, shared */
+    pthread_rwlock_t pause; /* every step holds it for reading */
     pthread_mutex_t lock;   /* guards the next three; no call of the library is made under it */
     struct queue runnable, waiting, unused;
-    pthread_mutex_t list; /* guards `alive`; the tracer's walk has it */
+    pthread_mutex_t list; /* guards `alive`; held during the tracer's walk */
     struct queue alive;
     trail_g goroutines[LOAD_GOROUTINES];
     struct load_thread threads[MAX_LOAD_THREADS];
@@ -46,7 +46,7 @@ static void push(struct queue *queue, trail_g *g)
     pthread_mutex_unlock(&load.lock);
 }
 
-/* One of them by chance; NULL: it is empty. */
+/* Removes a random goroutine; NULL: there is none. */
 static trail_g *pop(struct load_thread *thread, struct queue *queue)
 {
     trail_g *g = NULL;
@@ -114,7 +114,7 @@ static void annotate(struct load_thread *thread)
     trail_task_end(task);
 }
 
-/* While others may end a generation, which reads the name. */
+/* Other threads may end a generation meanwhile, which reads the name. */
 static void rename_one(struct load_thread *thread, trail_g *g)
 {
     static const char *const names[] = {"client", "a client with a longer name", NULL};
@@ -137,7 +137,7 @@ static void create(struct load_thread *thread)
     push(blocked ? &load.waiting : &load.runnable, g);
 }
 
-/* What has ended is gone: the tracer may not look at it again. */
+/* Frees an ended goroutine: the tracer must not access it again. */
 static void retire(trail_g *g)
 {
     list_remove(g);
@@ -171,7 +171,7 @@ static void leave(struct load_thread *thread, unsigned how)
     }
 }
 
-/* From one goroutine straight to another that waits. */
+/* Switches directly to a waiting goroutine. */
 static void switch_go(struct load_thread *thread)
 {
     trail_g *from = thread->m.g, *to = pop(thread, &load.waiting);
@@ -235,7 +235,7 @@ static void find_work(struct load_thread *thread)
 
 /* MARK: Threads */
 
-/* The starting and stopping threads need processors, too. */
+/* Yields: the threads that start and stop traces need CPUs, too. */
 static void after_step(struct load_thread *thread)
 {
     count(&thread->counts.steps);

@@ -1,4 +1,5 @@
-/* A host of the tracer that is one thread with one P. The test has the goroutines. Included after <cmocka.h>. */
+/* A tracer host with one thread and one P; the test owns the goroutines. Included after
+ * <cmocka.h>. */
 #ifndef TESTS_RECORD_ONE_THREAD_H
 #define TESTS_RECORD_ONE_THREAD_H
 
@@ -10,13 +11,13 @@ static trail_p p;
 /* Defined by the test. */
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg);
 
-/* The world is one thread, which starts and stops. */
+/* The only thread starts and stops the world. */
 static inline void nothing(void *context)
 {
     (void)context;
 }
 
-/* The P is started; no goroutine is there yet. */
+/* Starts the P; there is no goroutine yet. */
 static inline void thread_begin(void)
 {
     static const trail_host host = {
@@ -28,7 +29,7 @@ static inline void thread_begin(void)
     trail_proc_start(&m, &p);
 }
 
-/* Ends the goroutine that runs, and the thread. */
+/* Ends the running goroutine, and the thread. */
 static inline void program_end(void)
 {
     trail_go_end(&m);

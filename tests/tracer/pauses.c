@@ -1,6 +1,6 @@
 /*
- * For tests under load, with a library that calls the test at the moments of src/tracer/pause.h:
- * threads often yield there, or sleep, so that others come between any two steps.
+ * For tests under load, with a library that calls the test at the points of src/tracer/pause.h:
+ * threads often yield or sleep there, so that other threads run between any two steps.
  */
 #include "tracer/pause.h"
 
@@ -11,7 +11,8 @@
 #include "tracer/tracer.h"
 #include "world.h"
 
-/* How rare a pause is. While a trace is on, there are many sections, and the same generation. */
+/* Returns one in how many calls pauses. While a trace is on there are many sections, all in the
+ * same generation. */
 static unsigned rarity(enum pause at)
 {
     switch (at) {

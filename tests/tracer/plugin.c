@@ -1,8 +1,8 @@
-/* A plugin that brings libtrail-record as an archive, for unload.c. */
+/* A plugin that contains libtrail-record as an archive, for unload.c. */
 #include <stdbool.h>
 #include <trail/record.h>
 
-/* Takes the archive's functions in, all of which a plugin exports unless it hides them. */
+/* Links the archive's functions in; a plugin exports them unless it hides them. */
 TRAIL_API bool plugin_records(void);
 bool plugin_records(void)
 {

@@ -43,7 +43,7 @@ RUNS = [
     for format, before in [(21, "1.21"), (11, "1.23"), (23, "1.19"), (23, "1.22"), (26, "1.26")]
 ]
 
-# Types that no writer can be asked for, by format family.
+# Types that no writer can be made to write, by format family.
 NEVER_WRITTEN = {
     "v1": {"GoSysExitLocal"},  # no release of Go ever wrote it
     "v2": set(),
@@ -56,7 +56,7 @@ def run(*args):
     return p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
 
 
-# What the log says, in the words of a format
+# The log in terms of a format
 
 
 V1_REASONS = {
@@ -76,14 +76,14 @@ REMOVED_IF_FUTILE = {"select", "sync.(*Cond).Wait", "sync", "chan send", "chan r
 
 
 def reason(format, text):
-    """v1 has a type of event for some reasons, and one for all others; 1.7 none for assists."""
+    """v1 has a type of event for some reasons, and one for all others; format 7 has none for assists."""
     if format in V1 and (text not in V1_REASONS or (format == 7 and text.startswith("GC "))):
         return ""
     return text
 
 
 def without_futile(lines):
-    """1.7's readers take out a wake-up that was in vain: the unblock, the start and the new block."""
+    """Format 7's readers remove a futile wake-up: the unblock, the start and the new block."""
     out = []
     for sure, text in lines:
         if text.startswith("block-in-vain ") and text[14:] in REMOVED_IF_FUTILE:
@@ -143,7 +143,7 @@ def read_log(path):
     return {g: [lines[n] for n in sorted(lines)] for g, lines in found.items()}
 
 
-# What the trace says, in the words of the log
+# The trace in terms of the log
 
 
 WORDS = {
@@ -196,7 +196,7 @@ def same(what, logged):
 
 
 def difference(trace, log):
-    """"" if `trace` is a part of `log` that has all that must be there; else what is wrong."""
+    """Returns "" if `trace` is a part of `log` that contains all required lines; otherwise what is wrong."""
     sure = [i for i, (must, _) in enumerate(log) if must]
     low, high = (sure[0], sure[-1] + 1) if sure else (len(log), 0)
     best = ""
@@ -227,10 +227,8 @@ def compare(format, trace_path, log_path):
 
 
 def roots_of_stacks(path):
-    """The outermost PCs of the stacks with which goroutines wait, and who waits with less than two.
-
-    A block without stack and reason ("unspecified" in 1.22) is one side of a direct switch.
-    """
+    """The outermost PCs of the stacks with which goroutines wait, and the goroutines with fewer than two. A block
+    without stack and reason ("unspecified" in 1.22) is one side of a direct switch."""
     code, out, err = run(TRAIL, "print", "--format=jsonl", "--kind=GoBlock", path)
     assert code == 0, err
     events = [json.loads(line) for line in out.splitlines()]
@@ -270,7 +268,7 @@ def one(format, args, folder):
     go_tools(name, format, trace)
     wrong, events = compare(format, trace, log)
     report(not wrong and events > 100, f"{name}: each goroutine did what the log says", *wrong)
-    # Every coroutine begins in the same function, which calls what it runs in one place.
+    # Every coroutine begins in the same function, which calls its work in one place.
     roots, short = roots_of_stacks(trace)
     report(len(roots) == 1 and not short, f"{name}: stacks reach where it began", roots, short[:3])
     return types_seen(trace)

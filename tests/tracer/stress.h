@@ -1,4 +1,4 @@
-/* What the tests under load have in common. Included after <cmocka.h>. */
+/* Common code of the tests under load. Included after <cmocka.h>. */
 #ifndef TESTS_RECORD_STRESS_H
 #define TESTS_RECORD_STRESS_H
 
@@ -6,7 +6,7 @@
 
 #define HOUR_NS INT64_C(3600000000000)
 
-/* What gcc defines, and what clang is asked for. */
+/* gcc defines a macro, clang has __has_feature. */
 #ifdef __has_feature
 #define HAS_FEATURE(feature) __has_feature(feature)
 #else
@@ -19,14 +19,15 @@
 #define WITH_ASAN 1
 #endif
 
-/* libunwind takes a lock when a thread ends, when ThreadSanitizer has forgotten the thread already. */
+/* libunwind takes a lock at thread exit, when ThreadSanitizer has already released the thread's
+ * state. */
 #ifdef WITH_TSAN
 #define ANY_UNWINDER TRAIL_UNWIND_FRAME_POINTERS
 #else
 #define ANY_UNWINDER TRAIL_UNWIND_AUTO
 #endif
 
-/* Reads the trace, which must be accepted, and empties it. */
+/* Reads the trace, which must be valid, and empties it. */
 static inline long read_good(struct trace *trace, trace_event_fn each, void *context,
                              const char *what)
 {
@@ -71,9 +72,7 @@ static inline void stop_good(const trail_options *options)
         fail_msg("format %d: it is on after the stop", options->format);
 }
 
-/*
- * For tests with threads or a trace that a failure would leave behind: nothing can follow it in the process.
- */
+/* Marks a test that runs threads or a trace: if it fails, no other test can run in this process. */
 static inline void alone(bool begins)
 {
     static bool under_way;

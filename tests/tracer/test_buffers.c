@@ -1,9 +1,9 @@
 /*
- * Memory and waits: what quiet threads cost, that none waits for another's buffers, that the thread which
- * reads does not wait for itself, and that memory is given back.
+ * Memory and waits: what quiet threads cost; no thread waits for another's buffers; the reading
+ * thread does not wait for itself; memory is freed.
  *
- * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
- * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
+ * names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static trail_stats stats_now(void)
 
 struct held {
     sem_t inside, go;
-    void (*work)(void); /* what it does there; NULL: it waits for `go` */
+    void (*work)(void); /* what it does then; NULL: waits for `go` */
     bool began;
     struct trace trace;
 };
@@ -83,7 +83,7 @@ static void count_logs(trail_reader *reader, const trail_event *event, void *con
 
 enum { QUIET = 5000, QUIET_STACK = 65536, ROUNDS = 3 };
 
-/* What record.h promises for a quiet thread, and what a trace has besides. */
+/* The limit for a quiet thread in record.h, and the fixed size of a trace. */
 #define QUIET_BYTES ((size_t)20 << 10)
 #define FIXED_BYTES ((size_t)4 << 20)
 
@@ -92,7 +92,7 @@ static struct {
     unsigned n;
 } quiet;
 
-/* Each logs once in each generation. */
+/* Logs once in each generation. */
 static void *be_quiet(void *arg)
 {
     (void)arg;
@@ -120,8 +120,8 @@ static size_t quiet_begin(pthread_t *threads)
 }
 
 /*
- * However many threads log a little, their buffers use up no memory that others wait for, though nothing is
- * read before the end; and none of them has more than a few pages.
+ * Any number of threads that log a little leave enough memory for others, although nothing is read
+ * before the end; none of them uses more than a few pages.
  */
 static void quiet_threads_make_none_wait(void **state)
 {
@@ -157,7 +157,7 @@ static void quiet_threads_make_none_wait(void **state)
     alone(false);
 }
 
-/* A thread that must wait for the reader is counted, with its time. */
+/* A thread that waits for the reader is counted, with the length of its wait. */
 static void *write_much(void *arg)
 {
     __atomic_store_n((pid_t *)arg, gettid(), __ATOMIC_RELEASE);
@@ -209,7 +209,7 @@ static void log_lines(void)
         trail_logf(0, "reader", "%zu %0*d", i, LINE, 0);
 }
 
-/* More than `memory`, but not twice: all of it is kept, and nothing waits. */
+/* More than `memory`, but less than twice as much: everything is kept, and no thread waits. */
 static void sink_that_logs(void **state)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
@@ -231,7 +231,8 @@ static void sink_that_logs(void **state)
     }
 }
 
-/* Much more than `memory`: what is lost is counted, what was before is good, and nothing waits. */
+/* Much more than `memory`: losses are counted, the data before them are valid, and no thread
+ * waits. */
 static void sink_that_logs_too_much(void **state)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
@@ -255,7 +256,7 @@ static void sink_that_logs_too_much(void **state)
     }
 }
 
-/* The same for a thread of the host between two calls of trail_read. */
+/* The same for a host thread between two calls of trail_read. */
 static void reading_thread_that_logs(void **state)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
@@ -282,7 +283,7 @@ static void reading_thread_that_logs(void **state)
 
 /* MARK: The least memory */
 
-/* Less than the least counts as the least: each format gives a whole trace. */
+/* Too small a limit is raised to the minimum: each format yields a complete trace. */
 static void little_memory(void **state)
 {
     static const size_t sizes[] = {1, 4096, BLOCK - 1, BLOCK, 4 * BLOCK};
@@ -314,7 +315,7 @@ static void count_samples(trail_reader *reader, const trail_event *event, void *
     *(unsigned long *)context += event->kind == TRAIL_STACK_SAMPLE;
 }
 
-/* More than their ring holds are in one trace, if they do not come all at once. */
+/* A trace contains more samples than the ring holds, if they do not come all at once. */
 static void samples_are_drained(void **state)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
@@ -341,7 +342,7 @@ static void samples_are_drained(void **state)
     }
 }
 
-/* All at once: each is in the trace, or is counted as lost. */
+/* If they come all at once, each sample is in the trace or counted as lost. */
 static void lost_samples_are_counted(void **state)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
@@ -390,7 +391,8 @@ static size_t left_after_trace(int format, bool fills)
     return memory_mapped();
 }
 
-/* Nothing remains of a trace but what an empty one leaves, which is less than the tables of a big one. */
+/* A big trace leaves no more memory behind than an empty one, which is less than the tables of a
+ * big one. */
 static void memory_is_given_back(void **state)
 {
     (void)state;
@@ -412,7 +414,7 @@ enum { GOROUTINES = 100000, FEW = 1000, TASKS = 1500, GENERATIONS = 3, DEEP = 20
 static trail_m m;
 static trail_p p;
 static trail_g goroutines[GOROUTINES];
-static size_t shown; /* the host has this many */
+static size_t shown; /* number of goroutines that the host lists */
 static unsigned calls;
 
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
@@ -427,7 +429,7 @@ static void nothing(void *context)
     (void)context;
 }
 
-/* Each call has a stack of its own. */
+/* Returns a different stack for each call. */
 static size_t callers(void *context, uintptr_t *pcs, size_t max)
 {
     size_t n = max < DEEP ? max : DEEP;
@@ -476,7 +478,8 @@ static void write_tasks(void)
     }
 }
 
-/* A trace of which the first `allowed` mappings succeed. Returns whether that was enough. */
+/* Records a trace in which only the first `allowed` mappings succeed. Returns whether those were
+ * enough. */
 static bool record_with(const trail_options *options, long allowed)
 {
     struct trace trace = {0};
@@ -500,8 +503,8 @@ static bool record_with(const trail_options *options, long allowed)
 }
 
 /*
- * Whichever request for memory is the first to fail, of the many for stacks, texts and statuses: the trace is
- * good up to there.
+ * Whichever request for memory fails first, of those for stacks, texts and statuses: the trace is
+ * valid up to there.
  */
 static void memory_ends_anywhere(void **state)
 {
@@ -513,7 +516,7 @@ static void memory_ends_anywhere(void **state)
                  {23, TRAIL_UNWIND_HOST, FEW},
                  {23, TRAIL_UNWIND_NONE, GOROUTINES}};
     (void)state;
-    /* Each request, or every tenth where the loops are scaled down. */
+    /* Every request, or every tenth if the loops are scaled down. */
     long step = how_many(100) < 100 ? 10 : 1;
     many_begin();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -530,7 +533,8 @@ static void memory_ends_anywhere(void **state)
 
 /* MARK: A busy machine */
 
-/* The sink that lacks a processor, as the library sees it; NULL: none. It gets one when the stop has asked for it thrice. */
+/* The sink that the library sees as waiting for a CPU; NULL: none. It gets one when the stop has
+ * checked it three times. */
 static struct held *starved;
 static unsigned asked; /* guarded by tracer.lock */
 
@@ -547,7 +551,7 @@ bool __wrap_thread_is_runnable(pid_t thread)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* The stop waits for it, however much longer than wait_ns that takes. */
+/* The stop waits for it, even for much longer than wait_ns. */
 static void starved_reader_is_waited_for(void **state)
 {
     enum { LINES = 10000 };
@@ -593,8 +597,9 @@ static void count_threads(trail_reader *reader, const trail_event *event, void *
 }
 
 /*
- * One after the other, they go on in the same buffers, which cost no more than those of one thread; each log is its
- * thread's, and those of threads that have ended are in the generation in which they were written.
+ * Threads that run one after the other continue in the same buffers, which cost no more than those
+ * of one thread. Each log belongs to its thread, and those of ended threads are in the generation
+ * in which they were written.
  */
 static void guests_share_buffers(void **state)
 {
@@ -618,7 +623,7 @@ static void guests_share_buffers(void **state)
             if (guest == n / 2)
                 trail_advance();
         }
-        /* What they wrote, and the strings. */
+        /* Their buffers, and the strings. */
         assert_true(memory_mapped() <= before + (size_t)n * 400 + FIXED_BYTES);
         stop_good(&options);
         nothing_lost("guests");
@@ -697,7 +702,7 @@ static void live_readers_get_full_buffers(void **state)
 
 /* MARK: Waits for other threads */
 
-/* A buffer of its own is not sufficient for it. */
+/* Its own buffer is too small for this. */
 static void *log_more(void *arg)
 {
     (void)arg;
@@ -706,7 +711,8 @@ static void *log_more(void *arg)
     return NULL;
 }
 
-/* A quiet thread takes no lock; one that waits for a lock is counted, with its time. */
+/* A quiet thread takes no lock; a thread that waits for one is counted, with the length of its
+ * wait. */
 static void waits_for_locks_are_counted(void **state)
 {
     trail_options options = {.generation_ns = HOUR_NS, .no_symbols = true};
@@ -721,7 +727,7 @@ static void waits_for_locks_are_counted(void **state)
     assert_int_equal(pthread_create(&thread, NULL, be_guest, "is there"), 0);
     pthread_join(thread, NULL);
     assert_int_equal(pthread_create(&thread, NULL, log_more, NULL), 0);
-    /* Of glibc's lock: another thread waits. */
+    /* The field of glibc's lock shows that another thread waits. */
     while (__atomic_load_n(&tracer.lock.__data.__lock, __ATOMIC_RELAXED) < 2)
         sched_yield();
     pthread_mutex_unlock(&tracer.lock);

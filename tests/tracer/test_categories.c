@@ -1,4 +1,4 @@
-/* Categories of annotations, which are turned on and off while a program runs. */
+/* Categories of annotations that are turned on and off while a program runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* What a trace has, in order: the first letter of a log's category, and of a region's name ( and ). */
+/* The contents of a trace, in order: the first letter of the category for a log, ( and ) for a
+ * region. */
 struct seen {
     char text[64];
     size_t size;
@@ -55,7 +56,7 @@ static void end_with(struct trace *trace, const char *right)
     trace_free(trace);
 }
 
-/* A trace with so many logs and nothing else. */
+/* Ends the trace, which must have this many logs and nothing else. */
 static void end_with_logs(struct trace *trace, size_t logs)
 {
     struct seen seen = {.size = 0};
@@ -109,7 +110,7 @@ static void lists(void **state)
     }
 }
 
-/* A category that was looked up sees the next list; off is off without a trace. */
+/* A category that was looked up follows a change of the list; all are off without a trace. */
 static void changes(void **state)
 {
     trail_category net = TRAIL_CATEGORY("net"), db = TRAIL_CATEGORY("db");
@@ -135,7 +136,7 @@ static void changes(void **state)
     set(NULL);
 }
 
-/* A region ends if it began, and only then, whatever is on at its end. */
+/* A region that began also ends, whatever is on at its end; one that did not begin does not end. */
 static void regions(void **state)
 {
     static trail_category net = TRAIL_CATEGORY("net");
@@ -159,7 +160,7 @@ static void regions(void **state)
             set("-net");
         }
         {
-            /* Begun while off; the next trace has none of it. */
+            /* Begun while off: not in the next trace either. */
             TRAIL_CATEGORY_REGION(&net, 0, "before");
             end_with(&trace, all_formats[i] >= 11 ? "(a(b))" : "");
             set(NULL);

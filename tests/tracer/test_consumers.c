@@ -1,9 +1,9 @@
 /*
- * Consumers that stall, refuse, die or never come, and memory that is not there: nothing hangs, what is lost
- * is counted, and what was delivered can be read.
+ * Consumers that stall, refuse, die or never read, and lack of memory: nothing hangs, losses are
+ * counted, and delivered data can be read.
  *
- * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
- * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
+ * names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,14 +23,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of an emitter. Where it matters that a stop, whose wait it is, too, has all, wait_until_read comes first. */
+/* How long a writer waits. A stop waits no longer either: where it must deliver everything, call
+ * wait_until_read first. */
 #define WAIT_NS 20000000
 #define MEMORY  ((size_t)4 * 65536)
 
 static const trail_when_full modes[] = {TRAIL_FULL_WAIT, TRAIL_FULL_END, TRAIL_FULL_DROP_OLDEST};
 #define MODES 3
 
-/* Calls `test` for each format with each way for full buffers that it can have. */
+/* Calls `test` for each format with each when_full that it supports. */
 static void each_way(void (*test)(const trail_options *options, const char *what))
 {
     for (size_t i = 0; i < FORMATS * MODES; i++) {
@@ -68,7 +69,7 @@ static void program_begin(void)
     trail_go_start(&m, &g);
 }
 
-/* Formats without logs are written full with yields. */
+/* Formats without logs are filled with yields. */
 static void one_event(unsigned number, int format)
 {
     if (format >= 11) {
@@ -86,7 +87,8 @@ static bool lost_something(void)
     return stats.lost_events || stats.lost_generations;
 }
 
-/* Emits until it is over or something was lost, as it must be in the end; the number of events. */
+/* Writes events until the trace has ended or something was lost, one of which must happen. Returns
+ * their number. */
 static unsigned fill(const trail_options *options, const char *what)
 {
     unsigned n = 0;
@@ -107,10 +109,10 @@ enum { PARTS = 64 };
 struct sink {
     sem_t go; /* once posted, it takes chunks */
     bool stalls;
-    long refuse_at; /* which chunk it does not take; < 0: it takes all */
+    long refuse_at; /* index of the chunk that it refuses; negative: none */
     long chunks;
-    struct trace parts[PARTS]; /* a new one where new_file says so */
-    size_t whole[PARTS];       /* v2: bytes in whole generations, if there was a later one */
+    struct trace parts[PARTS]; /* a new part begins at each new_file */
+    size_t whole[PARTS];       /* v2: bytes of complete generations, if a later one followed */
     uint64_t generation;
     size_t count;
 };
@@ -197,7 +199,8 @@ static void read_number(trail_reader *reader, const trail_event *event, void *co
     numbers->last = number;
 }
 
-/* All parts are good, their numbers go up; without DROP_OLDEST none is missing before the last. */
+/* All parts are valid and their numbers increase; without DROP_OLDEST, none is missing before the
+ * last. */
 static void check_parts(struct sink *sink, const trail_options *options, unsigned made,
                         const char *what)
 {
@@ -220,7 +223,7 @@ static void check_parts(struct sink *sink, const trail_options *options, unsigne
                  numbers.last, made);
 }
 
-/* A stop that must say that not everything was delivered. */
+/* Stops the trace; the stop must report that not everything was delivered. */
 static void stop_bad(const char *what, const char *message)
 {
     trail_error err = {0};
@@ -235,7 +238,7 @@ static void stop_bad(const char *what, const char *message)
     assert_false(trail_enabled());
 }
 
-/* After whatever has happened a trace is as good as ever. */
+/* A trace after the failure is as good as any other. */
 static void check_next(const trail_options *options, const char *what)
 {
     trail_options usual = {.format = options->format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
@@ -268,7 +271,7 @@ static void stall(const trail_options *options, const char *what)
     sink_free(&sink);
 }
 
-/* A consumer that takes nothing for a while, and everything then. */
+/* A consumer that takes nothing for a while, and then everything. */
 static void consumer_stalls(void **state)
 {
     (void)state;
@@ -284,7 +287,7 @@ static void *stop_it(void *arg)
     return NULL;
 }
 
-/* Sinks that are given up must stay: their thread comes back to them. */
+/* Abandoned sinks must stay valid: their thread returns to them. */
 static void stall_for_good(const trail_options *usual, const char *what)
 {
     trail_options brief = *usual, *options = &brief;
@@ -304,10 +307,10 @@ static void stall_for_good(const trail_options *usual, const char *what)
     check_next(options, what);
     sem_post(&sink->go);
     check_next(options, what);
-    /* Its thread takes one chunk more, at most, at an unknown time: `sink` is left to it. */
+    /* Its thread takes at most one more chunk, at an unknown time: it keeps `sink`. */
 }
 
-/* One that takes nothing any more: stops give it up after their time, all of them. */
+/* A consumer that never takes anything again: every stop abandons it after its time limit. */
 static void consumer_stalls_for_good(void **state)
 {
     (void)state;
@@ -322,7 +325,7 @@ static void stall_under_load(const trail_options *options, const char *what)
     sink_init(&sink, true, -1);
     load_begin(4, 2);
     load_wait(1);
-    /* A trace that is full before its start has returned is none. */
+    /* A start fails if the trace is full before it returns: no thread may fill it. */
     load_pause();
     start_sink(options, &sink);
     load_resume();
@@ -335,7 +338,7 @@ static void stall_under_load(const trail_options *options, const char *what)
     load_wait(10);
     wait_until_read();
     stop_bad(what, NULL);
-    /* Of DROP_OLDEST every generation may have been lost. */
+    /* With DROP_OLDEST, any generation may have been lost. */
     for (size_t i = 0; i < sink.count; i++) {
         if (sink.parts[i].size > 16 || options->when_full != TRAIL_FULL_DROP_OLDEST)
             read_good(&sink.parts[i], NULL, NULL, what);
@@ -344,7 +347,7 @@ static void stall_under_load(const trail_options *options, const char *what)
     sink_free(&sink);
 }
 
-/* A trace that ends while the program is busy is consistent to its last event. */
+/* A trace that ends while the program is busy is consistent up to its last event. */
 static void consumer_stalls_under_load(void **state)
 {
     (void)state;
@@ -360,7 +363,7 @@ static void refuse_at(const trail_options *options, const char *what, long chunk
     struct sink sink;
     sink_init(&sink, false, chunk);
     start_sink(options, &sink);
-    /* The header is refused at once; the rest when there is something. */
+    /* The header is refused at once; later chunks as soon as there is something to deliver. */
     for (unsigned n = 0; trail_enabled(); n++) {
         one_event(n, options->format);
         if (n % 1000 == 999)
@@ -403,7 +406,7 @@ static void consumer_refuses(void **state)
 
 /* MARK: Deaths */
 
-/* Reads from the descriptor, or does not; until it is killed. */
+/* Forks a reader of the descriptor, or a process that does not read; it runs until it is killed. */
 static pid_t make_reader(int *to, bool reads)
 {
     char bytes[4096];
@@ -452,7 +455,8 @@ static void die(const trail_options *options, const char *what)
     check_next(options, what);
 }
 
-/* The consumer at the other end of a pipe is killed. SIGPIPE is as it always was: it would end the test. */
+/* The consumer at the other end of a pipe is killed. SIGPIPE keeps its default action, which would
+ * end the test. */
 static void consumer_is_killed(void **state)
 {
     (void)state;
@@ -470,7 +474,7 @@ static void stop_in_pipe(const trail_options *usual, const char *what)
     brief.wait_ns = WAIT_NS;
     if (!trail_start_fd(options, to, &err))
         fail_msg("%s: %s", what, err.message);
-    /* The tracer has a descriptor of its own. */
+    /* The tracer has its own copy of the descriptor. */
     close(to);
     (void)fill(options, what);
     assert_false(trail_stop(&err));
@@ -479,7 +483,7 @@ static void stop_in_pipe(const trail_options *usual, const char *what)
     check_next(options, what);
 }
 
-/* One that lives and does not read: the library's thread is inside of a write. */
+/* A consumer that lives but does not read: the library's thread is blocked in a write. */
 static void pipe_is_full(void **state)
 {
     (void)state;
@@ -573,7 +577,8 @@ static void of_two_readers_one_is_told(void **state)
 
 /* MARK: Memory that is not there */
 
-/* A short trace of which the first `allowed` mappings succeed; true if that was enough. */
+/* Records a short trace in which only the first `allowed` mappings succeed. Returns whether those
+ * were enough. */
 static bool record_with(const trail_options *options, long allowed, const char *what)
 {
     struct sink sink;
@@ -627,7 +632,7 @@ static void fail_everywhere(const trail_options *options, const char *what)
     check_next(options, what);
 }
 
-/* The system gives no memory from the first, second ... request on. */
+/* Memory runs out at the first, the second, ... request. */
 static void memory_fails(void **state)
 {
     (void)state;
@@ -646,8 +651,8 @@ static void *stop_and_note(void *ok)
 }
 
 /*
- * The stop waits for the thread that reads, which starts another trace meanwhile: the start fails at once, and the
- * trace that is being stopped is complete.
+ * The stop waits for the reading thread, which meanwhile starts another trace: that start fails at
+ * once, and the trace being stopped is complete.
  */
 static void start_during_stop(void **state)
 {

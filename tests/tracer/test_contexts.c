@@ -1,7 +1,7 @@
 /*
- * Calls from threads that run no goroutine on a P: in a system call, with the P lost or kept, between
- * goroutines, without a P, not announced. The start of a v1 trace, which holds all threads. Generations
- * without anything.
+ * Calls from threads that run no goroutine on a P: in a system call, with the P lost or kept,
+ * between goroutines, without a P, not announced. The start of a v1 trace, which holds all threads.
+ * Empty generations.
  *
  *     test_contexts write FORMAT PATH     writes the trace of `story`, for other readers
  *     test_contexts quiet FORMAT PATH     one with generations in which nothing happens
@@ -38,7 +38,7 @@ static void init_goroutines(void)
 
 /* MARK: The story: one thread in every situation, and what it does in each */
 
-/* `where` is in the log, in the region's and in the task's name. */
+/* `where` is in the log, and in the names of the region and the task. */
 static void annotate(const char *where)
 {
     uint64_t task = trail_task_begin(0, where);
@@ -54,7 +54,7 @@ static void annotate(const char *where)
 struct situation {
     const char *name;
     void (*enter)(void);
-    bool runs; /* listed[0] is the current goroutine, in a call or not */
+    bool runs; /* listed[0] is the current goroutine, whether in a system call or not */
 };
 
 static void lose_proc(void)
@@ -92,7 +92,7 @@ static void end_first(void)
     trail_go_end(&m);
 }
 
-/* In this order; the first is what world_begin leaves. */
+/* In this order; the first is the situation after world_begin. */
 static const struct situation situations[] = {
     {"a P only", NULL, false},
     {"nothing", lose_proc, false},
@@ -138,7 +138,7 @@ static void story(const trail_options *options, size_t from, size_t creates, str
 struct seen {
     long logs, creations, regions, tasks;
     size_t from;
-    int64_t own;              /* the goroutine of the thread without one */
+    int64_t own;              /* the goroutine of a thread that runs none */
     trail_go_state states[5]; /* of listed, and the thread's own */
     uint64_t stackless;
 };
@@ -149,7 +149,7 @@ static bool text_is(trail_reader *reader, trail_string_handle handle, const char
     return got.size == strlen(text) && memcmp(got.data, text, got.size) == 0;
 }
 
-/* The place of a goroutine in seen.states. */
+/* Returns the index of a goroutine in seen.states. */
 static size_t place_of(int64_t goroutine)
 {
     size_t i = 0;
@@ -170,7 +170,7 @@ static void check_log(trail_reader *reader, const trail_event *event, struct see
     if (situations[i].runs) {
         assert_int_equal(event->goroutine, listed[0].id);
     } else {
-        /* Always the same, and none of the host's. */
+        /* Always the same goroutine, and not one of the host's. */
         assert_true(event->goroutine > 0 && event->goroutine != (int64_t)listed[0].id);
         if (!seen->own)
             seen->own = event->goroutine;
@@ -196,7 +196,7 @@ static void check_story(trail_reader *reader, const trail_event *event, void *co
         seen->creations++;
 }
 
-/* Starts in each situation, in every format, twice: with and without a creation there. */
+/* Starts in each situation, in every format, with and without a creation there. */
 static void annotates_in_every_situation(void **state)
 {
     struct trace trace = {0};
@@ -244,14 +244,14 @@ static void count_wakes(trail_reader *reader, const trail_event *event, void *co
         *wakes += event->stack != 0;
 }
 
-/* Other Ms cannot take part here: the thread itself lets it wait again. */
+/* Other Ms cannot take part here, so the thread itself makes it wait again. */
 static void wait_again(void)
 {
     trail_go_start(&m, &listed[1]);
     trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
 }
 
-/* From a scheduler with a P, without one, and from a system call. */
+/* Wake-ups by a scheduler with a P, by one without, and from a system call. */
 static void wakes_have_stacks(void **state)
 {
     struct trace trace = {0};
@@ -347,7 +347,7 @@ static void count_logs(trail_reader *reader, const trail_event *event, void *con
     }
 }
 
-/* Readers order the theft after the annotations before it, also if they have the same time. */
+/* Readers put the ProcSteal after the annotations before it, even at the same time. */
 static void proc_is_taken_meanwhile(void **state)
 {
     struct trace trace = {0};
@@ -414,7 +414,8 @@ static void follow(trail_reader *reader, const trail_event *event, void *context
     }
 }
 
-/* What runs is summed from the first log on: before it the thread may have lost its processor in the region. */
+/* Running time is summed from the first log on: before it, the thread may have lost its CPU in the
+ * region. */
 struct between {
     struct quiet quiet;
     int64_t since_ns, running_ns, first_ns, last_ns;
@@ -447,7 +448,8 @@ static void *log_and_wait(void *arg)
     return arg;
 }
 
-/* It waits except in regions: 20 ms of sleep at least are not running, whatever the machine does. */
+/* The thread waits except in regions: at least 20 ms of sleep do not count as running, on any
+ * machine. */
 static void unannounced_threads_wait(void **state)
 {
     struct trace trace = {0};
@@ -466,7 +468,7 @@ static void unannounced_threads_wait(void **state)
             assert_int_equal(between.quiet.logs, 21);
             assert_int_equal(between.quiet.inside, 1);
             assert_false(between.quiet.running);
-            /* From the first to the last log 20 ms passed asleep. */
+            /* 20 ms of sleep passed between the first and the last log. */
             assert_true(between.last_ns - between.first_ns >= 20 * 1000000 - 1000000);
             assert_true(between.running_ns <= between.last_ns - between.first_ns - 18 * 1000000);
         }
@@ -502,7 +504,7 @@ static void *hold_list(void *arg)
     return arg;
 }
 
-/* During the hold: the thread that has the list's lock runs a handler that annotates. */
+/* While threads are held, the thread with the list's lock runs a signal handler that annotates. */
 static void walk_signalled(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
     (void)context;
@@ -541,8 +543,8 @@ static void handlers_do_not_wait(void **state)
 }
 
 /*
- * A scheduler's call during the walk waits until the snapshot is complete: what it does is an event
- * after it.
+ * A scheduler's call during the walk waits until the snapshot is complete; its event follows the
+ * snapshot.
  */
 static struct {
     pthread_t thread;
@@ -575,7 +577,7 @@ static void walk_slowly(void *context, void (*visit)(trail_g *g, void *arg), voi
         return;
     while (!__atomic_load_n(&waits.begins, __ATOMIC_ACQUIRE))
         sched_yield();
-    /* Without the hold, the call has time to end here. */
+    /* If it were not held, the call would have time to end here. */
     nanosleep(&(struct timespec){0, 5000000}, NULL);
     assert_false(__atomic_load_n(&waits.done, __ATOMIC_ACQUIRE));
 }
@@ -625,7 +627,7 @@ static void calls_wait_for_snapshot(void **state)
         stop_good(&options);
         nothing_lost("snapshot");
         read_good(&trace, follow_first, &runs, "snapshot");
-        /* ProcStart and GoStart are in the snapshot; the yield comes after. */
+        /* ProcStart and GoStart are in the snapshot, the yield after it. */
         assert_int_equal(runs.yields, 1);
         assert_int_equal(runs.procs, 1);
     }
@@ -636,9 +638,9 @@ static void calls_wait_for_snapshot(void **state)
 }
 
 /*
- * A host whose list is guarded by a lock that prefers readers, and some thread always has it. Its walk
- * gets the lock for reading at any time, and during the start of a v1 trace also for writing: threads
- * that give it back are held in their next call.
+ * A host whose list is guarded by a lock that prefers readers, and that some thread always holds.
+ * The host's walk can always take it for reading, and during the start of a v1 trace also for
+ * writing: threads that release it are held in their next call.
  */
 #define READERS 3
 
@@ -661,7 +663,7 @@ static bool crowd_is_waited_for(void)
     return number(&crowd.walks) % 2 || __atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE);
 }
 
-/* Takes the lock in its turn, and gives it back when the next thread has it, too. */
+/* Takes the lock in turn, and releases it when the next thread holds it, too. */
 static void take_turn(unsigned turn)
 {
     while (number(&crowd.turns) < turn && !__atomic_load_n(&crowd.quit, __ATOMIC_ACQUIRE))
@@ -754,7 +756,7 @@ static void *log_once(void *arg)
     return arg;
 }
 
-/* Only in the second one there is a thread. */
+/* Only the second one has a thread. */
 static void quiet_generations(void)
 {
     pthread_t thread;
@@ -766,7 +768,7 @@ static void quiet_generations(void)
 }
 
 struct calm {
-    unsigned generations, with_proc; /* those that have an event of a P */
+    unsigned generations, with_proc; /* those with an event of a P */
     bool has_proc;
 };
 
@@ -798,7 +800,7 @@ static void no_generation_is_empty(void **state)
         stop_good(&options);
         nothing_lost("quiet");
         read_good(&trace, count_generation, &calm, "quiet");
-        /* A sync begins each of the four, and one ends the trace. */
+        /* Each of the four begins with a Sync, and one ends the trace. */
         assert_int_equal(calm.generations, 5);
         assert_int_equal(calm.with_proc, 4);
     }

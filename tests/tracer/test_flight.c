@@ -1,10 +1,10 @@
 /*
- * The flight recorder under load: snapshots while recording goes on, a stream beside it, what it forgets.
- * Other threads do what they like (load.h); this one logs numbered marks, and which of them a trace must
- * have is arithmetic.
+ * The flight recorder under load: snapshots while recording continues, a stream beside it, dropped
+ * generations. Other threads act at random (load.h); this one logs numbered marks, from which the
+ * expected contents of each trace are computed.
  *
- * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
- * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
+ * names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void marks(unsigned n)
     load_wait(20);
 }
 
-/* The marks of a trace, which follow each other without a gap: [first, end). */
+/* The marks of a trace, consecutive: [first, end). */
 struct seen {
     unsigned first, end;
     bool any;
@@ -113,7 +113,7 @@ static void start_flight(int format, int64_t min_age_ns, size_t max_bytes)
 
 /* MARK: A stream beside it */
 
-/* The recorder is on; a stream comes and goes. */
+/* The recorder is on; a stream starts and stops. */
 static void stream_within_flight(int format)
 {
     trail_options options = {.format = format};
@@ -144,7 +144,7 @@ static void stream_within_flight(int format)
     trace_free(&stream);
 }
 
-/* A stream is on; the recorder comes and goes. */
+/* A stream is on; the recorder starts and stops. */
 static void flight_within_stream(int format)
 {
     trail_options options = {.format = format, .unwinder = ANY_UNWINDER};
@@ -337,8 +337,9 @@ static void collection_without_goroutines(void **state)
 }
 
 /*
- * The memory of the goroutine that runs is initialized again, and a trace begins before the thread's next call: the
- * goroutine that it had is in the trace until that call. So it is if the thread is in a system call.
+ * The memory of the running goroutine is initialized again, and a trace begins before the thread's
+ * next call: until that call, the trace shows the former goroutine. The same if the thread is in a
+ * system call.
  */
 static void lost_before_the_trace(void **state)
 {
@@ -358,7 +359,7 @@ static void lost_before_the_trace(void **state)
                 trail_syscall_enter(&m, 0);
             trail_g_init(&only);
             assert_true(trail_start_sink(&beside, trace_append, &trace, &err));
-            /* A generation without a call of the thread. */
+            /* A generation in which the thread makes no call. */
             trail_advance();
             trail_go_create(&m, &only, 0, 0);
             if (in_call)
@@ -381,8 +382,9 @@ static void lost_before_the_trace(void **state)
 /* MARK: While the world is stopped */
 
 /*
- * No generation ends then, so there is no snapshot, and a stream beside the recorder does not end well: both are
- * said, without the wait for a reader that has nothing to read. A hang is a failure.
+ * While the world is stopped no generation ends, so there is no snapshot, and a stream beside the
+ * recorder does not end properly. Both are reported, without waiting for a reader that has nothing
+ * to read. A hang is a failure.
  */
 static void world_is_stopped(void **state)
 {

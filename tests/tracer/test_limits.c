@@ -1,9 +1,8 @@
 /*
- * Sizes at which something is full: goroutines whose snapshot is larger than a buffer, texts about as long as
- * one.
+ * Limits: goroutines whose snapshot exceeds a buffer, texts about as long as a buffer.
  *
- * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
- * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
+ * names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@
 enum { LEAST = 4950, MOST = 5049 };
 
 static trail_g goroutines[MOST];
-static size_t shown; /* the host has this many */
+static size_t shown; /* number of goroutines that the host lists */
 
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
@@ -29,7 +28,7 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
         visit(&goroutines[i], arg);
 }
 
-/* Goroutine 0 runs; of the others every third waits. */
+/* Goroutine 0 runs; every third of the others waits. */
 static void program_begin(void)
 {
     thread_begin();
@@ -43,7 +42,7 @@ static void program_begin(void)
     trail_go_start(&m, &goroutines[0]);
 }
 
-/* By goroutine: the last state that was reported. */
+/* By goroutine: the last reported state. */
 static uint8_t told[MOST];
 
 static void note_state(trail_reader *reader, const trail_event *event, void *context)
@@ -69,7 +68,7 @@ static void check_states(const char *what)
     }
 }
 
-/* Every goroutine is reported with its state, whatever part of a buffer the snapshot ends in. */
+/* Every goroutine is reported with its state, wherever in a buffer the snapshot ends. */
 static void goroutines_of_every_number(void **state)
 {
     struct trace trace = {0};
@@ -97,12 +96,13 @@ static void goroutines_of_every_number(void **state)
 
 enum { SHORTEST = 63000, LONGEST = 70000, AT_ONCE = 40 };
 
-/* What record.h says: v2 keeps 1,024 bytes; v1 about 64,000, which is here: no less, and no more than 65,536. */
+/* The limits of record.h: v2 keeps 1,024 bytes; v1 "about 64,000", here between 64,000 and
+ * 65,536. */
 enum { V2_KEPT = 1024, V1_LEAST = 64000, V1_MOST = 65536 };
 
 static char text[LONGEST + 1];
 
-/* Begins with its length, so that each is another one. */
+/* Begins with its length, so that all texts differ. */
 static const char *make_text(size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -161,11 +161,12 @@ static void check_event(trail_reader *reader, const trail_event *event, void *co
     }
 }
 
-/* In v1 a name is a string of the first that uses it: the orders differ, so that each kind is first once. */
+/* In v1 the first use of a name writes the string; the orders differ, so that each kind of use
+ * comes first once. */
 static void write_texts(size_t size)
 {
     const char *same = make_text(size);
-    static char label[LONGEST + 1]; /* kept by the host for ever */
+    static char label[LONGEST + 1]; /* the host never frees it */
     memcpy(label, same, size + 1);
     if (size % 3 == 0)
         trail_log(0, same, same);
@@ -198,7 +199,7 @@ static void some_texts(int format, const size_t *sizes, size_t n)
     trace_free(&trace);
 }
 
-/* Every length about a buffer's, and some about it; whole or cut to what is said. */
+/* Every length near a buffer's, and some near the limits; complete or cut at the limit. */
 static void texts_of_a_buffer(void **state)
 {
     size_t step = 100 / how_many(100), n = 0, sizes[AT_ONCE];

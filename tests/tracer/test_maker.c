@@ -1,4 +1,5 @@
-/* What made a trace is in it, in every format: the host's word, the words of those that give none, and snapshots. */
+/* Every format records what made the trace: the host's words, the default for hosts that give none,
+ * and in snapshots. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +93,7 @@ static void a_snapshot_has_the_word(void **state)
     (void)state;
     assert_true(trail_flight_start(&options, &err));
     trail_log(0, "category", "message");
-    /* Generations that were ended before are not where the first snapshot begins. */
+    /* The first snapshot does not begin at the start of recording. */
     trail_advance();
     trail_log(0, "category", "message");
     assert_true(trail_flight_snapshot(fd, &bytes, &err));

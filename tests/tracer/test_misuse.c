@@ -1,6 +1,6 @@
 /*
- * What calls in an impossible order do: the usual build counts them and leaves the trace good, the checking
- * one (-Dcheck=true) says what was wrong and ends the program.
+ * Calls in an impossible order: the usual build counts them and the trace stays valid; the checking
+ * build (-Dcheck=true) prints what was wrong and aborts.
  *
  * TRAIL_TEST_SEED repeats one history and prints its calls, TRAIL_TEST_COUNT scales how many there are (in percent) and
  * TRAIL_TEST_FIRST is the first seed, TRAIL_TEST_FILTER names the test, TRAIL_TEST_FOLDER receives all traces.
@@ -48,18 +48,18 @@ enum what {
 
 struct step {
     enum what what;
-    int64_t of; /* the goroutine, P, task, metric; the letters with which the range begins */
-    uint64_t
-        value; /* the state, the number of the log, the event's kind, the first letter of a text */
+    int64_t of; /* ID of the goroutine, P, task or metric; or the first letters of the range */
+    /* The state, the log's number, the event's kind, or the first letter of a text. */
+    uint64_t value;
     bool found;
 };
 
 static struct {
     struct step step[4096];
     size_t count;
-    bool on, in_session;          /* of that trace; or of the flight recorder */
-    bool blocked[GOROUTINES + 1]; /* created waiting, by a format that shows it as runnable */
-    bool ended[GOROUTINES + 1];   /* waits for ever, which v1 shows as its end */
+    bool on, in_session;          /* a trace is on; in that trace, or in the recorder */
+    bool blocked[GOROUTINES + 1]; /* created waiting, in a format that shows it as runnable */
+    bool ended[GOROUTINES + 1];   /* waits forever, which v1 shows as its end */
     int format;
     uint64_t logs;
     unsigned categories;
@@ -76,7 +76,7 @@ static void right_state(int64_t goroutine, unsigned to)
     right_step(STATE_OF_G, goroutine, to);
 }
 
-/* The words with which the names of ranges begin. */
+/* Returns the first four letters of a range's name, as a number. */
 static int64_t range_name(const char *name, size_t size)
 {
     int64_t letters = 0;
@@ -176,7 +176,7 @@ static void right_goroutine(const struct op *op, int64_t before)
     }
 }
 
-/* v1's readers move the ends of system calls, and see those of Ps only by their threads. */
+/* v1's readers move the ends of system calls, and see those of Ps only through their threads. */
 static void right_v2(const struct op *op, const struct before *before)
 {
     switch (op->call) {
@@ -199,7 +199,7 @@ static void right_v2(const struct op *op, const struct before *before)
         right_step(STATE_OF_P, op->p->id, TRAIL_PROC_RUNNING);
         break;
     case PROC_STOP:
-        /* -1: trail_p_fini has taken its P from the host, not yet from the thread. */
+        /* -1: trail_p_fini has released the host's P, but the thread still holds it. */
         if (before->proc >= 0)
             right_step(STATE_OF_P, before->proc, TRAIL_PROC_IDLE);
         break;
@@ -276,7 +276,7 @@ static void right_call(const struct op *op, const struct before *before)
         right.blocked[index_of(op->g)] = right.ended[index_of(op->g)] = false;
     if (!op->ok || op->m || !right.in_session)
         return;
-    /* 1.7's readers forget wake-ups in vain. */
+    /* Readers of format 7 remove futile wake-ups. */
     if (right.format != 7)
         right_goroutine(op, before->goroutine);
     if (right.format >= 22)
@@ -316,7 +316,7 @@ static uint8_t first_letter(trail_reader *reader, trail_string_handle text)
     return string.size ? (uint8_t)*string.data : 0;
 }
 
-/* Returns false if the event is of no call that is looked for. */
+/* Returns false if the event belongs to no call under test. */
 static bool step_of(trail_reader *reader, const trail_event *event, struct step *step)
 {
     trail_string name;
@@ -377,7 +377,7 @@ static bool annotates(enum call call)
            (call >= SCOPE_BEGIN && call <= SET_CATEGORIES);
 }
 
-/* Never initialized; a copy of one that is. */
+/* One was never initialized; the other is a copy of an initialized one. */
 static trail_g never_g, moved_g;
 static trail_p never_p, moved_p;
 
@@ -416,10 +416,10 @@ static struct op any_call(void)
         .category = &in[random_below(&state, 2)],
         .skip = random_below(&state, 2) ? 0 : TRAIL_NO_STACK,
     };
-    /* The scheduler's calls more often than the rest. */
+    /* The scheduler's calls occur more often than the others. */
     if (random_below(&state, 2))
         op.call = (enum call)random_below(&state, PROC_STEAL + 1);
-    /* Those that take objects away, less often. */
+    /* Calls that remove objects occur less often. */
     if (op.call >= SET_CATEGORIES && op.call <= ADVANCE && random_below(&state, 4))
         op.call = LOG;
     if (random_below(&state, 50) == 0)
@@ -427,7 +427,7 @@ static struct op any_call(void)
     return op;
 }
 
-/* Calls that were counted as wrong, or whose events were lost. */
+/* Calls counted as misuse, and calls whose events were lost. */
 static uint64_t refused(void)
 {
     trail_stats stats;
@@ -435,7 +435,7 @@ static uint64_t refused(void)
     return stats.misuse + stats.lost_events + stats.reentrant + stats.lost_samples;
 }
 
-/* The same, and those for which the format has no event. */
+/* The same, plus calls for which the format has no event. */
 static uint64_t counted(void)
 {
     trail_stats stats;
@@ -449,7 +449,7 @@ static void one_call(void)
     struct op op = any_call();
     unsigned thread = random_below(&state, THREADS);
     const trail_m *m = &world.workers[thread].m;
-    /* A P may have been finished and initialized anew while the thread holds the former one. */
+    /* A P may have been finished and initialized again while the thread still holds the old one. */
     bool holds = m->p && m->inner_ && m->inner_->p == m->p->inner_;
     struct before before = {m->g ? (int64_t)m->g->id : 0, holds ? m->p->id : -1};
     char text[16];
@@ -461,7 +461,7 @@ static void one_call(void)
         right.categories = random_below(&state, 3);
         op.categories = categories[right.categories];
     }
-    /* Only what trail_g_init has initialized has a number. */
+    /* Only goroutines initialized by trail_g_init have a number. */
     if (op.call == G_INIT && index_of(op.g) == GOROUTINES)
         op.g = &goroutines[0];
     if (op.call == P_INIT && (op.p == &never_p || op.p == &moved_p))
@@ -491,7 +491,8 @@ static void calls(unsigned n)
         one_call();
 }
 
-/* An ID that another goroutine has already is no misuse but a lie: each creation gets a new one. */
+/* An ID that another goroutine already has is not counted as misuse: each creation gets a new
+ * one. */
 static void begin(uint64_t seed)
 {
     if (in_history)
@@ -555,7 +556,7 @@ static void spoil(trail_options *options)
     }
 }
 
-/* Where Go's readers find it: $TRAIL_TEST_FOLDER. */
+/* Go's readers find the traces in $TRAIL_TEST_FOLDER. */
 static void save(const struct trace *trace, int format, unsigned which)
 {
     const char *folder = getenv("TRAIL_TEST_FOLDER");
@@ -592,7 +593,7 @@ static void do_stop(void *context)
     recording->ok = trail_stop(&recording->err);
 }
 
-/* On a thread of the world, or on that of the test, which has no M. */
+/* On a thread of the world, or on the test's own, which has no M. */
 static void anywhere(void (*job)(void *context), void *context)
 {
     unsigned at = random_below(&state, THREADS + 1);
@@ -621,7 +622,7 @@ static void check_trace(const struct trace *trace, int format, bool has_all)
     traces++;
 }
 
-/* A start is refused while a trace is on, and with a wrong option. */
+/* A start is refused while a trace is on, or with a wrong option. */
 static void start_in_vain(int format, bool spoiled)
 {
     struct recording recording = {.options = any_options(format)};
@@ -634,7 +635,8 @@ static void start_in_vain(int format, bool spoiled)
                  format, recording.err.message);
 }
 
-/* While the world is stopped, no generation ends, and none begins: beside a flight recorder, no trace. */
+/* While the world is stopped, no generation ends or begins: beside a flight recorder, no trace
+ * starts. */
 static bool cannot_be(const struct recording *recording, bool beside)
 {
     return beside && !recording->ok && strstr(recording->err.message, "the world stays stopped");
@@ -724,7 +726,7 @@ static void one_snapshot(struct recording *recording)
     trace_free(&recording->trace);
 }
 
-/* Snapshots at any moment, and a trace beside the flight recorder. */
+/* Snapshots at any time, and a trace beside the flight recorder. */
 static void one_flight(int format)
 {
     struct recording recording = {.options = any_options(format)};
@@ -742,7 +744,7 @@ static void one_flight(int format)
     right.in_session = false;
 }
 
-/* With format 0, each trace has any. */
+/* Format 0: each trace has a random one. */
 static void history(uint64_t seed, int format)
 {
     begin(seed);
@@ -785,7 +787,7 @@ FORMAT_TEST(22)
 FORMAT_TEST(23)
 FORMAT_TEST(26)
 
-/* -Dcheck=true: it says what was wrong, and ends the program. */
+/* -Dcheck=true: prints what was wrong, and aborts. */
 static void misuse_aborts(void **unused)
 {
     char text[4096];

@@ -1,6 +1,6 @@
 /*
- * Starts and stops while another thread is between two certain steps of a call. The library is one
- * that calls the test at the moments of src/tracer/pause.h, where the hook of each test makes
+ * Starts and stops traces while another thread is between two given steps of a call. The library is
+ * a variant that calls the test at the points of src/tracer/pause.h, where each test's hook makes
  * threads wait for one another.
  */
 #include <setjmp.h>
@@ -68,14 +68,14 @@ static struct {
     trail_m m;
     trail_p p;
     trail_g g;
-    void (*act)(void);    /* what it does when `go` is set */
+    void (*act)(void);    /* called when `go` is set */
     bool ready, go, over; /* atomic; `over`: act has returned */
-    bool arrived;         /* atomic: it is where the test wants it */
+    bool arrived;         /* atomic: it is at the point that the test waits for */
     bool quit;            /* atomic */
-    unsigned waits;       /* how often it was at PAUSE_WAITS */
+    unsigned waits;       /* how often it reached PAUSE_WAITS */
 } other;
 
-/* With an M, a P, and a goroutine that runs. */
+/* Announces itself, with an M, a P and a running goroutine. */
 static void *be_announced(void *arg)
 {
     (void)arg;
@@ -133,7 +133,7 @@ static void other_end(void)
     trail_host_set(NULL);
 }
 
-/* The other thread stays where it is until the trace is on and no thread is held. */
+/* The other thread stays where it is until the trace is on and threads are no longer held. */
 static void arrive_until_on(void)
 {
     set(&other.arrived);
@@ -143,7 +143,7 @@ static void arrive_until_on(void)
 
 /* MARK: A call in the beginning of a v1 trace */
 
-/* If the first call is not in the trace, the second contradicts it. */
+/* Without the first call, the second would contradict the trace. */
 static void sched_and_start(void)
 {
     trail_go_sched(&other.m, 0);
@@ -156,7 +156,7 @@ static void go_and_wait(void)
     wait_for(&other.arrived);
 }
 
-/* The call loads the generation 0 after the list was made, and goes on when the trace is on. */
+/* The call loads generation 0 after the list was made, and continues when the trace is on. */
 static void enter_when_listed(enum pause at)
 {
     if (!is_other && at == PAUSE_LISTED)
@@ -165,7 +165,7 @@ static void enter_when_listed(enum pause at)
         arrive_until_on();
 }
 
-/* The call waits when the trace goes on. A generation that it loads while it waits is 0 by then. */
+/* The call is waiting when the trace begins. A generation that it loaded while waiting was 0. */
 static void wait_when_listed(enum pause at)
 {
     if (!is_other && at == PAUSE_LISTED)
@@ -188,7 +188,7 @@ static void look(trail_reader *reader, const trail_event *event, void *context)
         seen->metric[event->metric.metric] = event->metric.value;
 }
 
-/* Starts a trace, in whose beginning the other thread acts, and stops it when the thread has. */
+/* Starts a trace during whose start the other thread acts, and stops it afterwards. */
 static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(void),
                       struct seen *seen)
 {
@@ -211,7 +211,7 @@ static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(voi
     alone(false);
 }
 
-/* What changes after the list was made is in the trace, whenever the generation was loaded. */
+/* A change after the list was made is in the trace, whenever the call loaded the generation. */
 static void call_that_enters(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void call_that_waits(void **state)
 
 /* MARK: Calls that look at the generation, and others at trail_tracing_ */
 
-/* If the second call is not in the trace, the third contradicts it. */
+/* Without the second call, the third would contradict the trace. */
 static void name_and_sched(void)
 {
     trail_g_set_name(&other.g, "named while a trace begins");
@@ -238,7 +238,8 @@ static void name_and_sched(void)
     trail_go_start(&other.m, &other.g);
 }
 
-/* Lets the other thread act between the two stores; what it has to wait for comes after them. */
+/* Lets the other thread act between the two stores; anything that it must wait for comes after
+ * them. */
 static void act_when_switching(enum pause at)
 {
     if (is_other || at != PAUSE_SWITCHES || !trace_is_on())
@@ -248,7 +249,7 @@ static void act_when_switching(enum pause at)
         sched_yield();
 }
 
-/* A thread that has seen the generation changes no state without an event. */
+/* A thread that has seen the generation does not change a state without writing an event. */
 static void call_before_the_inline_ones(void **state)
 {
     static const int formats[] = {7, 11, 19, 21, 22, 23, 26};
@@ -273,7 +274,7 @@ static void change_procs(void)
     trail_heap_goal(&other.m, 23456789);
 }
 
-/* The call is under way, or over, when the trace goes on. */
+/* The call is in progress, or over, when the trace begins. */
 static void act_when_listed(enum pause at)
 {
     if (!is_other && at == PAUSE_LISTED)
@@ -299,8 +300,7 @@ static void numbers(void **state)
 
 /* MARK: The end of a trace, while a thread that is not announced comes into it */
 
-static unsigned entered,
-    end_at; /* which of the calls that announce the thread finds the trace over */
+static unsigned entered, end_at; /* at which of the calls that announce the thread the trace ends */
 static uint64_t own_goroutine;
 
 static void annotate(void)
@@ -319,7 +319,7 @@ static void end_when_entered(enum pause at)
         sched_yield();
 }
 
-/* What the goroutine is when the trace begins. */
+/* Checks the goroutine's state at the start of the trace. */
 static void check_own(const struct trace *trace)
 {
     trail_error err;
@@ -387,7 +387,7 @@ static void announced_at_the_end(void **state)
 
 /* MARK: A fork while the modules are walked */
 
-static pid_t forking; /* atomic: the thread that is in fork() */
+static pid_t forking; /* atomic: the thread inside fork() */
 
 static void note_fork(void)
 {
@@ -417,7 +417,8 @@ static void fork_and_walk(void)
     waitpid(child, &child_status, 0);
 }
 
-/* The walk goes on when the other thread waits: for the end of the walk, or already for the child. */
+/* The walk continues when the other thread waits for the end of the walk, or already for the
+ * child. */
 static void fork_when_walked(enum pause at)
 {
     /* Two lines are written before the walk. */
@@ -450,11 +451,11 @@ static void fork_at_end(int format)
     alone(false);
 }
 
-/* The child may use the loader, whose lock the walk holds. */
+/* The child may use the loader, whose lock is held during the walk. */
 static void fork_in_walk(void **state)
 {
     (void)state;
-    /* After the library has registered its own handlers: called before them. */
+    /* Registered after the library's own handlers, so called before them. */
     trail_host_set(NULL);
     assert_int_equal(pthread_atfork(note_fork, NULL, NULL), 0);
     fork_at_end(21);
@@ -466,7 +467,8 @@ static void fork_in_walk(void **state)
 static unsigned newcomers; /* atomic */
 static __thread bool is_newcomer;
 
-/* Its first call and its end: annotates, or has an M of the host's, as a v1 trace that begins has nothing else. */
+/* Makes its first call and ends. It annotates, or has the host's M, because a v1 trace that starts
+ * allows nothing else. */
 static void *live_and_die(void *arg)
 {
     trail_m m;
@@ -479,7 +481,7 @@ static void *live_and_die(void *arg)
     return NULL;
 }
 
-/* Whether the record that is visited has a thread: no other takes that. */
+/* Whether the visited record belongs to a thread, so that no other thread takes it. */
 static bool visits_living(void)
 {
     const trail_m *m;
@@ -509,8 +511,8 @@ static void count_newcomers(trail_reader *reader, const trail_event *event, void
 }
 
 /*
- * A thread's first call and its end wait for no visitor of all threads, which starts, advances or stops a trace. What it
- * wrote is in a trace that is on.
+ * Neither the first call of a thread nor its end waits for the thread that visits all others to
+ * start, advance or stop a trace. What it wrote is in the trace, if one is on.
  */
 static void no_thread_waits_for_a_visitor(void **state)
 {
@@ -554,7 +556,7 @@ static void set_list(unsigned which)
     assert_true(trail_categories_set(lists[which], NULL));
 }
 
-/* Each list has one of the two on, whichever is in use. */
+/* Each list turns on one of the two, whichever list is in use. */
 static void look_up_both(void)
 {
     trail_category both = TRAIL_CATEGORY("both"), none = TRAIL_CATEGORY("none");
@@ -563,14 +565,14 @@ static void look_up_both(void)
     looked_up++;
 }
 
-/* As a signal handler that interrupts the change. */
+/* Acts like a signal handler that interrupts the change. */
 static void look_up_while_stored(enum pause at)
 {
     if (at == PAUSE_STORES)
         look_up_both();
 }
 
-/* As other threads that change the list twice, into the memory that the look-up reads. */
+/* Acts like other threads that change the list twice, into the memory that the look-up reads. */
 static void change_while_copied(enum pause at)
 {
     if (at != PAUSE_COPIES || !changes_left)
@@ -580,7 +582,7 @@ static void change_while_copied(enum pause at)
     set_list(!(changes_left % 2));
 }
 
-/* A look-up beside a change sees one list or the other. */
+/* A look-up during a change sees one list or the other. */
 static void categories_change(void **state)
 {
     trail_options options = {.format = 23};

@@ -1,8 +1,8 @@
 /*
  * What happens to a process while it is recorded: fork, exit, threads that end, signals.
  *
- * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
- * TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
+ * names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void count_log(trail_reader *reader, const trail_event *event, void *cont
     logs->handlers += category.size == 7 && memcmp(category.data, "handler", 7) == 0;
 }
 
-/* A trace that a child has written into a memory file. */
+/* Reads a trace that a child has written into a memory file. */
 static void read_file(int fd, struct logs *logs, const char *what)
 {
     struct trace trace = {0};
@@ -69,7 +69,7 @@ static void some_logs(const char *category, unsigned n)
 
 /* MARK: Fork */
 
-/* In the child: nothing is recorded; then a trace of its own, whole. */
+/* In the child: nothing is recorded at first; then it records a complete trace of its own. */
 static int be_child(const trail_options *options, int fd)
 {
     if (trail_enabled())
@@ -116,13 +116,14 @@ static void fork_once(int format, struct trace *trace)
     assert_int_equal(child.parents, 0);
 }
 
-/* The child is not in the parent's trace, and may have one of its own; threads of the parent go on. */
+/* The child is not in the parent's trace and may record its own; the parent's threads continue. */
 static void fork_while_recording(void **state)
 {
     struct trace trace = {0};
     (void)state;
     for (unsigned i = 0; i < how_many(7); i++) {
-        /* A child forks when threads of a host are in its locks: it has none of them, so no host, either. */
+        /* The child is forked while threads of a host hold the host's locks. It has none of these
+         * threads, so it has no host either. */
         alone(true);
         load_begin(0, 4);
         trail_host_set(NULL);
@@ -136,7 +137,7 @@ static void fork_while_recording(void **state)
 
 /* MARK: Exit */
 
-/* exit() without a stop: the trace is complete all the same. */
+/* exit() without a stop: the trace is complete nevertheless. */
 static void exit_while_recording(void **state)
 {
     (void)state;
@@ -160,8 +161,8 @@ static void exit_while_recording(void **state)
 }
 
 /*
- * A host in C++ that returns from main: its objects are destroyed, and their memory is gone, before the
- * trace is completed. Handlers of atexit do here what destructors of objects with static storage do there.
+ * A C++ host that returns from main: its objects are destroyed and their memory is freed before the
+ * trace is completed. Handlers of atexit stand for the destructors of objects with static storage.
  */
 static struct objects {
     trail_m m, other_m;
@@ -174,7 +175,7 @@ static void objects_end(void)
 {
     __atomic_store_n(&gone, true, __ATOMIC_RELEASE);
     munmap(objects, sizeof *objects);
-    /* Its thread ends generations meanwhile. */
+    /* The library's thread ends generations meanwhile. */
     nanosleep(&(struct timespec){0, 20000000}, NULL);
 }
 
@@ -208,7 +209,7 @@ static void stop_nothing(void *context)
     alive_only();
 }
 
-/* Runs a goroutine and does nothing more, while the program ends. */
+/* Runs a goroutine and does nothing else while the program ends. */
 static void *run_on(void *arg)
 {
     trail_m *own = &objects->other_m;
@@ -284,7 +285,7 @@ static void exit_destroys_host(void **state)
         }
 }
 
-/* A sink is not called any more once exit() runs handlers. */
+/* A sink is not called after exit() has begun to run handlers. */
 static bool sink_of_object(void *context, const trail_chunk *chunk)
 {
     (void)context;
@@ -312,7 +313,7 @@ static void exit_ends_sink(void **state)
     }
 }
 
-/* A callback that calls exit(), as a failed check does: the process ends. */
+/* A callback that calls exit(), like a failed check: the process ends. */
 static void exit_here(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
     (void)context;
@@ -343,7 +344,7 @@ static void exit_in_callback(void **state)
 
 static trail_p procs[4];
 
-/* Announces itself, runs a goroutine, logs; and is gone, without a word. */
+/* Announces itself, runs a goroutine, logs, and ends without announcing its end. */
 static void *vanish(void *arg)
 {
     trail_m *m = calloc(1, sizeof *m);
@@ -356,7 +357,7 @@ static void *vanish(void *arg)
     some_logs("parent", 5);
     trail_go_end(m);
     trail_proc_stop(m);
-    /* Its memory goes when the thread has ended. */
+    /* Freed when the thread has ended. */
     free(g);
     return m;
 }
@@ -393,7 +394,7 @@ static void threads_end(int format, struct trace *trace)
     assert_int_equal(logs.parents, format >= 11 ? 8 * 5 * rounds : 0);
 }
 
-/* Threads come and go, announced or not, and none says that it ends. */
+/* Threads begin and end, announced or not, and none announces its end. */
 static void threads_end_without_notice(void **state)
 {
     struct trace trace = {0};
@@ -430,7 +431,7 @@ static void *log_on(void *arg)
     (void)arg;
     some_logs("parent", 1);
     logging.logs = 1;
-    /* Outside of any event: nothing of this one is dropped. */
+    /* Outside of any event, so that nothing of this signal is dropped. */
     raise(SIGUSR1);
     while (!__atomic_load_n(&logging.quit, __ATOMIC_ACQUIRE)) {
         some_logs("parent", 1);
@@ -439,7 +440,8 @@ static void *log_on(void *arg)
     return NULL;
 }
 
-/* Wherever it is interrupted, the thread's logs are there; the handler's are there or counted. */
+/* Wherever the thread is interrupted, its logs are in the trace; the handler's are in it or
+ * counted. */
 static void interrupt(int format, struct trace *trace)
 {
     trail_options options = {.format = format,
@@ -454,10 +456,10 @@ static void interrupt(int format, struct trace *trace)
     handled = 0;
     start_good(&options, trace);
     assert_int_equal(pthread_create(&thread, NULL, log_on, NULL), 0);
-    /* A handler may log when its thread has: the first signal comes from itself. */
+    /* A handler may log once its thread has: the thread sends itself the first signal. */
     while (!__atomic_load_n(&handled, __ATOMIC_RELAXED))
         sched_yield();
-    /* Two that come at once are one: what counts are those that the handler saw. */
+    /* Two pending signals become one: only those that the handler saw count. */
     while (__atomic_load_n(&handled, __ATOMIC_RELAXED) < wanted) {
         assert_int_equal(pthread_kill(thread, SIGUSR1), 0);
         nanosleep(&(struct timespec){0, 20000}, NULL);
@@ -491,7 +493,7 @@ static void handlers_log(void **state)
 
 /* MARK: CPU samples */
 
-/* As many as the CPU time that was used says, or at least a tenth of them: the kernel counts in ticks. */
+/* As many as the CPU time used implies, or at least a tenth: the kernel counts in ticks. */
 static void cpu_samples(void **state)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
@@ -515,8 +517,8 @@ static void cpu_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-/* AddressSanitizer's own allocator may be locked by a thread that the child does not have, and
- * ThreadSanitizer knows no threads that are made after a fork. */
+/* AddressSanitizer's allocator may be locked by a thread that the child does not have, and
+ * ThreadSanitizer does not support threads created after a fork. */
 #if !defined(WITH_ASAN) && !defined(WITH_TSAN)
         cmocka_unit_test(fork_while_recording),
 #endif

@@ -61,13 +61,13 @@ struct goroutine {
     trail_g g;
     enum go_state state;
     int m;
-    bool seen_runnable; /* waits, but readers believe that it can run */
+    bool seen_runnable; /* waits, but readers take it for runnable */
     bool forever;
-    bool woken;      /* in this trace, and has done nothing since */
+    bool woken;      /* in this trace, and has done nothing since it was woken */
     size_t woken_at; /* its line */
     bool in_assist;
     bool since_start;      /* in a system call that began before the trace */
-    bool found_in_syscall; /* v1: readers see that after its creation */
+    bool found_in_syscall; /* v1: readers see it in the call only after its creation */
     unsigned regions;
     struct {
         uint64_t task;
@@ -84,7 +84,7 @@ struct proc {
 };
 
 struct line {
-    int64_t subject; /* v1: a goroutine, or -10 - P; 0: the whole */
+    int64_t subject; /* v1: a goroutine, or -10 - P; 0: the whole trace */
     size_t generation;
     char *text;
 };
@@ -94,7 +94,7 @@ struct lines {
     size_t count, capacity;
 };
 
-/* What every goroutine was when a generation began. */
+/* The state of every goroutine when a generation began. */
 struct moment {
     uint64_t generation;
     size_t lines;
@@ -127,7 +127,7 @@ struct model {
     struct values goals, read_goals, procs, read_procs;
     struct moment *moments;
     size_t moment_count;
-    uint8_t *told; /* by goroutine: the status that was reported + 1 */
+    uint8_t *told; /* by goroutine: the reported status + 1 */
     uint64_t generation_read;
 };
 
@@ -165,7 +165,7 @@ static void put_value(struct values *values, uint64_t value)
 
 /* MARK: What is to be read */
 
-/* v2: the thread, P and goroutine of the event, before it happens. */
+/* v2: the event's thread, P and goroutine, before it happens. */
 static const char *context_of(int m, int p, int64_t g)
 {
     static char text[64];
@@ -213,7 +213,7 @@ static void expect_proc(int m, int p, const char *to)
         expect(0, "P%d ->%s by M%d", p, to, m);
 }
 
-/* Long texts by their length and a sum; `most` is what a format keeps. */
+/* Describes long texts by length and checksum; a format keeps `most` bytes. */
 static const char *text_of(const char *data, size_t size, char *out)
 {
     unsigned sum = 0;
@@ -264,7 +264,7 @@ static bool holds(int m)
     return w.m[m].p >= 0 && w.proc[w.m[m].p].state == HELD;
 }
 
-/* Its goroutine can leave it: not while it has stopped the world or sweeps. */
+/* Whether its goroutine can leave it: not while it has stopped the world, or sweeps. */
 static bool may_leave(int m)
 {
     return runs(m) && w.stw_m != m;
@@ -303,7 +303,7 @@ static int new_go(enum go_state state)
     return (int)w.go_count++;
 }
 
-/* The host's list of those that exist. */
+/* The host's list of existing goroutines. */
 static void list_add(int g)
 {
     w.world.goroutines[w.world.goroutine_count++] = &w.go[g].g;
@@ -374,7 +374,7 @@ static bool leave(int m, enum call what, enum go_state after, const char *reason
     if (!may_leave(m))
         return false;
     expect_go(m, g, RUNNING, after, reason);
-    /* v1 has the same event for a sleep of its thread's goroutine as for any other. */
+    /* v1 has one event for a sleep of the thread's own goroutine and of any other. */
     call(m, (struct op){.call = what, .kind = kind});
     w.go[g].state = after;
     w.go[g].m = w.m[m].g = -1;
@@ -409,7 +409,7 @@ static const char *reason_text(unsigned kind)
     }
 }
 
-/* 1.7: readers forget the wake-up that was in vain. */
+/* Format 7: readers remove the futile wake-up. */
 static bool block_in_vain(int m)
 {
     int g = w.m[m].g;
@@ -424,7 +424,7 @@ static bool block_in_vain(int m)
         else
             w.lines.line[kept++] = w.lines.line[i];
     }
-    /* What was later has moved. */
+    /* Later entries have moved. */
     for (size_t i = 0; i < w.go_count; i++)
         w.go[i].woken = false;
     w.lines.count = kept;
@@ -584,7 +584,7 @@ static bool destroy_in_syscall(int m)
         if (p >= 0)
             expect_proc(m, p, "Idle");
         expect_go(m, g, SYSCALL, NONE, "");
-        /* As in Go, which steals a P that the end of the call has abandoned. */
+        /* As in Go, which steals a P that was abandoned when the call ended. */
         if (p >= 0)
             expect_proc(m, p, "Idle");
     } else if (p >= 0 && !w.proc[p].since_start) {
@@ -887,7 +887,7 @@ static bool write_log(int m)
 
 static bool sample(int m)
 {
-    /* v1: whatever a thread does in a system call ends it for readers (§4.3). */
+    /* v1: any event of a thread in a system call ends the call for readers (§4.3). */
     if (v1() && in_syscall(m))
         return false;
     if (w.format >= 19)
@@ -1002,7 +1002,7 @@ static void some_calls(unsigned n)
         done += try_one((int)random_below(&w.random, THREADS));
 }
 
-/* A generation can end again. */
+/* Makes it possible to end a generation again. */
 static void let_world_run(void)
 {
     if (w.stw_m >= 0)
@@ -1025,7 +1025,7 @@ static void new_moment(void)
         moment->state[i] = NONE;
 }
 
-/* What the model has to know of a start, beside the format. */
+/* What the model must know about a start, apart from the format. */
 static void note_start(int format)
 {
     w.format = format;
@@ -1037,7 +1037,7 @@ static void note_start(int format)
         w.go[i].since_start = w.go[i].state == SYSCALL;
         w.go[i].found_in_syscall = false;
         w.go[i].woken = false;
-        /* The format of the trace before may have shown it so. */
+        /* The previous trace's format may have shown it so. */
         w.go[i].seen_runnable = false;
     }
     for (int p = 0; p < PROCS; p++) {
@@ -1052,7 +1052,7 @@ static void note_stop(void)
 {
     for (int m = 0; v1() && m < THREADS; m++) {
         int g = w.m[m].g, p = w.m[m].p;
-        /* A call without an end is read as one that did not block. */
+        /* Readers take a call without an end for one that did not block. */
         if (in_syscall(m) && p >= 0 && w.proc[p].state == IN_SYSCALL && !w.proc[p].since_start)
             expect_go(m, g, SYSCALL, RUNNING, "");
     }
@@ -1258,7 +1258,7 @@ static int by_subject(const void *left, const void *right)
     return a->generation < b->generation ? -1 : a->generation > b->generation;
 }
 
-/* Groups lines by what they are about, each group in its own order. */
+/* Groups lines by subject, each group in its own order. */
 static void group(struct lines *lines)
 {
     for (size_t i = 0; i < lines->count; i++)
@@ -1310,7 +1310,7 @@ static void compare_statuses(const struct moment *moment)
     }
 }
 
-/* `wanted` is there in its order; values between are of other threads. */
+/* `wanted` occurs in order; values in between are from other threads. */
 static void compare_values(const struct values *wanted, const struct values *read, const char *what)
 {
     size_t at = 0;
@@ -1378,7 +1378,7 @@ static void do_stop(void *context)
     starting->ok = trail_stop(&starting->err);
 }
 
-/* On a thread of the world, or on that of the test, which has no M. */
+/* On a thread of the world, or on the test's own, which has no M. */
 static void anywhere(void (*job)(void *context), void *context)
 {
     unsigned at = random_below(&w.random, THREADS + 1);
@@ -1388,7 +1388,8 @@ static void anywhere(void (*job)(void *context), void *context)
         job(context);
 }
 
-/* A history that failed leaves its threads and its trace behind: nothing can follow it in the process. */
+/* A failed history leaves its threads and its trace behind, so no other test can run in this
+ * process. */
 static bool in_history;
 
 static void begin_history(uint64_t seed)
@@ -1412,7 +1413,7 @@ static void begin_history(uint64_t seed)
     w.moment_count = 0;
 }
 
-/* Nothing that outlives the world: the collection, the stopped world. */
+/* Nothing may outlive the world: no collection, no stopped world. */
 static void end_history(void)
 {
     struct op op = {.call = GC_END};
@@ -1497,7 +1498,7 @@ FORMAT_TEST(22)
 FORMAT_TEST(23)
 FORMAT_TEST(26)
 
-/* One process may change from format to format, back and forth. */
+/* A process may change formats between traces, in any order. */
 static void mixed_formats(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Whether a thread waits only for a processor, by /proc: one that spins, one that sleeps, none. */
+/* Whether a thread waits only for a CPU, according to /proc: one that spins, one that sleeps, one
+ * that does not exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +69,7 @@ static void a_spinning_thread_is(void **state)
     ended(&thread);
 }
 
-/* The name is in the same line as the state, and may look like one. */
+/* The name is on the same line as the state, and may look like one. */
 static void a_sleeping_thread_is_not(void **state)
 {
     static const char *const names[] = {"sleeper", "a) R (b", ")", ") R 1 1"};

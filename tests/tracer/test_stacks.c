@@ -1,10 +1,11 @@
 /*
- * Stacks and strings: what a trace has of them is what the host did. Stacks have the functions that called each
- * other, leaf first, whichever way they are walked; equal ones are one, different ones stay apart.
+ * Stacks and strings in a trace are those of the host. Stacks have the functions that called each
+ * other, leaf first, whichever unwinder is used; equal stacks are stored once, different ones
+ * separately.
  *
- * The functions that are looked for are not static: the loader knows their names (the program is linked with
- * its symbols exported). It is compiled with frame pointers, without (NO_FRAME_POINTERS), and so that it has no
- * libunwind (NO_LIBUNWIND).
+ * The expected functions are not static, so that the loader can name them (the program exports its
+ * symbols). It is compiled with frame pointers, without (NO_FRAME_POINTERS), and without libunwind
+ * (NO_LIBUNWIND).
  *
  * TRAIL_TEST_COUNT scales how many different stacks and strings there are (in percent), TRAIL_TEST_FILTER
  * names the test.
@@ -28,7 +29,7 @@
 #include "host/unwind.h"
 #include "tracer/stack.h"
 
-/* clang makes no copies of functions. */
+/* clang does not clone functions. */
 #if defined(__clang__)
 #define NOINLINE __attribute__((noinline))
 #else
@@ -99,7 +100,7 @@ static struct seen *see(const trail_reader *reader, trail_stack_handle stack)
     return seen;
 }
 
-/* Logs by their message; transitions of a goroutine that stops itself as "sched". */
+/* Identifies logs by their message, and a goroutine that yields by "sched". */
 static void see_event(trail_reader *reader, const trail_event *event, void *context)
 {
     struct seen *seen;
@@ -153,7 +154,7 @@ static bool has(const struct seen *seen, const char *function)
     return false;
 }
 
-/* The innermost frames are those functions. */
+/* The innermost frames must be these functions. */
 static void begins_with(const struct seen *seen, const char *const *functions)
 {
     for (size_t i = 0; functions[i]; i++) {
@@ -191,7 +192,7 @@ static void has_sane_frames(const struct seen *seen)
 
 /* MARK: Functions that call each other */
 
-/* What the innermost does, and with what. */
+/* What the innermost function does, and with what. */
 static trail_m *host_m;
 static trail_g *host_g;
 
@@ -255,7 +256,7 @@ void outer_yield(int skip)
     STAY();
 }
 
-/* `frames` of deep, and one of say. */
+/* Calls deep `frames` times, then say once. */
 void deep(const char *text, unsigned frames)
 {
     if (frames > 1)
@@ -274,7 +275,7 @@ void below_deep(const char *text, unsigned frames)
 /* MARK: Names, by every unwinder */
 
 #ifdef NO_LIBUNWIND
-/* What the tracer's call finds, because it is linked in. */
+/* The library finds this one, because it is linked into the program. */
 void *dlopen(const char *name, int flags)
 {
     void *(*next)(const char *, int);
@@ -289,7 +290,7 @@ static bool libunwind_is_there(void)
     return library && dlsym(library, "unw_backtrace");
 }
 
-/* Whether it finds the callers of code without frame pointers. */
+/* Whether the unwinder finds the callers of code without frame pointers. */
 static bool has_tables(trail_unwinder unwinder)
 {
     return unwinder == TRAIL_UNWIND_LIBUNWIND || unwinder == TRAIL_UNWIND_TABLES;
@@ -307,7 +308,7 @@ void names_by(trail_unwinder unwinder)
         outer("names");
         stop(see_event);
         BEGINS_WITH(find("names"), "say", "inner", "middle", "outer", "names_by");
-        /* Frame pointers may end in cmocka, which lies between. */
+        /* Walks by frame pointers may end in cmocka, which is in between. */
         if (!HAS_FRAME_POINTERS || has_tables(unwinder))
             assert_true(has(find("names"), "main"));
         has_sane_frames(find("names"));
@@ -334,14 +335,14 @@ static void names_by_libunwind(void **unused)
     names_by(TRAIL_UNWIND_LIBUNWIND);
 }
 
-/* On other machines than x86-64 libunwind's. */
+/* On machines other than x86-64, the tables of libunwind. */
 static void names_by_tables(void **unused)
 {
     (void)unused;
     names_by(TRAIL_UNWIND_TABLES);
 }
 
-/* Without libunwind. */
+/* Uses frame pointers if the program has them, otherwise not. */
 static void names_by_backtrace(void **unused)
 {
     (void)unused;
@@ -352,7 +353,7 @@ static void names_by_backtrace(void **unused)
     names_by(TRAIL_UNWIND_LIBUNWIND);
 }
 
-/* With frame pointers by these, without them not. */
+/* The stacks of a trace started by main itself are right, too: frame pointers may end there. */
 static void names_by_what_works(void **unused)
 {
     (void)unused;
@@ -379,7 +380,7 @@ static int stop_what_main_started(void **unused)
     return 0;
 }
 
-/* Frames of a trace that main itself started are as right as any: it is where frame pointers may end. */
+/* The C library's function that calls it. */
 static void started_by_main(void **unused)
 {
     (void)unused;
@@ -414,7 +415,7 @@ static void the_start_of_a_thread_is_there(void **unused)
         stop(see_event);
         seen = find("thread");
         BEGINS_WITH(seen, "say", "inner", "middle", "outer", "thread_function");
-        /* What the C library calls it from. */
+        /* Returns a PC in the library, which calls back; records a trace of its own. */
         assert_true(seen->n >= 6);
         if (!SANITIZED) /* whose runtimes lie between */
             assert_non_null(strstr(seen->file[5], "libc"));

@@ -1,8 +1,8 @@
 /*
- * Hosts that use the library wrongly: the trace stays good without the wrong calls, each is counted by
- * its kind, the first one names itself, and nothing crashes or hangs. In all formats.
+ * Hosts that misuse the library: the trace is valid without the wrong calls, each is counted by
+ * kind, the first is reported with its place, and nothing crashes or hangs. In all formats.
  *
- * TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP says where a trace is put that was refused.
+ * TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP names a file for a refused trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static trail_m m;
 static trail_p p;
 static trail_g *listed[MAX_LISTED];
 static size_t listed_count;
-static trail_misuse first; /* what the callback received, and how often */
+static trail_misuse first; /* what the callback received, and the number of its calls */
 static unsigned reported;
 
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
@@ -105,7 +105,8 @@ static void look(trail_reader *reader, const trail_event *event, void *context)
         found->highest_proc = event->proc;
 }
 
-/* Stops the trace, which is good; returns the number of wrong calls, of which `kind` are of that kind. */
+/* Stops the trace, which must be valid. Returns the number of wrong calls, all of which must be of
+ * `kind`. */
 static uint64_t stop_wrong(int format, struct trace *trace, struct found *found,
                            trail_misuse_kind kind, trail_error *err)
 {
@@ -129,8 +130,8 @@ static uint64_t stop_wrong(int format, struct trace *trace, struct found *found,
 /* MARK: Identities */
 
 /*
- * An ID below 0, one of the library's own Ps, and one that another P has: the P is refused, and so is every
- * call with it.
+ * An ID below 0, the ID of one of the library's own Ps, and the ID of another P: the P is refused,
+ * and so is every call with it.
  */
 static void wrong_procs(void **state)
 {
@@ -166,7 +167,8 @@ static void wrong_procs(void **state)
     trace_free(&trace);
 }
 
-/* No trail_g_init, an ID that was changed, a copy: in all calls that take a goroutine, and in the host's list. */
+/* A goroutine without trail_g_init, one whose ID was changed, and a copy: in all calls that take a
+ * goroutine, and in the host's list. */
 static void wrong_goroutines(void **state)
 {
     struct trace trace = {0};
@@ -219,7 +221,7 @@ static void wrong_goroutines(void **state)
     trace_free(&trace);
 }
 
-/* A goroutine that a thread has run before the trace, though it was not initialized. */
+/* A goroutine that ran on a thread before the trace, although it was not initialized. */
 static void runs_before_start(void **state)
 {
     struct trace trace = {0};
@@ -315,7 +317,7 @@ static void never_started_while_off(void **state)
 enum ending { RETURNS, HOLDS, RUNS };
 static enum ending ending;
 
-/* The M is on the stack of a function that the thread leaves. */
+/* The M is on the stack of a function that the thread returns from. */
 __attribute__((noinline)) static void use_stack(void)
 {
     trail_m on_stack;
@@ -344,12 +346,12 @@ static void *leave_stack(void *byte)
 {
     use_stack();
     overwrite_stack((int)(intptr_t)byte);
-    /* A generation ends while the thread lives and its M is gone. */
+    /* A generation ends while the thread is alive and its M is gone. */
     trail_advance();
     return NULL;
 }
 
-/* trail_m_exit is missing, and other data is where the M was, when the thread ends. */
+/* trail_m_exit is missing, and the M's memory has other data when the thread ends. */
 static void stack_is_gone(void **state)
 {
     static const int bytes[] = {0, 1, 0xee, 0xff};
@@ -379,7 +381,8 @@ static void stack_is_gone(void **state)
     trace_free(&trace);
 }
 
-/* The library's own M: valid until the thread ends, the same at each call, and nothing is to be done at the end. */
+/* The library's own M: valid until the thread ends, the same at each call, and needs no
+ * clean-up. */
 static void *attach_and_run(void *arg)
 {
     trail_m *own;
@@ -433,7 +436,7 @@ static void attached(void **state)
 
 /* MARK: Reports */
 
-/* Not static: the loader knows its name. */
+/* Not static, so that the loader can name it. */
 void wrong_place(void);
 __attribute__((noinline)) void wrong_place(void)
 {
@@ -478,7 +481,7 @@ static void first_is_named(void **state)
         assert_non_null(strstr(err.message, "trail_go_block: the thread runs no goroutine"));
         assert_true(strncmp(err.message, "2 calls", 7) == 0);
         read_good(&trace, NULL, NULL, "named");
-        /* The next one is good. */
+        /* The next trace is valid. */
         start_good(&options, &trace);
         stop_good(&options);
         trace.size = 0;
@@ -567,7 +570,7 @@ static void end_is_told(void **state)
         wait_for_end(1);
         assert_int_equal(trail_state(), TRAIL_STATE_ENDED);
         assert_non_null(strstr(ended_because.message, "ended it"));
-        /* A new one replaces it. */
+        /* The new trace replaces it. */
         start_good(&options, &trace);
         assert_int_equal(trail_state(), TRAIL_STATE_ON);
         trail_log(0, "a", "b");
@@ -581,7 +584,7 @@ static void end_is_told(void **state)
     trace_free(&trace);
 }
 
-/* A trace that is not read ends when its memory is full; a new start neither fails nor waits. */
+/* A trace that is not read ends when its memory is full; the next start neither fails nor waits. */
 static void unread_is_replaced(void **state)
 {
     trail_options options = {.memory = 4 * 65536, .when_full = TRAIL_FULL_END, .wait_ns = HOUR_NS};
@@ -609,7 +612,8 @@ static void unread_is_replaced(void **state)
 
 /* MARK: Regions over waits */
 
-/* Begins, ends and starts of the goroutine, in order: "b" and "e" with the first letter of the name. */
+/* What the goroutine did, in order: "b" and "e" with the first letter of the name for the begin and
+ * end of a region, and its starts. */
 struct story {
     char text[256];
     size_t size;
@@ -661,9 +665,9 @@ static void wait_turn(int which)
 }
 
 static trail_g walker;
-static bool ends_there; /* the goroutine ends on the other thread, before the scope does */
+static bool ends_there; /* the goroutine ends on the other thread before the scope does */
 
-/* Continues the goroutine that waits, while its scope on the main thread is open. */
+/* Continues the waiting goroutine while its scope on the main thread is open. */
 static void *continue_goroutine(void *arg)
 {
     trail_m *own = trail_m_attach();
@@ -722,8 +726,8 @@ static void expect_story(struct trace *trace, struct story *story, const trail_o
 }
 
 /*
- * The goroutine continues on another thread, and runs there when the scope ends: its region ends, as soon as
- * the one within it has ended. If the goroutine itself ends first, its region ends with it.
+ * The goroutine continues on another thread and is running there when the scope ends: its region
+ * ends as soon as the inner one has. If the goroutine ends first, its region ends with it.
  */
 static void scope_ends_elsewhere(void **state)
 {
@@ -749,7 +753,8 @@ static void scope_ends_elsewhere(void **state)
     trace_free(&trace);
 }
 
-/* The scope ends while the goroutine waits: the region, over its wait, ends when it runs again. */
+/* The scope ends while the goroutine waits: the region includes the wait, and ends when the
+ * goroutine runs again. */
 static void block_in_scopes(void)
 {
     TRAIL_REGION("outer");
@@ -770,7 +775,7 @@ static void scope_ends_in_wait(void **state)
         begin_walker(&story);
         for (int j = 0; j < 2; j++) {
             block_in_scopes();
-            /* Names have other IDs in the next generation. */
+            /* Names have different IDs in the next generation. */
             trail_advance();
             trail_go_unblock(&m, &walker, 0);
             trail_go_start(&m, &walker);
@@ -785,7 +790,7 @@ static void scope_ends_in_wait(void **state)
     trace_free(&trace);
 }
 
-/* The goroutine ends in the scope: nothing is left for later, and nothing is misuse. */
+/* The goroutine ends within the scope: nothing is left for later, and nothing is misuse. */
 static void end_in_scope(void)
 {
     TRAIL_REGION("scope");
@@ -816,7 +821,8 @@ static void scope_outlives_goroutine(void **state)
     trace_free(&trace);
 }
 
-/* A scope of an earlier trace ends nothing in a later one, but where it began in this goroutine. */
+/* A scope of an earlier trace ends nothing in a later one, except where it began in this
+ * goroutine. */
 static void scope_of_earlier_trace(void **state)
 {
     struct trace trace = {0};
@@ -859,7 +865,7 @@ static void count_sweeps(trail_reader *reader, const trail_event *event, void *c
     *(long *)context += event->kind == TRAIL_RANGE_BEGIN;
 }
 
-/* Spans outside of a sweep are not written, and are no misuse: Go's allocator sweeps them so. */
+/* Spans swept outside of a sweep event are not written and are not misuse, as in Go's allocator. */
 static void spans_outside_of_sweeps(void **state)
 {
     struct trace trace = {0};
@@ -911,7 +917,7 @@ static void begin_two(const trail_options *options, struct trace *trace)
     trail_go_start(&m, &one);
 }
 
-/* A pause of the world belongs to the goroutine that began it, and ends with it at the latest. */
+/* A stop-the-world pause belongs to the goroutine that began it, and ends with it at the latest. */
 static void stop_on_other_goroutine(void **state)
 {
     struct trace trace = {0};
@@ -977,7 +983,8 @@ static void running_goroutine_reused(void **state)
     trace_free(&trace);
 }
 
-/* States of a goroutine, in order: the first letter of each, with that at the beginning of the trace. */
+/* States of a goroutine, in order: the first letter of each, including the state at the start of
+ * the trace. */
 static void tell_states(trail_reader *reader, const trail_event *event, void *context)
 {
     static const char letters[] = "?nrRws";
@@ -992,8 +999,8 @@ static void tell_states(trail_reader *reader, const trail_event *event, void *co
 }
 
 /*
- * What a goroutine is does not depend on the format of the trace before: created waiting, where formats before 1.23
- * show it as runnable; waiting for ever, which ends it in v1.
+ * A goroutine's state does not depend on the format of the previous trace: created waiting, which
+ * formats before 23 show as runnable; waiting forever, which ends it in v1.
  */
 static void states_outlast_formats(void **state)
 {
@@ -1035,7 +1042,8 @@ static void states_outlast_formats(void **state)
     trace_free(&trace);
 }
 
-/* The end of a call from foreign code releases the P: it can be taken at once, or from the call first. */
+/* The end of a call from foreign code releases the P: it can be acquired at once, or taken from the
+ * call first. */
 static void call_releases_proc(void **state)
 {
     struct trace trace = {0};
@@ -1071,7 +1079,7 @@ static void call_releases_proc(void **state)
     trace_free(&trace);
 }
 
-/* An assist that is under way at the start is in the trace; what ends without a begin is counted. */
+/* An assist in progress at the start is in the trace; an end without a begin is counted. */
 static void assist_under_way(void **state)
 {
     struct trace trace = {0};
@@ -1101,7 +1109,8 @@ static void assist_under_way(void **state)
     trace_free(&trace);
 }
 
-/* Two threads hold one P while nothing is recorded: the one that took it first does not release it. */
+/* Two threads hold the same P while nothing is recorded: the one that took it first does not
+ * release it. */
 static void *take_and_hold(void *arg)
 {
     trail_m *own = trail_m_attach();
@@ -1145,7 +1154,8 @@ static void one_proc_twice(void **state)
     trace_free(&trace);
 }
 
-/* A thread takes a second P while nothing is recorded. That its first one is taken from it leaves it the second. */
+/* A thread takes a second P while nothing is recorded. When its first P is taken from it, it keeps
+ * the second. */
 static void second_proc_stays(void **state)
 {
     struct trace trace = {0};
@@ -1205,7 +1215,8 @@ static void options_out_of_range(void **state)
     assert_non_null(strstr(err.message, "sink is NULL"));
 }
 
-/* A call without an event in the format is counted once; timer goroutines only if there are more than fit. */
+/* A call without an event in the format is counted once; timer goroutines only if there are more
+ * than the table holds. */
 static void left_out_is_counted(void **state)
 {
     static trail_g timers[65];
@@ -1234,7 +1245,8 @@ static void left_out_is_counted(void **state)
     trace_free(&trace);
 }
 
-/* Each is false and counted: ends of what has not begun, an idle P that is stolen, an advance that cannot be. */
+/* Each returns false and is counted: ends without a begin, a steal of an idle P, an impossible
+ * advance. */
 static void false_is_counted(void **state)
 {
     struct trace trace = {0};
@@ -1267,7 +1279,7 @@ static void false_is_counted(void **state)
     trace_free(&trace);
 }
 
-/* The number of FutileWakeup records in the batches of a trace of format 7. */
+/* Returns the number of FutileWakeup records in the batches of a trace of format 7. */
 static unsigned futile_records(const struct trace *trace)
 {
     trail_error err;
@@ -1299,7 +1311,8 @@ static unsigned futile_records(const struct trace *trace)
     return n;
 }
 
-/* Go 1.21 removes a wake-up in vain only before some of the waits, and refuses a trace with others. */
+/* Go 1.21 removes a futile wake-up only before some kinds of waits, and rejects a trace with
+ * others. */
 static void futile_where_readers_expect_it(void **state)
 {
     trail_options options = {.format = 7};
@@ -1325,7 +1338,8 @@ static void futile_where_readers_expect_it(void **state)
 
 /* MARK: Goroutines that are ended where they wait, regions of tasks, the heap without a P */
 
-/* A suspended coroutine is destroyed by another one, by a thread between two, and by one without a P. */
+/* A suspended coroutine is destroyed by another one, by a thread between two coroutines, and by a
+ * thread without a P. */
 static void destroyed_while_suspended(void **state)
 {
     struct trace trace = {0};
@@ -1438,7 +1452,7 @@ static void heap_without_proc(void **state)
         nothing_lost("heap");
         read_good(&trace, sum_heap, &sum, "heap");
         assert_int_equal(sum, 4321);
-        /* The goal outlives the trace. */
+        /* The goal is kept after the trace. */
         assert_true(trail_heap_goal(&m, UINT64_MAX));
     }
     host_end();

@@ -1,4 +1,4 @@
-/* What the tests of the tracer have in common: a trace in memory, and reading it back with libtrail. */
+/* Common code of the tracer's tests: a trace in memory, which libtrail reads back. */
 #ifndef TESTS_RECORD_TRACE_H
 #define TESTS_RECORD_TRACE_H
 
@@ -39,8 +39,8 @@ static inline void trace_free(struct trace *trace)
 }
 
 /*
- * TRAIL_TEST_COUNT: in percent of the usual. A tenth of it is usual where threads pause between the
- * steps of a call: each cycle takes longer, above all on a busy machine, and few are needed.
+ * TRAIL_TEST_COUNT, in percent. The default is a tenth where threads pause between the steps of a
+ * call: each cycle takes longer, above all on a busy machine, and few are needed.
  */
 static inline unsigned how_many(unsigned usual)
 {
@@ -52,7 +52,7 @@ static inline unsigned how_many(unsigned usual)
     return n ? n : 1;
 }
 
-/* Where to look at a trace that was refused: $TRAIL_TEST_KEEP, a path. */
+/* Keeps a refused trace for inspection in $TRAIL_TEST_KEEP, a path. */
 static inline void trace_keep(const struct trace *trace)
 {
     const char *path = getenv("TRAIL_TEST_KEEP");
@@ -70,7 +70,8 @@ static inline void trace_keep(const struct trace *trace)
 
 typedef void (*trace_event_fn)(trail_reader *reader, const trail_event *event, void *context);
 
-/* Delivers all events to `each` (may be NULL). Their number; -1 if Go would refuse the trace: *err says why. */
+/* Passes all events to `each` (may be NULL). Returns their number; -1 with *err if Go would refuse
+ * the trace. */
 static inline long trace_read(const struct trace *trace, trace_event_fn each, void *context,
                               trail_error *err)
 {

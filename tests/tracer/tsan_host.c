@@ -1,6 +1,7 @@
 /*
- * A host that is built with ThreadSanitizer, on a library that is not: threads annotate with the same strings
- * and stacks while traces are started, stopped, read, and generations end. TSan must find nothing.
+ * A host built with ThreadSanitizer, using a library that is not: threads annotate with the same
+ * strings and stacks while traces are started, stopped and read, and generations end. TSan must
+ * report nothing.
  */
 #include <pthread.h>
 #include <stdio.h>

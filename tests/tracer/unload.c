@@ -18,12 +18,12 @@
 #include <trail/record.h>
 #include <unistd.h>
 
-/* How the trace is when the library is unloaded. */
+/* The state of the trace when the library is unloaded. */
 enum when { ON, STOPPED, FLIGHT, WHENS };
 static const char *const when_names[WHENS] = {"while a trace is on", "after a stop",
                                               "while the flight recorder is on"};
 
-/* What is called of the library. */
+/* The functions of the library that are called. */
 static struct {
     bool (*start)(const trail_options *options, int fd, trail_error *err);
     bool (*stop)(trail_error *err);
@@ -43,7 +43,8 @@ static void *annotate(void *arg)
 
 static bool has_forked;
 
-/* At exit LeakSanitizer would look for the parent's threads, and wait for locks that they had at the fork. */
+/* At exit, LeakSanitizer would look for the parent's threads, and wait for locks that they held at
+ * the fork. */
 /* NOLINTBEGIN(bugprone-reserved-identifier): LeakSanitizer's name for it */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)

@@ -262,7 +262,7 @@ static void start_thread(struct world *world, unsigned thread)
     *worker = (struct worker){.world = world};
     if (pthread_create(&worker->thread, NULL, work, worker) != 0)
         abort();
-    /* Threads are made one after the other, so that the first run of each is over. */
+    /* Threads are created one after the other, so that the first run of each is over. */
     world_run(world, thread, NULL, NULL);
 }
 
@@ -287,7 +287,7 @@ static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), 
         visit(current->goroutines[i], arg);
 }
 
-/* Only the starter has a turn: the world is stopped. */
+/* Only the starting thread has a turn: the world is stopped. */
 static const trail_host host = {
     .each_goroutine = each_goroutine, .stop_world = nothing, .start_world = nothing};
 

@@ -1,7 +1,7 @@
 /*
- * A host of the tracer for tests: four threads with their Ms, Ps, and goroutines that exist in name only.
- * The threads take turns, one call at a time, in the order that the test decides: a history is exact though
- * real threads make it.
+ * A tracer host for tests: four threads with their Ms, Ps, and goroutines that exist in name only.
+ * The threads take turns, one call at a time, in the order chosen by the test, so that a history is
+ * exact although real threads make it.
  */
 #ifndef TESTS_RECORD_WORLD_H
 #define TESTS_RECORD_WORLD_H
@@ -11,7 +11,7 @@
 
 enum { THREADS = 4, PROCS = 5, MAX_GOROUTINES = 4096 };
 
-/* Every call of record.h that belongs to a history. */
+/* Every call of record.h that can occur in a history. */
 enum call {
     GO_CREATE,
     GO_CREATE_BLOCKED,
@@ -76,14 +76,14 @@ enum call {
     CALLS
 };
 
-/* One call with its arguments; what it does not take is not looked at. */
+/* One call with its arguments; those that it does not take are ignored. */
 struct op {
     enum call call;
     trail_m *m; /* instead of the thread's own */
     trail_g *g;
     trail_p *p;
     struct trail_scope_ *scope;
-    unsigned kind;        /* of a block or stop of the world; a number of Ps; which function */
+    unsigned kind;        /* of a block or stop-the-world pause; a number of Ps; which function */
     uint64_t task, value; /* also bytes, addresses */
     const char *name, *text, *categories;
     trail_category *category;
@@ -96,7 +96,7 @@ struct worker {
     pthread_t thread;
     trail_m m;
     struct world *world;
-    struct op *op;              /* what it is to do; NULL: nothing */
+    struct op *op;              /* the call to make; NULL: none */
     void (*job)(void *context); /* or this */
     void *context;
     bool quit;
@@ -108,7 +108,7 @@ struct world {
     pthread_cond_t turn;
     struct worker workers[THREADS];
     trail_p procs[PROCS];
-    trail_g *goroutines[MAX_GOROUTINES]; /* that were created and have not ended: for the host */
+    trail_g *goroutines[MAX_GOROUTINES]; /* created and not ended: for the host's list */
     size_t goroutine_count;
 };
 
@@ -116,14 +116,14 @@ struct world {
 void world_begin(struct world *world);
 void world_end(struct world *world);
 
-/* Makes a call in the calling thread, which is none of the world's. */
+/* Makes a call on the calling thread, which is not one of the world's. */
 void world_call(trail_m *m, struct op *op);
 
-/* Has a thread make a call, or run a function, and waits for it. */
+/* Makes a thread make a call or run a function, and waits for it. */
 void world_do(struct world *world, unsigned thread, struct op *op);
 void world_run(struct world *world, unsigned thread, void (*job)(void *context), void *context);
 
-/* Ends a thread, without trail_m_exit, and starts another in its place. */
+/* Ends a thread without trail_m_exit, and starts another in its place. */
 void world_replace(struct world *world, unsigned thread);
 
 /* xorshift64*: the same on every machine. */

@@ -1,6 +1,6 @@
 /*
- * A recorded program by hand: an area whose threads and records a test writes, a collector that reads it, and the trace that it
- * makes of them, read back.
+ * A recorded program made by hand: an area whose threads and records the test writes, a collector
+ * that reads it, and the resulting trace, read back.
  */
 #ifndef TRAIL_TESTS_AREA_BY_HAND_H
 #define TRAIL_TESTS_AREA_BY_HAND_H
@@ -22,7 +22,7 @@
 #define OPENED UINT64_C(1000000000)
 #define MS     UINT64_C(1000000)
 
-static uint64_t now, passes_ns; /* by how much each look at the clock moves it */
+static uint64_t now, passes_ns; /* how far each reading of the clock advances it */
 
 static inline uint64_t read_clock(void)
 {
@@ -38,15 +38,15 @@ struct world {
     struct collect_summary summary;
     uint8_t *trace;
     size_t size;
-    uint32_t chunks;   /* that were used so far */
-    uint32_t last[32]; /* the last of each slot's */
+    uint32_t chunks;   /* number used so far */
+    uint32_t last[32]; /* the last chunk of each slot */
     bool hurried;
     uint64_t counts[64];   /* events by kind */
     uint64_t logged_at[8]; /* the innermost PC of the first logs */
     char logged[8][80];    /* ... and their texts */
     uint64_t threads;      /* different Ms of events */
-    uint64_t woken;        /* goroutines whose wait another one ended */
-    uint64_t wakers[32];   /* ... by that one, which is a slot's */
+    uint64_t woken;        /* goroutines whose wait was ended by another one */
+    uint64_t wakers[32];   /* ... the goroutine that ended it, by slot */
 };
 
 /* MARK: A program by hand */
@@ -68,7 +68,7 @@ static inline bool is_hurried(void *context)
     return ((struct world *)context)->hurried;
 }
 
-/* `switches`, `wakings`: the kernel reports them. */
+/* `switches`, `wakings`: whether the kernel reports them. */
 static inline void begin_seen(struct world *w, bool switches, bool wakings)
 {
     const struct area_options options = {.groups = UINT32_MAX,
@@ -115,7 +115,7 @@ static inline void step(struct world *w)
     trace_step(w->to, UINT64_MAX);
 }
 
-/* A record at the end of a thread's chain. */
+/* Appends a record to a thread's chain. */
 static inline void put(struct world *w, uint32_t slot, struct shm_record record)
 {
     struct shm_thread *thread = &w->memory->threads[slot];
@@ -130,7 +130,7 @@ static inline void put(struct world *w, uint32_t slot, struct shm_record record)
     chunk->records[chunk->used++] = record;
 }
 
-/* A thread that begins in the first millisecond. */
+/* Puts a thread that begins within the first millisecond. */
 static inline void put_thread(struct world *w, uint32_t slot)
 {
     w->memory->threads[slot].state = SHM_LIVE;
@@ -139,7 +139,7 @@ static inline void put_thread(struct world *w, uint32_t slot)
     put(w, slot, (struct shm_record){.kind = SHM_STARTED, .time = OPENED + MS, .object = slot});
 }
 
-/* A wait of 2 ms, `ms` after the beginning. */
+/* Returns a wait of 2 ms that begins at `ms`. */
 static inline struct shm_record wait_at(uint64_t ms)
 {
     return (struct shm_record){.kind = SHM_WAITED,
@@ -154,7 +154,7 @@ static inline struct shm_record record_at(uint8_t kind, uint64_t ms)
     return (struct shm_record){.kind = kind, .time = OPENED + ms * MS, .object = 7};
 }
 
-/* A text at a place of the table. */
+/* Puts a text at a position of the table. */
 static inline void put_text(struct world *w, uint32_t number, const char *text)
 {
     w->memory->stack_words[number] = SHM_TEXT_BIT + strlen(text);
@@ -169,7 +169,7 @@ static inline bool is_wake(const trail_event *e)
            e->goroutine > 0 && e->goroutine != e->transition.id;
 }
 
-/* To be called before the log is counted. */
+/* Call it before the log is counted. */
 static inline void note_log(struct world *w, const trail_reader *reader, const trail_event *e)
 {
     size_t count, n = (size_t)w->counts[TRAIL_LOG];
@@ -181,7 +181,7 @@ static inline void note_log(struct world *w, const trail_reader *reader, const t
     (void)snprintf(w->logged[n], sizeof w->logged[n], "%.*s", (int)text.size, text.data);
 }
 
-/* Completes the trace, which the reader takes; counts its events. */
+/* Completes the trace, which the reader must accept, and counts its events. */
 static inline void finish(struct world *w)
 {
     uint64_t ms[64] = {0};

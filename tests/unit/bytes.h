@@ -1,6 +1,6 @@
 /*
- * Byte strings for tests: made by hand, so that what a test expects follows from the format's
- * description.
+ * Byte strings for tests, made by hand, so that expected values follow from the description of the
+ * format.
  */
 #ifndef TRAIL_TESTS_BYTES_H
 #define TRAIL_TESTS_BYTES_H
@@ -32,7 +32,7 @@ static inline void bytes_number(struct bytes *b, uint64_t value)
     b->size += uvarint_put(b->data + b->size, value);
 }
 
-/* As the runtime writes sizes that it fills in later: ten bytes whatever the value. */
+/* Appends a size that is filled in later, as the runtime writes it: ten bytes for any value. */
 static inline void bytes_padded(struct bytes *b, uint64_t value)
 {
     for (unsigned i = 0; i < 9; i++, value >>= 7)

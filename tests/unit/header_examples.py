@@ -19,10 +19,10 @@ from tap import Skip, main, test  # noqa: E402
 INCLUDE = pathlib.Path(sys.argv[1]) / "include"
 C = [*sys.argv[2:], "-x", "c", "-std=c11", "-D_DEFAULT_SOURCE"]
 CPP = ["c++", "-x", "c++", "-std=c++11"]
-CPP20 = [*CPP[:-1], "-std=c++20"]  # for the part of record.hpp that needs it
+CPP20 = [*CPP[:-1], "-std=c++20"]  # for the part of record.hpp that requires it
 HEADERS = sorted(INCLUDE.glob("trail/*.h")) + sorted(INCLUDE.glob("trail/*.hpp"))
 
-# What the examples of a header take as given, each the parameter of a function around them.
+# Names that the examples of a header assume; each is a parameter of a function around them.
 GIVEN = {
     "analyze.h": [
         "trail_reader *reader, trail_analysis_options options, trail_error err",
@@ -39,7 +39,7 @@ GIVEN = {
 
 
 def examples(header):
-    """The line and the code of each example."""
+    """The line number and the code of each example."""
     code, begin, after_empty = [], 0, False
     for number, line in enumerate(header.read_text().splitlines(), 1):
         text = re.match(r"^\s*\*(?!/)(.*)", line)
@@ -54,7 +54,7 @@ def examples(header):
 
 
 def code_elsewhere(header):
-    """Lines of code that are indented, but not as far as an example."""
+    """Lines of code that are indented, but less than an example."""
     for number, line in enumerate(header.read_text().splitlines(), 1):
         if re.match(r"^\s*\* {2,4}\S.*[;{}]$", line):
             yield f"{header.name}:{number}:{line}"

@@ -1,6 +1,6 @@
 /*
- * Histograms against sorted values, and shares of windows against one that is slid over the series
- * nanosecond by nanosecond.
+ * Histograms compared with sorted values, and shares of windows with a window that is moved over
+ * the series by single nanoseconds.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -59,7 +59,7 @@ static void test_a_value_is_in_its_bucket(void **state)
 
 enum { BUCKETS = 488 }; /* of all durations */
 
-/* Counts by bucket in an array, which needs no idea of how the histogram keeps them. */
+/* Counts by bucket in an array, independent of how the histogram stores them. */
 static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
     }
 }
 
-/* There may be one for each of a million functions: what is in it decides how large it is. */
+/* There may be a histogram for each of a million functions: its contents determine its size. */
 static void test_a_histogram_is_as_large_as_what_is_in_it(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* In whole numbers: the least rank with p percent of the values up to it. */
+/* In integers: the least rank such that p percent of the values are at or below it. */
 static void test_a_percentile_is_the_nearest_rank(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void test_a_percentile_is_the_nearest_rank(void **state)
             assert_int_equal(quantile_index((double)p / 100, count) + 1, (p * count + 99) / 100);
     assert_int_equal(quantile_index(0, 10), 0);
     assert_int_equal(quantile_index(0.5, 0), 0);
-    /* The smaller of the middle ones, where each value has a bucket of its own. */
+    /* The smaller of the two middle values; each value has its own bucket. */
     trail_histogram histogram = {0};
     for (int64_t ns = 1; ns <= 10; ns++)
         assert_true(trail_histogram_add(&histogram, ns));
@@ -159,7 +159,7 @@ static void test_quantiles_are_near_those_of_the_sorted_values(void **state)
 
 enum { LENGTH = 300 };
 
-/* A series of LENGTH ns from 1000 on, and the share at each nanosecond. */
+/* A series of LENGTH ns that begins at 1000, and the share at each nanosecond. */
 static size_t draw_series(struct util_point *points, double *shares)
 {
     size_t count = 0;
@@ -225,7 +225,7 @@ static void test_worst_windows_are_apart_and_tell_their_share(void **state)
     }
 }
 
-/* Of the time in which windows begin, which share has them at most at `share`. */
+/* Returns the fraction of the windows, by their begin, whose share is at most `share`. */
 static double time_up_to(const double *shares, int window, double share)
 {
     double sum = 0;

@@ -1,6 +1,6 @@
 /*
- * The memory that a recorded program shares, filled by hand with what no honest program writes: it is counted as damage,
- * the rest is kept, and the trace is one that the reader takes.
+ * The memory shared with a recorded program, filled by hand with contents that no correct program
+ * writes: they are counted as damage, the rest is kept, and the reader accepts the trace.
  */
 #include "area_by_hand.h"
 #include "collect/executed.h"
@@ -30,7 +30,8 @@ static void put_executed(struct world *w, uint32_t pid, char letter)
     memset(to->name, letter, sizeof to->name);
 }
 
-/* Names without an end, a program that was never written, one that is taken back, more than there is room for. */
+/* Names without an end, a program that was never written, one that was withdrawn, more programs
+ * than there is room for. */
 static void programs_are_read_as_far_as_they_are_there(void **state)
 {
     struct world *w = *state;
@@ -104,7 +105,7 @@ static void nothing_comes_behind_an_exit(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
-/* The kernel says that it has ended, its records say that later. */
+/* The end according to the kernel is earlier than the one in its records. */
 static void a_thread_ends_once_for_kernel_and_records(void **state)
 {
     struct world *w = *state;
@@ -136,7 +137,7 @@ static void a_serial_is_one_threads(void **state)
     assert_int_equal(w->summary.threads, 1);
 }
 
-/* Both are shown, on different Ms: the reader refuses two goroutines that run on one. */
+/* Both are shown, on different Ms: the reader rejects two goroutines that run on one. */
 static void a_thread_number_is_one_threads(void **state)
 {
     struct world *w = *state;
@@ -151,7 +152,7 @@ static void a_thread_number_is_one_threads(void **state)
     assert_int_equal(w->threads, 2);
 }
 
-/* Its last record found no room. */
+/* There was no room for its last record. */
 static void a_slot_that_has_ended_ends_its_thread(void **state)
 {
     struct world *w = *state;
@@ -165,7 +166,7 @@ static void a_slot_that_has_ended_ends_its_thread(void **state)
     finish(w);
     assert_int_equal(w->summary.damage, 0);
     assert_int_equal(w->summary.threads, 2);
-    /* Half a second, up to when it was seen to have ended; the other one to the end. */
+    /* Half a second, up to the time at which its end was noticed; the other one to the end. */
     assert_in_range(w->summary.running_ns, 1990 * MS, 2010 * MS);
 }
 
@@ -203,7 +204,7 @@ static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
     assert_int_equal(w->summary.waits, 2 * SHM_CHUNK_RECORDS - 1);
 }
 
-/* A program that leads there again and again has to fill them again, too. */
+/* A program whose chain leads there repeatedly has to fill the chunks again, too. */
 static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
 {
     struct world *w = *state;
@@ -245,7 +246,7 @@ static void a_chunk_lies_in_the_table(void **state)
     assert_int_equal(w->summary.damage, 2);
 }
 
-/* A thread that begins at `ms` under a handle that earlier ones may have had, and has a name. */
+/* Puts a named thread that begins at `ms`, with a handle that earlier threads may have had. */
 static void put_named(struct world *w, uint32_t slot, uint64_t ms, uint64_t handle,
                       const char *name)
 {
@@ -270,7 +271,8 @@ static void put_join(struct world *w, uint64_t ms, uint64_t handle)
     put(w, 1, join);
 }
 
-/* The thread that is waited for need not have begun to run, and the last one that had its handle is another. */
+/* The joined thread may not have begun to run yet, and the last thread with its handle is a
+ * different one. */
 static void a_join_is_of_the_thread_that_was_created(void **state)
 {
     struct world *w = *state;
@@ -348,7 +350,7 @@ static void holds_begin_within_the_recording(void **state)
     assert_int_equal(w->counts[TRAIL_LOG], 1);
 }
 
-/* A log begins with the kind of lock: only a damaged area has a hold without one. */
+/* A log begins with the kind of lock; only in a damaged area does a hold have none. */
 static void a_hold_of_no_kind_is_not_logged(void **state)
 {
     struct world *w = *state;
@@ -365,7 +367,7 @@ static void a_hold_of_no_kind_is_not_logged(void **state)
     assert_int_equal(w->counts[TRAIL_LOG], 1);
 }
 
-/* Locks that are released at one place may have been taken at several. */
+/* Locks released at one place may have been acquired at several. */
 static void each_hold_is_logged_where_it_began(void **state)
 {
     struct world *w = *state;
@@ -388,7 +390,7 @@ static void each_hold_is_logged_where_it_began(void **state)
     assert_memory_equal(w->logged_at, places, sizeof places);
 }
 
-/* Threads, and so processes, are not read in the order of time. */
+/* Threads, and therefore processes, are not read in order of time. */
 static void a_shared_lock_is_named_after_the_first_hold(void **state)
 {
     struct world *w = *state;
@@ -417,7 +419,7 @@ static void a_shared_lock_is_named_after_the_first_hold(void **state)
     assert_string_equal(place, "first seen locked in x+0xa000)");
 }
 
-/* Threads have not waited for longer than they were looked at. */
+/* Threads have not waited longer than they were observed. */
 static void short_waits_are_no_longer_than_the_recording(void **state)
 {
     struct world *w = *state;
@@ -445,14 +447,15 @@ static void a_call_of_the_future_is_not_open(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
-/* A step reads a thread's counter as 10 MB, then its record of 20 MB, which is later; what it is in the next. */
+/* A step reads a thread's counter as 10 MB, and then its later record of 20 MB; the next step reads
+ * the final counter. */
 static void counter_is_read_before_record(struct world *w, uint64_t later, int64_t bytes)
 {
     uint64_t begin = now;
     put_thread(w, 1);
     w->memory->threads[1].heap = 10000000;
     put(w, 1, (struct shm_record){.kind = SHM_HEAP, .time = begin + 2 * MS, .object = 20000000});
-    passes_ns = MS; /* with each look at the clock */
+    passes_ns = MS; /* with each reading of the clock */
     step(w);
     passes_ns = 0;
     put(w, 1,
@@ -509,7 +512,7 @@ static void a_task_begins_once(void **state)
     assert_int_equal(w->counts[TRAIL_TASK_BEGIN], 2);
 }
 
-/* Its end bears the name that its begin had, whatever the program has made of the text. */
+/* Its end has the name of its begin, even if the program has changed the text. */
 static void a_region_keeps_its_name(void **state)
 {
     struct world *w = *state;
@@ -531,7 +534,7 @@ static void a_region_keeps_its_name(void **state)
 
 /* MARK: Tables */
 
-/* As many stacks as there are words, each as long as it may be: more than can lie there. */
+/* As many stacks as there are words, each of maximum length: more than fit. */
 static void stacks_fit_into_their_table(void **state)
 {
     struct world *w = *state;
@@ -576,7 +579,8 @@ static void a_module_ends_behind_its_begin(void **state)
 
 /* MARK: Ends */
 
-/* A thread that has begun to write, and never goes on, holds up the others for two seconds and no longer. */
+/* A thread that has begun to write and never continues delays the others for at most two
+ * seconds. */
 static void one_that_never_writes_does_not_stop_all(void **state)
 {
     struct world *w = *state;
@@ -610,7 +614,7 @@ static void a_full_area_is_read_to_its_end(void **state)
     assert_int_equal(w->summary.lost_records, 0);
 }
 
-/* What could not be written in time is said to be lost. */
+/* Records that could not be written in time are reported as lost. */
 static void a_hurried_end_tells_what_is_lost(void **state)
 {
     struct world *w = *state;

@@ -57,7 +57,7 @@ static void padded_numbers_are_legal_and_overlong_ones_are_not(void **state)
     assert_null(uvarint_get(eleven, eleven + 11, &value));
 }
 
-/* A million comings and goings, beside a plain array as the model. */
+/* A million insertions and removals, with a plain array as the model. */
 static void the_id_map_forgets_what_is_removed(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static uint64_t inverse(uint64_t odd)
     return x;
 }
 
-/* The longest run of used slots. */
+/* Returns the longest run of used slots. */
 static size_t longest_run(const struct idmap *map)
 {
     size_t longest = 0, run = 0;
@@ -106,7 +106,7 @@ static size_t longest_run(const struct idmap *map)
     return longest;
 }
 
-/* IDs whose products with the hash's first multiplier are multiples of `step`. */
+/* Inserts IDs whose products with the initial multiplier are multiples of `step`. */
 static void assert_spread(uint64_t step)
 {
     const size_t count = 100000;
@@ -118,14 +118,14 @@ static void assert_spread(uint64_t step)
     for (size_t i = 1; i <= count; i++)
         assert_non_null(idmap_find(&map, one * (i * step)));
     assert_int_equal(map.count, count);
-    /* A random multiplier gives longer ones in one of some 10,000 draws only. */
+    /* A random multiplier gives a longer run in only one of about 10,000 draws. */
     assert_in_range(longest_run(&map), 1, count / 4);
     idmap_free(&map);
 }
 
 /*
- * IDs whose first homes are groups of 200 with free slots between them, at every size of the map:
- * run by run they are no longer than runs that happen, but each look-up would take 100 steps.
+ * IDs whose initial homes form groups of 200 with free slots between them, at every size of the
+ * map: no run is longer than chance would make it, but each look-up would take 100 steps.
  */
 static void assert_groups_are_spread(void)
 {
@@ -162,7 +162,7 @@ static void chosen_ids_are_spread_as_others(void **state)
     (void)state;
     assert_groups_are_spread();
     assert_spread(1);                 /* all in the first slot */
-    assert_spread(UINT64_C(1) << 46); /* one behind the other, in 2^18 slots */
+    assert_spread(UINT64_C(1) << 46); /* consecutive slots, in 2^18 slots */
 }
 
 static void an_id_has_one_object_until_it_is_dropped(void **state)
@@ -302,7 +302,7 @@ static void equal_bytes_get_equal_numbers(void **state)
     struct intern intern = {0};
     char key[5000] = {0};
     bool fresh;
-    /* Zeros of each length, the empty one too. */
+    /* Zeros of every length, including 0. */
     for (unsigned size = 0; size < sizeof key; size++) {
         assert_int_equal(intern_put(&intern, key, size, &fresh), size + 1);
         assert_true(fresh);
@@ -311,7 +311,7 @@ static void equal_bytes_get_equal_numbers(void **state)
         assert_int_equal(intern_put(&intern, key, size, &fresh), size + 1);
         assert_false(fresh);
     }
-    key[16] = 1; /* copied: what is there does not change with it */
+    key[16] = 1; /* copied: later changes of the key have no effect */
     assert_int_equal(intern_put(&intern, key, 17, &fresh), sizeof key + 1);
     intern_clear(&intern);
     assert_int_equal(intern_put(&intern, key, 17, &fresh), 1);
@@ -322,7 +322,7 @@ static void equal_bytes_get_equal_numbers(void **state)
 static void bytes_of_equal_hash_are_told_apart(void **state)
 {
     (void)state;
-    /* Two words of one hash that is not keyed, found by searching for 5,000,000,000 steps. */
+    /* Two words with the same unkeyed hash, found by a search of 5,000,000,000 steps. */
     const uint64_t words[] = {UINT64_C(0x64e26de7e90ad22d), UINT64_C(0xf8797fa24a246ddc)};
     struct intern intern = {0};
     bool fresh;
@@ -330,7 +330,7 @@ static void bytes_of_equal_hash_are_told_apart(void **state)
     uint64_t hashes[] = {hash_keyed_bytes(0, &words[0], 8), hash_keyed_bytes(0, &words[1], 8)};
     assert_int_not_equal(hashes[0], hashes[1]);
     assert_int_equal(intern_put(&intern, &words[0], sizeof words[0], &fresh), 1);
-    /* As if both had one hash. */
+    /* Makes both words have the same hash. */
     assert_true(idmap_put(&intern.map, hashes[1], idmap_find(&intern.map, hashes[0])));
     assert_int_equal(intern_put(&intern, &words[1], sizeof words[1], &fresh), 2);
     assert_true(fresh);
@@ -340,7 +340,7 @@ static void bytes_of_equal_hash_are_told_apart(void **state)
     intern_free(&intern);
 }
 
-/* (hash ^ word) of equal words is 0, whatever it is multiplied with. */
+/* (hash ^ word) is 0 for equal words, whatever it is multiplied by. */
 static void pairs_of_equal_words_have_different_hashes(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void pairs_of_equal_words_have_different_hashes(void **state)
     idmap_free(&map);
 }
 
-/* 2^63 is the first that does not fit; the double before it is 2^63 - 1024. */
+/* 2^63 is the first value out of range; the double before it is 2^63 - 1024. */
 static void every_real_number_has_a_whole_one(void **state)
 {
     (void)state;
@@ -397,7 +397,7 @@ static void headers_name_a_version_or_none(void **state)
         assert_int_equal(wire_header_parse((const uint8_t *)cases[i].header), cases[i].version);
 }
 
-/* Expected: a U+FFFD (ef bf bd) a byte that is part of no character, RFC 3629. */
+/* Expected: one U+FFFD (ef bf bd) for each byte that is not part of a character, RFC 3629. */
 static void bytes_that_are_no_character_are_replaced(void **state)
 {
     (void)state;
@@ -405,7 +405,7 @@ static void bytes_that_are_no_character_are_replaced(void **state)
         const char *text;
         size_t size;
         bool valid;
-        const char *kept, *replaced; /* NUL as it is, or replaced as well */
+        const char *kept, *replaced; /* with NUL unchanged, and with NUL replaced */
         int columns;
     } cases[] = {
         {"", 0, true, "", "", 0},
@@ -446,7 +446,7 @@ static void columns_of_wide_and_combining_characters(void **state)
     } cases[] = {
         {"abc", 3},
         {"\xc3\xa9", 1},                 /* e with acute */
-        {"e\xcc\x81", 1},                /* the same, of e and a combining acute */
+        {"e\xcc\x81", 1},                /* the same: e and a combining acute */
         {"\xe4\xb8\xad\xe6\x96\x87", 4}, /* two Han characters */
         {"\xed\x95\x9c", 2},             /* Hangul */
         {"\xf0\x9f\x98\x80", 2},         /* a face */
@@ -455,7 +455,7 @@ static void columns_of_wide_and_combining_characters(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(utf8_columns(cases[i].text), cases[i].columns);
-    /* "a", Han, "b": the Han character fits whole or not at all. */
+    /* "a", Han, "b": the Han character fits completely or not at all. */
     assert_int_equal(utf8_fits("a\xe4\xb8\xad"
                                "b",
                                2),
@@ -480,7 +480,7 @@ static void texts_are_cut_between_characters(void **state)
 {
     (void)state;
     static const struct {
-        size_t most, first, last; /* of "a", two, three bytes, "b" */
+        size_t most, first, last; /* "a", characters of two and three bytes, "b" */
     } cases[] = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}, {3, 3, 1}, {4, 3, 4},
                  {5, 3, 4}, {6, 6, 6}, {7, 7, 7}, {8, 7, 7}};
     const char *whole = "a\xc3\xa9\xe2\x96\x88"
@@ -493,12 +493,12 @@ static void texts_are_cut_between_characters(void **state)
         assert_int_equal(last.size, cases[i].last);
         assert_ptr_equal(last.data + last.size, whole + 7);
     }
-    /* A run of such bytes is no character, whose beginning would be looked for further away. */
+    /* A long run of continuation bytes is not a character: its beginning is not searched for. */
     trail_string wrong = utf8_first((trail_string){"\x80\x80\x80\x80\x80\x80", 6}, 5);
     assert_int_equal(wrong.size, 2);
 }
 
-/* Expected: by hand, from the digits of the number. */
+/* Expected: computed by hand from the digits of the number. */
 static void durations_have_a_form_for_each_place(void **state)
 {
     (void)state;
@@ -591,7 +591,7 @@ static void shares_of_nothing_are_none(void **state)
     char buf[SHOW_SIZE];
     assert_true(share_of(1, 4) == 0.25 && share_of(3, 0) == 0 && share_of(3, -1) == 0);
     assert_true(percent_of(1, 4) == 25 && percent_of(3, 0) == 0);
-    /* 100 / 8 is a whole number of eighths, 12.5; a third is not. */
+    /* 100 / 8 is 12.5, exact in binary; 100 / 3 is not. */
     assert_string_equal(show_percent(buf, percent_of(1, 8)), "12.5 %");
     assert_string_equal(show_percent(buf, percent_of(2, 3)), "66.7 %");
 }
@@ -613,7 +613,7 @@ static void a_heap_gives_the_first_again_and_again(void **state)
     (void)state;
     enum { MOST = 300 };
     static struct entry heap[MOST];
-    int held[50] = {0}; /* how many of each key */
+    int held[50] = {0}; /* number of entries for each key */
     size_t count = 0;
     uint64_t random = 7;
     for (int step = 0; step < 20000; step++) {
@@ -637,7 +637,8 @@ static void a_heap_gives_the_first_again_and_again(void **state)
     }
 }
 
-/* What Go's container/heap gives for the same calls: Push swaps upwards, Pop swaps the last one in. */
+/* The results of Go's container/heap for the same calls: Push swaps upwards, Pop swaps the last
+ * entry to the front. */
 static void equal_entries_of_a_heap_leave_as_in_go(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * Bins of counters against counts of changes one by one, some of which are for times long past.
- */
+/* Bins of counters compared with changes counted one by one, some of them for times long past. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +54,7 @@ static void try(int64_t step, unsigned flushed_each)
     assert_true(bins_init(&bins));
     for (size_t i = 0; i < CHANGES; i++) {
         now += (int64_t)draw(2 * (uint64_t)step);
-        /* One in three is for a time that is long past. */
+        /* One in three changes is for a time long past. */
         int64_t ns = draw(3) > 0 ? now : (int64_t)draw((uint64_t)now + 1);
         changes[i] = (struct change){ns, draw(4) > 0 ? 1 : -1};
         bins_change(&bins, TRAIL_COUNTER_WAITING, changes[i].by, ns);

@@ -1,4 +1,5 @@
-/* Which function a call was made to: calls that the compiler made, and each form of the linkage table by hand. */
+/* Which function a call went to: calls made by the compiler, and each form of linkage table by
+ * hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,7 @@ static void a_call_through_a_register(void **state)
     pointer = callee;
     void (*volatile function)(void) = pointer;
     function();
-    /* Whatever bytes are before it: no error, and nowhere but a mapped address or nowhere. */
+    /* Whatever bytes precede it: no fault, and the result is a mapped address or none. */
     (void)called_before(returns_to);
     assert_true(called_function(getpid(), 0) == 0);
     assert_true(called_function(getpid(), 4) == 0);
@@ -52,7 +53,7 @@ static void a_call_through_a_register(void **state)
 
 /* MARK: By hand */
 
-/* A call at 0, which returns to 5 or 6, and an entry of the linkage table at 16. */
+/* A call at 0 that returns to 5 or 6, and an entry of the linkage table at 16. */
 static uint8_t code[64];
 static const void *target = &returns_to;
 

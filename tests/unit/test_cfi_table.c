@@ -1,4 +1,4 @@
-/* The table that is made from this program's .eh_frame has the rows that the linker wrote to .eh_frame_hdr. */
+/* The table made from this program's .eh_frame must have the rows of the linker's .eh_frame_hdr. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "collect/cfi_table.h"
 
-/* In the program, and so within 2 GiB of its tables. */
+/* Inside the program, and so within 2 GiB of its tables. */
 static uint64_t room[1 << 16];
 
 struct row {

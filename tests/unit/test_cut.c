@@ -1,8 +1,8 @@
 /*
- * A file that is cut short while it is read: an error, TRAIL_IO, whichever way it is read and however
- * far reading got; not an end, and not the end of the process.
+ * A file that is truncated while it is read: the error TRAIL_IO, in whatever way and however far it
+ * is read; never a normal end, never a crash.
  *
- * usage: test_cut V1_TRACE... V2_TRACE (each larger than what is read at a time)
+ * usage: test_cut V1_TRACE... V2_TRACE (each larger than one read)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 static char **paths;
 static int path_count;
 
-/* A copy that is to be cut. */
+/* A copy that will be truncated. */
 struct file {
     char path[64];
     int fd;
@@ -54,7 +54,7 @@ static void file_drop(struct file *file)
     (void)unlink(file->path);
 }
 
-/* When it is cut: before so many batches were read, of so many steps in front of the first. */
+/* When it is truncated: before this many batches were read, in steps before the first one. */
 enum { BEFORE_READER, BEFORE_BATCH };
 static const struct when {
     int step;
@@ -62,7 +62,7 @@ static const struct when {
 } whens[] = {{BEFORE_READER, 0}, {BEFORE_BATCH, 0}, {BEFORE_BATCH, 1}, {BEFORE_BATCH, 20}};
 enum { WHENS = sizeof whens / sizeof *whens };
 
-/* To what: nothing, a part of the header, some batches, all but what is read last. */
+/* To which size: nothing, a part of the header, some batches, all but what is read last. */
 enum { SIZES = 4 };
 static off_t cut_size(const struct file *file, int i)
 {

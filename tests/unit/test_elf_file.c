@@ -1,6 +1,6 @@
 /*
- * Files that a recorded program names as its modules, made by hand: nothing outside of them is read, and what they describe
- * is never mapped.
+ * Files that a recorded program names as its modules, made by hand: nothing outside of them is
+ * read, and what they describe is never mapped.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,7 +95,7 @@ static void only_regular_files_with_headers_are_opened(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(elf_file_open(&elf, others[i]));
-    /* It has no writer: opening it does not wait. */
+    /* A FIFO without a writer: opening it must not block. */
     (void)unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_false(elf_file_open(&elf, path));
@@ -124,7 +124,8 @@ static const trail_module *find(void *context, uint64_t pc)
     return pc >= module.start && pc < module.end ? &module : NULL;
 }
 
-/* Walks two frames by whatever tables the file has; under AddressSanitizer nothing else may be read. */
+/* Walks two frames with whatever tables the file has; AddressSanitizer detects reads outside of
+ * it. */
 static void walk(const struct image *image)
 {
     struct unwind_files files = {0};
@@ -140,7 +141,7 @@ static void walk(const struct image *image)
     unwind_files_free(&files);
 }
 
-/* Segments that wrap around, overlap, or do not have what they say. */
+/* Segments that wrap around, overlap, or are shorter than stated. */
 static void tables_are_read_from_one_segment_only(void **state)
 {
     static const Elf64_Phdr loads[] = {
@@ -156,7 +157,7 @@ static void tables_are_read_from_one_segment_only(void **state)
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = UINT64_MAX - 50, .p_filesz = UINT64_MAX},
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = 0x300, .p_filesz = UINT64_MAX},
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = 0, .p_filesz = 0}};
-    /* .eh_frame_hdr: version 1, all encodings that there are in turn, then numbers that lead anywhere. */
+    /* .eh_frame_hdr: version 1, each encoding in turn, then arbitrary numbers. */
     static const uint8_t encodings[] = {0x1b, 0x3b, 0x00, 0x03, 0x0c, 0xff};
     (void)state;
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
@@ -187,7 +188,7 @@ static Elf64_Shdr frames_of(uint64_t offset, uint64_t address, uint64_t size)
                         .sh_size = size};
 }
 
-/* A file without .eh_frame_hdr, and with two sections: .eh_frame and the names. */
+/* A file without .eh_frame_hdr, with two sections: .eh_frame and the section names. */
 static struct image image_with_frames(Elf64_Shdr frames)
 {
     const Elf64_Phdr load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = SIZE};
@@ -252,13 +253,14 @@ static void damaged_sections_are_none(void **state)
     assert_false(has_section(&image, ".eh_frame", &part));
 }
 
-/* Entries of any length, which refer to entries anywhere, in parts that are not in the segment, or end too early. */
+/* Entries of any length that refer to entries anywhere, in parts outside of the segment, or that
+ * end too early. */
 static void any_frames_make_some_table(void **state)
 {
     static const uint64_t places[] = {FRAMES, 0, SIZE - 20, SIZE - 2, SIZE, UINT64_MAX - 4};
     static const uint64_t sizes[] = {64, 0, 1, SIZE, UINT64_MAX};
     static const uint32_t lengths[] = {0, 4, 12, 20, 0x7f, 1u << 20, UINT32_MAX};
-    /* A CIE without augmentation, or the distance back to one. */
+    /* A CIE without augmentation, or the offset back to one. */
     static const uint32_t seconds[] = {0, 4, 24, 28, 0x7fffffff, UINT32_MAX};
     (void)state;
     for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {

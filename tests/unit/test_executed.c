@@ -1,9 +1,9 @@
-/* A process that executes another program: its one thread keeps its TID, and so its M. */
+/* A process that executes another program: its one thread keeps its TID, and therefore its M. */
 #include "area_by_hand.h"
 
-/* The memory of the program that is executed. Its thread is in the same slot, with the same TID. */
+/* The memory of the executed program. Its thread is in the same slot, with the same TID. */
 struct second {
-    struct world of; /* only memory, chunks and last are used */
+    struct world of; /* only its memory, chunks and last are used */
     struct area *area;
 };
 
@@ -20,7 +20,7 @@ static void claims(struct second *second, struct world *w, uint64_t ms)
     memory->header.claimed_at = OPENED + ms * MS;
 }
 
-/* Its thread begins with a record at that time. */
+/* Adds the thread's first record, at that time. */
 static void begins(struct second *second, struct world *w, uint64_t ms)
 {
     trail_error err;
@@ -42,7 +42,7 @@ static void ends(struct second *second, struct world *w)
     munmap(second->of.memory, sizeof *second->of.memory);
 }
 
-/* It was noticed at 600 ms that the program is no longer there. */
+/* At 600 ms it was noticed that the program was gone. */
 static void the_former_program_ends_where_the_next_begins(void **state)
 {
     struct world w;

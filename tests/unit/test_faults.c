@@ -1,11 +1,12 @@
 /*
- * Which waits outside of wrapped calls are page faults: those behind whose end the kernel reports one.
+ * Which waits outside of wrapped calls are page faults: those after whose end the kernel reports
+ * one.
  */
 #include "area_by_hand.h"
 
 #define US (MS / 1000)
 
-/* What the kernel reports of the thread, at a time in us. */
+/* Adds a report of the kernel about the thread, at a time in us. */
 static void give(struct world *w, enum switch_kind kind, uint64_t us)
 {
     collect_switch(w->collect, &(struct switch_record){.ns = (int64_t)(OPENED + us * US),
@@ -14,7 +15,7 @@ static void give(struct world *w, enum switch_kind kind, uint64_t us)
                                                        .address = 0x7000});
 }
 
-/* A thread that is off its CPU from 20 to 22 ms. */
+/* Adds a thread that is off its CPU from 20 to 22 ms. */
 static void off_at_20(struct world *w)
 {
     begin_with(w, true);
@@ -46,7 +47,7 @@ static void without_a_fault_it_is_not(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
 }
 
-/* The thread has computed meanwhile: the wait was for something else. */
+/* The thread has been running since: the wait was for something else. */
 static void a_fault_long_afterwards_is_another(void **state)
 {
     struct world w;
@@ -58,7 +59,7 @@ static void a_fault_long_afterwards_is_another(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
 }
 
-/* As for the lock of the address space, and then for the page. */
+/* For example, first for the lock of the address space, then for the page. */
 static void a_fault_may_wait_several_times(void **state)
 {
     struct world w;
@@ -85,7 +86,7 @@ static void what_the_thread_did_before_the_fault_ends_its_wait(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
 }
 
-/* The call is the wait. */
+/* The call explains the wait. */
 static void a_fault_within_a_call_is_no_wait_of_its_own(void **state)
 {
     struct world w;

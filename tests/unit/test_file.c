@@ -1,6 +1,6 @@
 /*
- * Pieces of files. The calls of the C library go through the test, which interrupts them, and lets them do a piece of
- * what is asked for, as pread(2) and pwrite(2) may.
+ * Partial reads and writes. The test replaces the C library's calls; it interrupts them, and makes
+ * them transfer only a part, as pread(2) and pwrite(2) may.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,11 +15,11 @@
 #include "base/file.h"
 
 static struct {
-    size_t most; /* bytes that a call does */
+    size_t most; /* maximum bytes that a call transfers */
     unsigned calls;
 } kernel;
 
-/* Every other call is interrupted. */
+/* Interrupts every other call. */
 static bool interrupts(void)
 {
     errno = EINTR;
@@ -54,12 +54,12 @@ static void pieces_become_a_whole(void **state)
         assert_memory_equal(buf, "hello, world", 12);
         memset(buf, 0, sizeof buf);
         assert_int_equal(file_read_at(fd, buf, 7, 0), 7);
-        assert_string_equal(buf, "hello, "); /* and no more of it */
+        assert_string_equal(buf, "hello, "); /* and nothing after it */
         assert_int_equal(file_read_at(fd, buf, 5, 7), 5);
         assert_memory_equal(buf, "world", 5);
         fclose(file);
     }
-    assert_true(kernel.calls > 26); /* these, not others, were called */
+    assert_true(kernel.calls > 26); /* the replacements were called */
 }
 
 static void an_end_is_no_error(void **state)

@@ -1,6 +1,6 @@
 /*
- * Gate: which connection is shut to make room, and which never is. The connections are socket pairs; time passes
- * only where the test or a pause of the gate's says so.
+ * Gate: which connection is closed to make room, and which never is. The connections are socket
+ * pairs; time passes only where the test or the gate's pauses advance it.
  */
 #include "serve/gate.h"
 
@@ -44,7 +44,7 @@ int __wrap_nanosleep(const struct timespec *pause, struct timespec *left)
 
 static _Atomic unsigned looks;
 
-/* The timer looks all the time. */
+/* The timer runs continuously. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *when)
@@ -80,7 +80,7 @@ static struct connection *connect_to(struct world *w)
     return c;
 }
 
-/* So many connections, a millisecond apart. */
+/* Makes this many connections, a millisecond apart. */
 static void connect_many(struct world *w, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -178,7 +178,7 @@ static void one_that_left_needs_no_other_to_go(void **state)
     assert_int_equal(count_shut(w), 0);
 }
 
-/* Those that are known may fill all places; then one that is not is shut at once. */
+/* Known connections may fill all places; then an unknown one is closed at once. */
 static void all_places_may_be_of_the_known(void **state)
 {
     struct world *w = *state;

@@ -1,4 +1,5 @@
-/* The lines by which a host says what its goroutines are (wire/goroutine.h): a file may have anything in their place. */
+/* The lines in which a host describes its goroutines (wire/goroutine.h); a file may have anything
+ * in their place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static void all_fields_are_read_and_written(void **state)
     assert_text(identity_line(&identity, room), line);
 }
 
-/* 1,024 bytes is the longest string of v2. */
+/* 1,024 bytes is the maximum length of strings in v2. */
 static void the_longest_texts_have_room(void **state)
 {
     char text[1024], room[IDENTITY_LINE];
@@ -77,7 +78,7 @@ static void the_longest_texts_have_room(void **state)
     assert_int_equal(identity.name.size, IDENTITY_TEXT_MAX);
 }
 
-/* Strings have no order, and only a host may say what a goroutine is. */
+/* Strings have no order, and only hosts describe goroutines. */
 static void the_newest_change_counts_in_traces_of_hosts(void **state)
 {
     struct tables tables = {0};
@@ -95,7 +96,7 @@ static void the_newest_change_counts_in_traces_of_hosts(void **state)
     assert_text(tables_goroutine(&tables, 7)->name, "new");
     assert_int_equal(tables_goroutine(&tables, 7)->stack, 5);
     assert_null(tables_goroutine(&tables, 8));
-    /* A generation has its own. */
+    /* Each generation has its own. */
     assert_true(tables_reset(&tables));
     assert_null(tables_goroutine(&tables, 7));
     tables_free(&tables);

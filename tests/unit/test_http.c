@@ -1,6 +1,6 @@
 /*
- * Whether a client still waits for its answer: http_is_gone on connections of the test's own, in place of
- * those of libmicrohttpd.
+ * Whether a client still waits for its answer: http_is_gone on connections made by the test instead
+ * of libmicrohttpd.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "serve/http.h"
 #include "serve/http_library.h"
 
-/* The connection of a request is one of these here. */
+/* The test's connection of a request. */
 struct pair {
     int server, client;
 };
@@ -55,7 +55,7 @@ static void who_is_connected_waits(void **state)
     (void)state;
     struct pair pair = connect_pair();
     assert_false(is_gone(&pair));
-    /* Also if it has asked for more meanwhile. */
+    /* Even if it has sent another request meanwhile. */
     assert_int_equal(write(pair.client, "GET", 3), 3);
     assert_false(is_gone(&pair));
     (void)close(pair.client);

@@ -1,4 +1,5 @@
-/* The list of generated code (jit.h) while it grows, is written anew, and is replaced by another file. */
+/* The list of generated code (jit.h) while it grows, is rewritten, and is replaced by another
+ * file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ static void write_to(const char *file_path, const char *mode, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Looks at the file again however short ago it did. NULL: no name. */
+/* Reads the file again, however recently it was read. NULL: no name. */
 static const char *name_of(uint64_t address)
 {
     static char name[64];
@@ -54,7 +55,8 @@ static void lines_are_added(void **state)
     assert_null(name_of(0x1020));
 }
 
-/* The line that begins within one of the former list would be another address if the rest of it alone were read. */
+/* A line that begins in the middle of a line of the former list would give a different address if
+ * only its rest were read. */
 static void a_list_that_was_written_anew_is_read_from_its_beginning(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Pictures of lanes against sums that are made span by span: each cell says what was there, no two
- * overlap, and nothing but gaps is left out.
+ * Pictures of lanes compared with sums computed span by span: each cell is right, no two overlap,
+ * and only gaps are left out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static uint64_t draw(uint64_t below)
 }
 
 struct truth {
-    int64_t begin[SPANS + 1]; /* the last is the end of all */
+    int64_t begin[SPANS + 1]; /* the last is the end of all spans */
     unsigned state[SPANS];
     size_t count;
 };
@@ -36,7 +36,8 @@ static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i, size_
     return lane_add(lane, &span, bytes);
 }
 
-/* Spans of very different lengths, some of none; now and then trimmed. In ns or in ticks, to which most lengths do not fit. */
+/* Adds spans of very different lengths, some of them 0, and sometimes trims the lane. In ns, or in
+ * ticks, of which most lengths are not multiples. */
 static void make(struct lane *lane, struct truth *truth)
 {
     size_t bytes = 0;
@@ -153,7 +154,7 @@ static void test_spans_are_found_by_time(void **state)
     lane_free(&lane);
 }
 
-/* Whether the cursor's next span is span `i`, as `add` made it. */
+/* Checks that the cursor's next span is span `i` as `add` made it. */
 static void check_span(const struct lane *lane, const struct truth *truth,
                        trail_span_cursor *cursor, size_t i)
 {
@@ -191,7 +192,7 @@ static void test_spans_come_one_by_one_from_anywhere(void **state)
     }
 }
 
-/* A cursor goes on where it was when more has been added, whatever has been moved. */
+/* A cursor continues at its position after spans were added, even if they were moved. */
 static void test_a_cursor_outlives_what_is_added(void **state)
 {
     struct lane lane = {0};
@@ -229,7 +230,7 @@ static void test_what_a_span_carries(void **state)
     assert_int_equal(span.reason, UINT32_MAX);
     assert_int_equal(span.stack, 3);
     assert_int_equal(span.other, 4);
-    /* Time does not go back. */
+    /* Time does not decrease. */
     assert_int_equal(end, 10);
     assert_true(lane_next(&lane, &cursor, 20, &span, &end));
     assert_int_equal(span.begin_ns, 10);
@@ -239,7 +240,7 @@ static void test_what_a_span_carries(void **state)
     lane_free(&lane);
 }
 
-/* Two spans are in a second chunk, whose rows have the size of the first. */
+/* Two spans are in a second chunk, whose rows have the size of the first one's. */
 static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
 {
     struct lane lane = {0};
@@ -260,7 +261,8 @@ static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
     lane_free(&lane);
 }
 
-/* Five sums of one byte; then 6,400 ns above five bits of flags are 18 bits, 100 ticks are 12. */
+/* Five sums of one byte each; then 6,400 ns above five bits of flags take 18 bits, 100 ticks take
+ * 12. */
 static void test_times_in_ticks_take_less(void **state)
 {
     static const struct {

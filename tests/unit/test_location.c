@@ -1,4 +1,4 @@
-/* Where the first URL redirects to: its own parameters without the token, on the same server. */
+/* Where the first URL redirects to: its parameters without the token, on the same server. */
 #include "serve/location.h"
 
 #include <setjmp.h>
@@ -37,7 +37,7 @@ static void other_parameters_are_kept_as_they_are(void **state)
     check("?x=1?y=2;z#=&token=0123", "/?x=1?y=2;z#=");
 }
 
-/* As libmicrohttpd finds it: any of these may have been the one that it took. */
+/* In every spelling from which libmicrohttpd may have taken it. */
 static void the_token_is_gone_however_it_is_written(void **state)
 {
     (void)state;

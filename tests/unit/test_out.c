@@ -1,6 +1,6 @@
 /*
- * The buffered writer and Go's quotes. What strconv.Quote gives is from Go's documentation and
- * tests.
+ * The buffered writer and Go's quotes. The expected results of strconv.Quote are from Go's
+ * documentation and tests.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -182,7 +182,7 @@ static void test_quotes(void **state)
     }
 }
 
-/* The first and the last of each length, and what is next to them (RFC 3629, section 4). */
+/* The first and last character of each length, and their neighbours (RFC 3629, section 4). */
 static void test_utf8(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void test_utf8(void **state)
         {"\x7f", 0x7f},
         {"\x80", NONE},
         {"\xbf", NONE},
-        {"\xc0\x80", NONE}, /* overlong, as are those that follow up to the first good one */
+        {"\xc0\x80", NONE}, /* overlong, like all up to the next valid one */
         {"\xc0\xaf", NONE},
         {"\xc1\xbf", NONE},
         {"\xc2\x80", 0x80},
@@ -215,9 +215,9 @@ static void test_utf8(void **state)
         {"\xf4\x90\x80\x80", NONE}, /* too large */
         {"\xf5\x80\x80\x80", NONE},
         {"\xf7\xbf\xbf\xbf", NONE},
-        {"\xf8\x88\x80\x80\x80", NONE}, /* of five bytes, as long ago */
+        {"\xf8\x88\x80\x80\x80", NONE}, /* five bytes, as in the original definition of UTF-8 */
         {"\xff", NONE},
-        {"\xc2\x7f", NONE}, /* what follows does not belong to it */
+        {"\xc2\x7f", NONE}, /* not a continuation byte */
         {"\xc2\xc0", NONE},
         {"\xe2\x98\x7f", NONE},
         {"\xe2\xc0\xba", NONE},
@@ -261,7 +261,7 @@ static void test_what_is_no_literal(void **state)
 
 /* MARK: Plain */
 
-/* C0, DEL, C1 and Unicode's marks of direction (UAX #9). */
+/* C0, DEL, C1 and Unicode's direction marks (UAX #9). */
 static bool steers(uint32_t rune)
 {
     return rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0x61c || rune == 0x200e ||
@@ -318,7 +318,7 @@ static void test_plain_text(void **state)
         assert_string_equal(text, cases[i].shown);
         free(text);
         for (size_t room = 1; room <= sizeof buf; room++) {
-            /* What is cut is a beginning, and ends between characters. */
+            /* Truncated text is a prefix that ends between characters. */
             size_t used = plain_copy(buf, room, cases[i].text, size);
             assert_true(used < room && strlen(buf) == used);
             assert_memory_equal(buf, cases[i].shown, used);
@@ -331,7 +331,7 @@ static void test_plain_text(void **state)
 
 /* MARK: JSON */
 
-/* RFC 8259: what must be escaped, and how what is not of the basic plane is. */
+/* RFC 8259: which characters must be escaped, and how those outside the basic plane are. */
 static void test_json_values(void **state)
 {
     static const struct {
@@ -374,7 +374,7 @@ static void test_json_values(void **state)
     expect(&out, "\"18446744073709551615\"", 22);
 }
 
-/* Not shared, it flushes nothing itself; bare, it has no numbers in quotes. */
+/* If not shared, it does not flush; if bare, no number is in quotes. */
 static void test_json_bare_numbers(void **state)
 {
     static const char want[] = "[9007199254740993,-9007199254740993,0.33]";

@@ -1,6 +1,6 @@
 /*
- * Where a command's output goes: it appears whole or not at all, and what fails is a value, a whole sentence, and printed
- * nowhere. The reasons are the C library's words for errno (strerror(3)).
+ * Output files of commands: they appear complete or not at all, and a failure is an error with a
+ * complete message, and prints nothing. Reasons are the C library's texts for errno (strerror(3)).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 static char folder[256];
 
-/* A path in the folder; good until the next call but one. */
+/* Returns a path in the folder; valid until the next call but one. */
 static const char *in_folder(const char *name)
 {
     static char paths[2][512];
@@ -122,7 +122,7 @@ static void a_reader_that_went_away_is_named(void **state)
     (void)close(ends[1]);
 }
 
-/* The next file that is opened has the same descriptor. */
+/* The next opened file gets the same descriptor. */
 static void nothing_is_written_after_the_end(void **state)
 {
     struct output output;
@@ -145,7 +145,7 @@ static void the_reason_has_room_behind_any_name(void **state)
     char title[2048];
     const char *why = strerror(ENOSPC);
     (void)state;
-    /* Characters of two bytes, so that a cut anywhere may be inside of one. */
+    /* Characters of two bytes, so that a cut may be inside of one. */
     for (size_t i = 0; i < sizeof title; i += 2)
         memcpy(title + i, "\xc3\xa9", 2);
     for (size_t size = 400; size < sizeof title; size += size < 520 ? 1 : 500) {
@@ -219,7 +219,7 @@ static void several_files_get_their_names_one_by_one(void **state)
     expect_file("one", "old");
     assert_true(output_name(&one, in_folder("one"), &err));
     expect_file("one", "new");
-    /* A folder has taken the place. */
+    /* A folder now has that name. */
     assert_false(output_name(&other, in_folder("other"), &err));
     expect_error(&err, in_folder("other"), EISDIR, "");
     output_drop(&one);
@@ -231,7 +231,7 @@ static void several_files_get_their_names_one_by_one(void **state)
 
 /* MARK: Running */
 
-/* All that goes to stderr while a test runs. */
+/* Captures stderr while a test runs. */
 static int saved_stderr;
 
 static int begin(void **state)

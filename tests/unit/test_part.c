@@ -1,6 +1,6 @@
 /*
- * The pass with one part that has none of the functions: the contract of analyze/part.h. The pass is compiled here, with the
- * list of parts in one_part/.
+ * The pass with one part that has none of the functions: the contract of analyze/part.h. The pass
+ * is compiled into this test, with the list of parts in one_part/.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void a_part_without_functions_is_left_alone(void **state)
     }
 }
 
-/* Its argument is a trace. */
+/* The argument is a trace. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

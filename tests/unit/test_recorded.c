@@ -1,4 +1,4 @@
-/* The lines that say what a recording took and missed (src/read/recorded.h). */
+/* The lines that count what a recording took and missed (src/read/recorded.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * Which thread woke which, where an object has several releases at once: a release wakes one waiter, and each waiter that
- * went on was woken by one.
+ * Which thread woke which if an object has several releases at once: a release wakes one waiter,
+ * and each waiter that continued was woken by one release.
  */
 #include "area_by_hand.h"
 
-/* A post of the semaphore, the number-th. */
+/* Returns the post of the semaphore with that number. */
 static struct shm_record post(uint32_t number, uint64_t ms)
 {
     return (struct shm_record){.kind = SHM_RELEASED,
@@ -14,7 +14,7 @@ static struct shm_record post(uint32_t number, uint64_t ms)
                                .release = number};
 }
 
-/* A wait for it that saw, at its end, that there had been `number` posts. */
+/* Returns a wait for the semaphore that saw `number` posts at its end. */
 static struct shm_record wait_for(uint32_t number, uint64_t begin_ms, uint64_t end_ms)
 {
     struct shm_record record = post(number, begin_ms);
@@ -23,8 +23,8 @@ static struct shm_record wait_for(uint32_t number, uint64_t begin_ms, uint64_t e
     return record;
 }
 
-/* Reads what is there, long after all of it. */
-static void step_later(/* As that of the C library, no TID. */
+/* Reads everything, long afterwards. */
+static void step_later(/* like the C library's: no TID */
 #define HANDLE UINT64_C(0x7f0000000007)
 
                        struct world *w)
@@ -33,7 +33,7 @@ static void step_later(/* As that of the C library, no TID. */
     step(w);
 }
 
-/* Three threads, of which the first posts after 10 ms. */
+/* Three threads, the first of which posts at 10 ms. */
 static void begin_with_post(struct world *w)
 {
     begin(w);
@@ -55,8 +55,8 @@ static void each_release_lets_in_one(void **state)
 }
 
 /*
- * A waiter read the number of posts, and was off its CPU before it read the clock: by then others that had read a greater
- * number were woken, and their waits are known before its own is.
+ * A waiter read the number of posts and lost its CPU before it read the clock. By then, waiters
+ * that had read a greater number were woken, and their waits are known before its own.
  */
 static void who_is_late_was_let_in_too(void **state)
 {
@@ -85,8 +85,9 @@ static void nobody_was_let_in_later(void **state)
 }
 
 /*
- * The last waiter read the number of posts after the first of them, and went on after the third. In the order of the numbers
- * it would take the first post, and the others, that went on before the third, would have one between them.
+ * The last waiter read the number of posts after the first post, and continued after the third. In
+ * the order of the numbers it would take the first post, which would leave one post for the others,
+ * which continued before the third.
  */
 static void who_went_on_first_is_served_first(void **state)
 {
@@ -104,8 +105,9 @@ static void who_went_on_first_is_served_first(void **state)
 }
 
 /*
- * A waiter read the end of its wait, and was off its CPU before its record was complete. One that went on later is known by
- * then; it must not take the only post that was there when the first went on.
+ * A waiter read the end of its wait, and lost its CPU before its record was complete. A waiter that
+ * continued later is known by then; it must not take the only post that existed when the first
+ * continued.
  */
 static void who_is_still_writing_is_waited_for(void **state)
 {
@@ -127,8 +129,8 @@ static void who_is_still_writing_is_waited_for(void **state)
 }
 
 /*
- * The first thread took its permit back without a wait, which is not recorded. That another one finds
- * none later shows it: both waits were ended by the second thread's posts.
+ * The first thread took its permit back without waiting, which is not recorded. That another thread
+ * finds no permit later shows it: both waits were ended by posts of the second thread.
  */
 static void a_permit_that_was_taken_back_ended_no_wait(void **state)
 {
@@ -145,7 +147,7 @@ static void a_permit_that_was_taken_back_ended_no_wait(void **state)
     assert_int_equal(w.wakers[2], 2);
 }
 
-/* The same where it is known, before another one finds none left. */
+/* The same if it is known before another thread finds no permit. */
 static void a_permit_that_was_taken_while_others_wait_ended_no_wait(void **state)
 {
     struct world w;
@@ -176,7 +178,8 @@ static void a_post_before_the_record_of_the_begin_ended_a_wait(void **state)
     assert_int_equal(w.wakers[1], 1);
 }
 
-/* Post n is 2 ms after post n - 1; each seventh is the second thread's, and what the next waiter waits for. */
+/* Post n is 2 ms after post n - 1. Every seventh is the second thread's, and is the one that the
+ * next waiter waits for. */
 static void the_first_since_the_begin_is_found(void **state)
 {
     const uint32_t posts = 63, seventh = 7;
@@ -196,7 +199,7 @@ static void the_first_since_the_begin_is_found(void **state)
     assert_int_equal(w.wakers[2], posts / seventh - 1);
 }
 
-/* A process of a trace of several. */
+/* Opens a process of a trace that has several. */
 static struct collect *open_labelled(struct world *w, struct shm_area *memory)
 {
     const struct area_options options = {.groups = UINT32_MAX, .stacks = SHM_STACKS_UNWIND};
@@ -211,7 +214,7 @@ static struct collect *open_labelled(struct world *w, struct shm_area *memory)
     return c;
 }
 
-/* Such a child has no number that the kernel confirmed: only that of its claim. */
+/* Such a child has no number confirmed by the kernel, only that of its claim. */
 static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
 {
     struct world w, child = {.chunks = 0};
@@ -241,7 +244,7 @@ static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
     assert_int_equal(w.woken, 1);
 }
 
-/* A thread of the handle 7 that runs for 5 ms. */
+/* Puts a thread with handle 7 that runs for 5 ms. */
 static void put_short_thread(struct world *w, uint32_t slot, uint64_t begin_ms)
 {
     struct shm_record started = record_at(SHM_STARTED, begin_ms);
@@ -253,7 +256,8 @@ static void put_short_thread(struct world *w, uint32_t slot, uint64_t begin_ms)
     put(w, slot, record_at(SHM_EXITED, begin_ms + 5));
 }
 
-/* The C library gives the handle of a thread that has ended to the next one, whose slot may come before. */
+/* The C library reuses the handle of an ended thread for the next one, whose slot may come
+ * earlier. */
 static void a_join_is_for_the_last_thread_with_the_handle(void **state)
 {
     struct world w;

@@ -1,6 +1,6 @@
 /*
- * When the reading of a trace rests: while a page opens, once there is something to draw. The clock is the test's: it goes
- * on while the reading sleeps only.
+ * When the reading of a trace pauses: while a page opens, once there is something to draw. The
+ * clock is the test's; it advances only while the reader sleeps.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static void it_does_not_rest_for_each_page(void **state)
     close_trace(&opened);
 }
 
-/* What such a trace shows is known at its end. */
+/* What a v1 trace shows is known only at its end. */
 static void traces_of_v1_do_not_rest(void **state)
 {
     struct opened opened = open_trace(v1);

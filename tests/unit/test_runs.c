@@ -1,7 +1,8 @@
 /*
- * The runs of the server: how many at a time, how long, how much output, and what becomes of them
- * when the client is gone. The clock, the client and the time-outs of condition variables are the
- * test's, so that no limit is waited for; the command is this program again (see child).
+ * The server's runs of commands: how many at a time, for how long, how much output, and what
+ * happens to them when the client is gone. The clock, the client and the time-outs of condition
+ * variables are the test's, so that it need not wait for limits; the command is this program itself
+ * (see child).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@
 
 #include "serve/runs.h"
 
-/* The limits that runs.h has in words. */
+/* The limits documented in runs.h. */
 enum { AT_A_TIME = 2, RUN_SECONDS = 120, SQL_SECONDS = 60, KEPT = 32 };
 #define MOST_OUTPUT ((size_t)64 << 20)
 #define KEPT_MOST   ((size_t)32 << 20)
@@ -66,11 +67,11 @@ static int child_of_panels(int events, int go)
 }
 
 /*
- * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1,
- * or none, waits for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes
- * to write. A query of "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal,
- * and what it has written. `panels` waits for a byte, too, and answers a line for each panel, of
- * another size each.
+ * Reports on TEST_EVENTS that it has begun. The number in the request selects what it does then: 1
+ * or none waits for a byte from TEST_GO and answers; 2 waits until it is killed; others are a
+ * number of bytes to write. A query "end=STATUS out=WORD err=TEXT_" gives the exit status or
+ * signal, and the output. `panels` also waits for a byte, and answers with a line for each panel,
+ * each of a different size.
  */
 static int child(int count, char **args)
 {
@@ -113,7 +114,7 @@ static int child(int count, char **args)
 
 static int events[2], go[2]; /* pipes that the children inherit */
 static int64_t clock_ms;     /* atomic: CLOCK_MONOTONIC */
-static unsigned looks;       /* atomic: how often it was read */
+static unsigned looks;       /* atomic: number of readings */
 static bool gone;            /* atomic: the client */
 static int64_t trace_size;
 
@@ -130,7 +131,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
     return 0;
 }
 
-/* The first wait of a thread is an event. */
+/* The first wait of a thread is reported as an event. */
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *until);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -153,7 +154,8 @@ bool http_is_gone(const struct http_request *request)
     return __atomic_load_n(&gone, __ATOMIC_SEQ_CST) || __atomic_load_n(its, __ATOMIC_SEQ_CST);
 }
 
-/* `path` of a request is "COMMAND/NAME=VALUE", or "NAME=VALUE" for gc: one parameter at most. */
+/* `path` of a request is "COMMAND/NAME=VALUE", or "NAME=VALUE" for gc, with at most one
+ * parameter. */
 static const char *parameter_of(const struct http_request *request)
 {
     const char *slash = strchr(request->path, '/');
@@ -198,7 +200,7 @@ bool intake_is_overwritten(const struct intake *intake)
     return false;
 }
 
-/* There is a trace that is complete, where it does not matter. */
+/* The trace is complete, in tests to which it does not matter. */
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
 {
     (void)intake;
@@ -284,7 +286,8 @@ static void expect_refusal(struct asked *asked, const char *why)
     assert_int_equal(asked->size, 0);
 }
 
-/* So many children begin (b) and threads wait for their turn (w), in any order, and then no more. */
+/* Waits until this many children have begun (b) and threads wait for their turn (w), in any order;
+ * no more may follow. */
 static void expect_events(int begun, int waiting)
 {
     while (begun + waiting > 0) {
@@ -296,7 +299,7 @@ static void expect_events(int begun, int waiting)
     }
 }
 
-/* Without a child: its beginning would be known before its answer. */
+/* Without a child: its begin would be reported before the answer. */
 static void expect_kept(struct runs *runs, const char *exchange, size_t size)
 {
     struct asked asked;
@@ -343,7 +346,7 @@ static void two_run_at_a_time_and_the_others_take_turns(void **state)
     (void)state;
     struct runs *runs = open_runs();
     struct asked asked[4];
-    /* Each is another exchange: what has been answered is not asked again. */
+    /* Each is a new exchange: answered requests are not sent again. */
     const char *const questions[] = {"limit=1", "limit=01", "limit=001", "limit=0001"};
     for (int i = 0; i < 4; i++)
         ask(&asked[i], runs, questions[i]);
@@ -370,7 +373,7 @@ static void what_has_been_answered_is_not_run_again(void **state)
     expect_run(runs, exchange, KEPT_MOST - 2);
     expect_kept(runs, exchange, KEPT_MOST - 2);
     expect_kept(runs, "limit=1", 2);
-    /* The sum is limited: the one that was used longest ago goes first. */
+    /* The total size is limited: the least recently used answer is dropped first. */
     expect_run(runs, "limit=3", 3);
     expect_kept(runs, "limit=1", 2);
     expect_run(runs, exchange, KEPT_MOST - 2);
@@ -395,7 +398,7 @@ static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
     close_runs(runs);
 }
 
-/* Until the clock has been read three times more, or the run is over. */
+/* Waits until the clock has been read three more times, or the run is over. */
 static void wait_for_looks(const struct asked *asked)
 {
     unsigned enough = __atomic_load_n(&looks, __ATOMIC_SEQ_CST) + 3;
@@ -403,7 +406,7 @@ static void wait_for_looks(const struct asked *asked)
         (void)usleep(1000);
 }
 
-/* It goes on at the limit, and not a millisecond longer. */
+/* The run continues up to the limit, and not a millisecond longer. */
 static void expect_limit(struct runs *runs, const char *exchange, int seconds)
 {
     struct asked asked;
@@ -441,7 +444,7 @@ static void an_answer_may_have_64_megabytes(void **state)
     close_runs(runs);
 }
 
-/* As many runs as there may be at a time, and one that waits for its turn. */
+/* Starts as many runs as are allowed at a time, and one that waits for its turn. */
 static void ask_one_too_many(struct runs *runs, struct asked running[AT_A_TIME],
                              struct asked *waiting)
 {
@@ -463,7 +466,7 @@ static void a_run_for_which_nobody_waits_is_ended(void **state)
     expect_refusal(&running[1], "the client has gone");
     finish(&waiting);
     assert_int_equal(waiting.exchange.status, 503);
-    /* Their places are free again, and the one that waited has taken none. */
+    /* Their places are free again, and the waiting run has taken none. */
     __atomic_store_n(&gone, false, __ATOMIC_SEQ_CST);
     ask(&running[0], runs, "limit=1");
     ask(&running[1], runs, "limit=01");
@@ -491,7 +494,7 @@ static void runs_end_with_the_server(void **state)
     close_runs(runs);
 }
 
-/* The second waits for the run of the first, and runs itself if that is ended. */
+/* The second request waits for the first one's run, and starts its own if that is stopped. */
 static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **state)
 {
     (void)state;
@@ -518,7 +521,7 @@ static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **sta
 
 /* MARK: Ahead */
 
-/* They are under way when this returns. */
+/* They are in progress when this returns. */
 static struct runs *open_large(void)
 {
     trace_size = AHEAD_BYTES;
@@ -532,11 +535,11 @@ static void what_the_panels_ask_first_is_computed_ahead(void **state)
     (void)state;
     struct runs *runs = open_large();
     struct asked asked[AT_A_TIME + 1];
-    /* Clients do not wait for it, unless they ask for the same. */
+    /* Clients do not wait for it unless they request the same. */
     ask(&asked[0], runs, "limit=2");
     ask(&asked[1], runs, "limit=02");
     expect_events(AT_A_TIME, 0);
-    /* The last that is kept. */
+    /* The last answer that is kept. */
     ask(&asked[2], runs, "mmu/");
     expect_events(0, 1);
     __atomic_store_n(&asked[0].gone, true, __ATOMIC_SEQ_CST);
@@ -590,7 +593,7 @@ static void expect_right(struct runs *runs, const char *query, size_t size)
     expect_answer(&asked, size);
 }
 
-/* 0 and 1 are answers if there is one, and so is 4, of trail diff; 2 is of a wrong exchange. */
+/* 0 and 1 are good if there is output, and so is 4 of trail diff; 2 means a wrong request. */
 static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
 {
     (void)state;
@@ -605,7 +608,7 @@ static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
     expect_wrong(runs, "query=end=1", 400, "it failed");
     expect_wrong(runs, "query=end=0", 500, "it failed");
     expect_wrong(runs, "query=end=4", 500, "it failed");
-    /* Nothing of this is kept. */
+    /* None of these answers is kept. */
     expect_wrong(runs, "query=end=5 out=x", 500, "it failed");
     close_runs(runs);
 }

@@ -1,4 +1,4 @@
-/* When a task, region or wait is reported as slow: at its end, and before it at twice its limit. */
+/* When a task, region or wait is reported as slow: at its end, or earlier, at twice its limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void a_wait_is_of_one_of_the_kinds(void **state)
     assert_null(slow_find(&slow, &wait));
 }
 
-/* The report of its end has the number of the first, so that both are about the same. */
+/* The report of its end has the number of the first report, so that both refer to the same. */
 static void without_an_end_at_twice_the_limit(void **state)
 {
     struct slow slow = all();

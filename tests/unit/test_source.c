@@ -1,6 +1,6 @@
 /*
- * Sources: whatever lies underneath, and however it is taken, the same bytes come out; and what is
- * wrong with the input is said.
+ * Sources: the same bytes come out whatever the underlying input and however they are read, and
+ * faulty input is reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #include "read/source.h"
 
-#define PLAIN_SIZE ((size_t)700001) /* more than any buffer of a source, and no multiple of one */
+#define PLAIN_SIZE ((size_t)700001) /* exceeds all buffers; a multiple of none */
 
 struct bytes {
     uint8_t *data;
@@ -94,7 +94,7 @@ static struct bytes copy(const void *data, size_t size)
     return out;
 }
 
-/* The encodings of the same plain bytes. */
+/* Encodings of the same plain bytes. */
 enum { PLAIN, GZIP, ZSTD, XZ, GZIP_TWICE, ZSTD_TWICE, ZSTD_SKIPPABLE, XZ_TWICE, ENCODINGS };
 
 static struct bytes encode(struct bytes plain, int encoding)
@@ -335,7 +335,7 @@ static void test_starts_at_the_descriptors_position(void **state)
         else
             expect_stream(source, (struct bytes){u.raw.data + 4, 6}, 4);
         trail_source_close(source);
-        assert_true(fcntl(u.fd, F_GETFD) >= 0); /* the descriptor stays the caller's */
+        assert_true(fcntl(u.fd, F_GETFD) >= 0); /* the descriptor still belongs to the caller */
         under_close(&u);
     }
     free(u.raw.data);
@@ -424,7 +424,7 @@ static void test_waits_on_a_descriptor_that_does_not_block(void **state)
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
-        /* Until the parent waits, or has failed. */
+        /* Waits until the parent waits, or has failed. */
         while (!sleeps(parent) && getppid() == parent)
             (void)usleep(1000);
         write_all(ends[1], (const uint8_t *)"late", 4);
@@ -457,7 +457,7 @@ static void test_paths_that_cannot_be_read(void **state)
     expect_open_error("/", "cannot read /: Is a directory");
 }
 
-/* Reads to the end or an error; returns how many bytes came. */
+/* Reads to the end or to an error; returns the number of bytes. */
 static size_t drain(trail_source *source, trail_error *err)
 {
     uint8_t buf[1000];
@@ -533,7 +533,7 @@ static void test_garbage_after_gzip(void **state)
 
 #define MIB ((size_t)1 << 20)
 
-/* What comes out of the encoded bytes, and how it ended. */
+/* Decodes the bytes and returns how many come out, and how it ended. */
 static size_t drain_limited(struct bytes raw, uint64_t max_bytes, uint64_t max_ratio,
                             trail_error *err)
 {
@@ -556,17 +556,17 @@ static void test_what_compressed_data_give_is_limited(void **state)
     for (int encoding = GZIP; encoding < ENCODINGS; encoding++) {
         struct bytes raw = encode(plain, encoding);
         trail_error err;
-        /* By default 64 MiB are free, and a ratio of 1000 and more is too much. */
+        /* By default 64 MiB are always allowed; above that, the ratio must be below 1000. */
         size_t got = drain_limited(raw, 0, 0, &err);
         assert_int_equal(err.code, TRAIL_LIMIT);
         assert_int_equal(err.offset, got);
         assert_true(got >= 63 * MIB && got <= 64 * MIB);
-        /* The size is a limit of its own. */
+        /* The size limit applies on its own. */
         got = drain_limited(raw, 10 * MIB, UINT64_MAX, &err);
         assert_int_equal(err.code, TRAIL_LIMIT);
         assert_true(got >= 9 * MIB && got <= 10 * MIB);
         assert_non_null(strstr(err.message, "more than 10485760 bytes"));
-        /* Exactly as much is not more. */
+        /* A limit equal to the size is not exceeded. */
         assert_int_equal(drain_limited(raw, plain.size, UINT64_MAX, &err), plain.size);
         assert_int_equal(err.code, TRAIL_OK);
         assert_int_equal(drain_limited(raw, UINT64_MAX, plain.size / raw.size * 2, &err),
@@ -577,7 +577,7 @@ static void test_what_compressed_data_give_is_limited(void **state)
     free(plain.data);
 }
 
-/* The options of a reader are those of its source. */
+/* The reader's options apply to its source. */
 static void test_a_reader_limits_its_source(void **state)
 {
     (void)state;
@@ -596,7 +596,7 @@ static void test_a_reader_limits_its_source(void **state)
     free(plain.data);
 }
 
-/* What is no trace from its first record on is refused there, however much follows. */
+/* Input that is not a trace from its first record on is rejected there, whatever follows. */
 static void test_an_old_trace_is_judged_while_it_arrives(void **state)
 {
     (void)state;
@@ -623,7 +623,7 @@ static void test_an_old_trace_is_judged_while_it_arrives(void **state)
     free(plain.data);
 }
 
-/* Frames without content, and such as are to be skipped, cost no memory and no stack. */
+/* Empty and skippable frames take no memory and no stack. */
 static void test_many_frames_without_content(void **state)
 {
     (void)state;
@@ -662,18 +662,18 @@ static void test_callback_that_fails(void **state)
     assert_int_equal(drain(source, &err), 16);
     assert_int_equal(err.code, TRAIL_IO);
     assert_string_equal(err.message, "cannot read the input: Connection reset by peer");
-    assert_int_equal(calls, 2); /* and is not asked again */
+    assert_int_equal(calls, 2); /* and not called again */
     trail_source_close(source);
     assert_null(trail_source_open_callback(fail_later, &calls, &err));
     assert_int_equal(err.code, TRAIL_IO);
 }
 
-/* A header behind text is found however the bytes arrive, and one at the start is not waited for. */
+/* A header after text is found however the bytes arrive, and one at the start is not waited for. */
 static void test_text_before_a_trace(void **state)
 {
     (void)state;
     static char data[4000], trace[600] = "go 1.22 trace\0\0\0and what follows";
-    memcpy(trace + 257, "ustar", 5); /* which makes no archive of it */
+    memcpy(trace + 257, "ustar", 5); /* which does not make it an archive */
     const struct bytes want = {(uint8_t *)trace, sizeof trace};
     const size_t texts[] = {0, 3, 300, 3000};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -688,7 +688,7 @@ static void test_text_before_a_trace(void **state)
             trail_source_close(source);
             under_close(&u);
         }
-        /* Compressed, only a begin of 512 bytes is looked at. */
+        /* If compressed, only the first 512 bytes are examined. */
         struct bytes packed = gzip((uint8_t *)data, texts[i] + sizeof trace);
         for (int kind = 0; kind < UNDERS && texts[i] <= 300; kind++) {
             struct under u;

@@ -1,4 +1,5 @@
-/* Walks of copied stacks (stack_copy.h) by frame pointers, as on machines, and in files, without tables. */
+/* Walks of copied stacks (stack_copy.h) by frame pointers, as on machines without unwind tables and
+ * in files without them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +10,11 @@
 #include "collect/stack_copy.h"
 
 #define WORD  sizeof(uint64_t)
-#define STACK UINT64_C(0x7fff12340000) /* where the copied words were */
+#define STACK UINT64_C(0x7fff12340000) /* the original address of the copied words */
 #define CODE  UINT64_C(0x555500001000)
 
-/* A return address as a function that signs it (pac-ret) saves it; without such a CPU it stays plain. */
+/* Returns a return address as a function that signs it (pac-ret) saves it; unchanged on other
+ * CPUs. */
 static uint64_t signed_address(uint64_t pc, uint64_t sp)
 {
 #if defined(__aarch64__)
@@ -26,7 +28,7 @@ static uint64_t signed_address(uint64_t pc, uint64_t sp)
 #endif
 }
 
-/* A page is code of a file that is not there, and so has no tables. */
+/* One page is the code of a missing file, and so has no tables. */
 static const trail_module *find_code(void *context, uint64_t pc)
 {
     return pc >= CODE && pc < CODE + 4096 ? context : NULL;

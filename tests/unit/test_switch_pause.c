@@ -1,5 +1,6 @@
 /*
- * When the kernel's context switches are not recorded because they cost too much, and what a trace has of that time.
+ * When recording of the kernel's context switches pauses because it costs too much, and what a
+ * trace shows of that time.
  */
 #include "area_by_hand.h"
 
@@ -10,8 +11,8 @@
 #define RATE 1000
 
 /*
- * Steps of 10 ms in which the busiest CPU makes so many records, from `from_ms` on, up to the first that has a consequence.
- * Returns its time in ms; 0: none within a minute.
+ * Takes steps of 10 ms from `from_ms` on, in which the busiest CPU makes this many records, up to
+ * the first step with a consequence. Returns its time in ms; 0: none within a minute.
  */
 static int64_t first_step(struct switch_pause *pause, int64_t from_ms, uint64_t records,
                           enum switch_pause_step wanted)
@@ -27,7 +28,7 @@ static int64_t first_step(struct switch_pause *pause, int64_t from_ms, uint64_t 
     return 0;
 }
 
-/* A switch makes two records: of 1,000 a second there are 20 records in 10 ms. */
+/* A switch makes two records: 1,000 switches a second are 20 records in 10 ms. */
 static void up_to_the_rate_there_is_no_pause(void **state)
 {
     struct switch_pause pause = {.rate = RATE};
@@ -43,7 +44,7 @@ static void above_it_one_begins_after_a_window(void **state)
     assert_true(pause.paused);
 }
 
-/* A burst that the rest of its window makes up for is no reason. */
+/* A burst that the rest of its window compensates does not start a pause. */
 static void the_rate_is_that_of_the_window(void **state)
 {
     struct switch_pause pause = {.rate = RATE};
@@ -60,7 +61,7 @@ static void without_a_limit_there_is_none(void **state)
     assert_int_equal(first_step(&pause, 1000, 100000000, SWITCH_PAUSE_BEGINS), 0);
 }
 
-/* 4, 16, 16 s: the first behind a window of 50 ms, the others behind a look of 20 ms. */
+/* 4, 16, 16 s: the first after a window of 50 ms, the others after one of 20 ms. */
 static void each_pause_is_four_times_as_long(void **state)
 {
     struct switch_pause pause = {.rate = RATE};
@@ -90,7 +91,7 @@ static void after_a_calm_time_it_is_short_again(void **state)
     assert_int_equal(pause.length_ns, SWITCH_PAUSE_FIRST_NS);
 }
 
-/* Where the events cannot be opened, it is tried again later. */
+/* If the events cannot be opened, it tries again later. */
 static void a_pause_that_cannot_end_goes_on(void **state)
 {
     struct switch_pause pause = {.rate = RATE};
@@ -112,7 +113,7 @@ static void give(struct world *w, enum switch_kind kind, uint64_t ms)
                        .ns = (int64_t)(OPENED + ms * MS), .pid = 0, .tid = 101, .kind = kind});
 }
 
-/* A step writes what the one before has read. */
+/* A step writes what the previous one has read. */
 static void take_all(struct world *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -121,7 +122,8 @@ static void take_all(struct world *w)
     }
 }
 
-/* The thread's call from 20 to 22 ms is a wait if it went off its CPU, or if that is not known. */
+/* The thread's call from 20 to 22 ms is a wait if the thread left its CPU, or if that is
+ * unknown. */
 static void call_at_20(struct world *w)
 {
     begin_with(w, true);
@@ -148,12 +150,12 @@ static void in_a_pause_the_program_decides(void **state)
     give(&w, SWITCH_FOUND, 30);
     put(&w, 1, wait_at(40));
     finish(&w);
-    /* That at 20 ms, not that at 40. */
+    /* The wait at 20 ms, not the one at 40. */
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
     assert_in_range(w.summary.unseen_ns, 20 * MS, 20 * MS + 1000);
 }
 
-/* The end of a pause is not known when what was done in it is written. */
+/* The end of a pause is not known yet when the events in it are written. */
 static void also_while_it_lasts(void **state)
 {
     struct world w;
@@ -168,7 +170,8 @@ static void also_while_it_lasts(void **state)
     assert_in_range(w.summary.unseen_ns, 1020 * MS, 1020 * MS + 1000);
 }
 
-/* A program that the process executes in a pause takes over the span, and is given its begin, too. */
+/* A program executed by the process during a pause takes over the span, and receives its begin
+ * again. */
 static void a_pause_that_begins_twice_ends_once(void **state)
 {
     struct world w;
@@ -209,7 +212,7 @@ static void a_thread_that_was_preempted_runs(void **state)
     assert_in_range(w.summary.ready_ns, 5 * MS, 5 * MS + 1000);
 }
 
-/* Two logs, where it begins and ends, beside those in front of the waits. */
+/* Two logs, at its begin and end, in addition to those before the waits. */
 static void the_trace_says_from_when_to_when(void **state)
 {
     struct world w;

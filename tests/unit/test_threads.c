@@ -1,6 +1,7 @@
 /*
- * Readers in different threads do not meet: what each prints at the same time as the others is what
- * it prints alone. Nor does what a reader reads ahead meet what its caller looks at. To be run under ThreadSanitizer as well, which sees what luck would hide.
+ * Readers in different threads are independent: each prints the same with others running as alone.
+ * Reading ahead does not interfere with the reader's caller either. Also run under ThreadSanitizer,
+ * which detects races that do not show in the output.
  *
  * usage: test_threads TRACE...
  */
@@ -20,7 +21,7 @@
 
 #define MOST_JOBS 16
 
-/* Reading one trace in one form; what came out, as its length and FNV-1a hash. */
+/* Reading of one trace in one form, and the length and FNV-1a hash of the result. */
 struct job {
     const char *path;
     uint64_t hash, size;
@@ -94,7 +95,7 @@ static void ahead_as_alone(void **state)
     as_alone(true);
 }
 
-/* Closed at any place: before the first batch, in the midst, at the end. */
+/* Closed at any place: before the first batch, between batches, at the end. */
 static void ahead_is_given_up(void **state)
 {
     (void)state;

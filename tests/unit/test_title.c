@@ -1,6 +1,7 @@
 /*
- * What a recorded process is called, and its CPU time, are of that process: by the time that they are read its PID may be
- * another one's. The PID is that of this test; whether it is the process that was recorded is what the pidfd says.
+ * The title and CPU time of a recorded process belong to that process: by the time they are read,
+ * its PID may be another process's. The PID is that of this test; the pidfd decides whether it is
+ * the recorded process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +56,7 @@ size_t modules_guards(void *context, const trail_module *module, uint64_t addres
 
 /* MARK: Tests */
 
-/* The traces of all processes are one: only then a process has a label. */
+/* All processes share one trace: only then does a process have a label. */
 static const struct recorder all_in_one = {.options.children = true};
 
 static int pidfd_of(pid_t pid)

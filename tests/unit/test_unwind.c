@@ -1,8 +1,8 @@
 /*
- * Stacks of code without frame pointers are what the unwinder of the C library says they are, which
- * reads the same tables by a program of its own: from functions with all kinds of frames, from
- * every single instruction, through callbacks, signals, libraries that come and go; and whatever
- * lies on a stack, nothing outside it is read.
+ * Stacks of code without frame pointers are compared with those of the C library's unwinder, an
+ * independent reader of the same tables: from functions with all kinds of frames, from every
+ * instruction, through callbacks, signals, and libraries that are loaded and unloaded. Whatever is
+ * on a stack, nothing outside of it is read.
  *
  * It is compiled with frame pointers, without, without optimization, and for the C libraries that
  * have no _dl_find_object. TRAIL_TEST_FILTER names the test.
@@ -37,7 +37,7 @@
 #else
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
-/* Keeps a call from being the last thing of its function. */
+/* Keeps a call from being the last instruction of its function. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
 #define MAX_PCS 256
@@ -62,10 +62,10 @@ static uintptr_t stack_end(void)
 struct stacks {
     uintptr_t ours[MAX_PCS];
     void *theirs[MAX_PCS];
-    size_t n, their_n, skipped; /* of theirs: frames below the first of ours */
+    size_t n, their_n, skipped; /* of theirs: frames before the first common one */
 };
 
-/* No assertion: it is called in threads and signal handlers too. */
+/* Does not assert, because threads and signal handlers call it, too. */
 static void describe(const struct stacks *s, const char *what)
 {
     (void)fprintf(stderr, "%s\n", what);
@@ -79,15 +79,15 @@ static void describe(const struct stacks *s, const char *what)
     }
 }
 
-/* What a signal's handler returns to: mov $SYS_rt_sigreturn, %rax; syscall. */
+/* The code to which a signal handler returns: mov $SYS_rt_sigreturn, %rax; syscall. */
 static bool is_sigreturn(const void *pc)
 {
     return memcmp(pc, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9) == 0;
 }
 
 /*
- * How many PCs are the same from the first of ours on; in ours, one that a signal interrupted is
- * the next one.
+ * Returns how many PCs are equal, from the first of ours on; ours have the next PC instead of an
+ * interrupted one.
  */
 static size_t same_pcs(const struct stacks *s)
 {
@@ -111,7 +111,7 @@ static bool find_first(struct stacks *s, uintptr_t pc)
     return false;
 }
 
-/* The stack of the caller; whether it is the same to the end. */
+/* Compares the stack of the caller; returns whether it is equal to the end. */
 static NOINLINE bool check_caller(struct stacks *s)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
@@ -123,7 +123,7 @@ static NOINLINE bool check_caller(struct stacks *s)
     return false;
 }
 
-/* Atomic: tests that count what happens in threads and handlers. */
+/* Atomic: comparisons in threads and signal handlers. */
 static unsigned checked, wrong;
 
 static NOINLINE void check(void)
@@ -153,7 +153,7 @@ static void expect_checked(unsigned at_least)
 
 /* MARK: Frames of all kinds */
 
-/* The compiler does not know what it does with the memory. */
+/* Hides from the compiler how the memory is used. */
 static void use(void *memory)
 {
     __asm__ volatile("" ::"r"(memory) : "memory");
@@ -181,7 +181,7 @@ static NOINLINE void in_alloca(void (*what)(void), size_t size)
     use(bytes);
 }
 
-/* Not static: the loader knows its name. */
+/* Not static, so that the loader can name it. */
 NOINLINE void in_aligned(void (*what)(void), size_t size);
 void in_aligned(void (*what)(void), size_t size)
 {
@@ -191,7 +191,7 @@ void in_aligned(void (*what)(void), size_t size)
     use(line);
 }
 
-/* Both: gcc finds its arguments by a register of their own. */
+/* Both: gcc addresses the arguments by a separate register. */
 NOINLINE void in_aligned_alloca(void (*what)(void), size_t size, long a, long b, long c, long d,
                                 long e, long f);
 void in_aligned_alloca(void (*what)(void), size_t size, long a, long b, long c, long d, long e,
@@ -207,8 +207,8 @@ void in_aligned_alloca(void (*what)(void), size_t size, long a, long b, long c, 
 }
 
 /*
- * Of no fixed size, so that what calls it is found only by the frame pointer that the one below has
- * saved.
+ * Its frame has no fixed size, so its caller is found only by the frame pointer saved by the
+ * function below.
  */
 static NOINLINE void in_alloca_above_aligned(void (*what)(void), size_t size)
 {
@@ -218,7 +218,7 @@ static NOINLINE void in_alloca_above_aligned(void (*what)(void), size_t size)
     use(bytes);
 }
 
-/* All registers that a function must save, the frame pointer among them where it is none. */
+/* Uses all callee-saved registers, including the frame pointer where it has no other use. */
 static NOINLINE void in_many_registers(void (*what)(void), long a, long b, long c, long d, long e,
                                        long f)
 {
@@ -227,7 +227,7 @@ static NOINLINE void in_many_registers(void (*what)(void), long a, long b, long 
     __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
 }
 
-/* More than the table's words can say. */
+/* A frame too large for the table's words. */
 static NOINLINE void in_megabytes(void (*what)(void))
 {
     char bytes[3 << 19];
@@ -250,7 +250,7 @@ static void nothing(void)
 static void frames_of_all_kinds(void **unused)
 {
     (void)unused;
-    /* Read from the tables; then known. */
+    /* Read from the tables the first time, then cached. */
     for (int i = 0; i < 3; i++) {
         in_all(check);
         in_many_registers(check, 6, 5, 4, 3, 2, 1);
@@ -368,7 +368,7 @@ static void raise_signal(void)
 
 static void *signal_in_thread(void *unused)
 {
-    (void)stack_end(); /* not for the first time in a handler */
+    (void)stack_end(); /* not for the first time in a signal handler */
     in_many_registers(raise_signal, 1, 2, 3, 4, 5, 6);
     return unused;
 }
@@ -389,7 +389,7 @@ static void through_signal_handlers(void **unused)
     in_many_registers(raise_signal, 1, 2, 3, 4, 5, 6);
     assert_int_equal(pthread_create(&thread, NULL, signal_in_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    /* And a signal in a signal. */
+    /* And a signal within a signal. */
     signal_by(SA_NODEFER, on_two_signals);
     in_small(raise_signal);
     expect_checked(3);
@@ -416,10 +416,7 @@ static void on_signal_elsewhere(int number)
     STAY();
 }
 
-/*
- * The handler, the return to the kernel, the interrupted PC; and nothing of the stack that was
- * left.
- */
+/* The handler, the return to the kernel, the interrupted PC; nothing of the stack that was left. */
 static void a_stack_of_its_own_for_signals(void **unused)
 {
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack}, old;
@@ -441,7 +438,7 @@ static void a_stack_of_its_own_for_signals(void **unused)
     assert_int_equal(sigaltstack(&old, NULL), 0);
 }
 
-/* What coroutines have. TSan needs a call for each change of stacks. */
+/* As coroutines use. TSan needs a call for each change of stacks. */
 #if !defined(__SANITIZE_THREAD__)
 static ucontext_t outside, inside;
 static uintptr_t coroutine_end;
@@ -512,8 +509,8 @@ static bool is_in_loader(uintptr_t pc)
 }
 
 /*
- * Where gcc makes and leaves such a frame, its end is in a register that a walk does not begin
- * with.
+ * Where gcc sets up or removes such a frame, its end is in a register that is not known at the
+ * start of a walk.
  */
 static bool is_realigning(uintptr_t pc)
 {
@@ -536,8 +533,8 @@ static void compare_stepped(struct stacks *s, uintptr_t pc)
         stepped.full++;
     } else if (same == s->n && is_in_loader(s->ours[same - 1])) {
         /*
-         * What resolves a symbol at its first call has its frame by a register that is not
-         * followed.
+         * The code that resolves a symbol at its first call addresses its frame by a register that
+         * is not tracked.
          */
         stepped.in_loader++;
     } else if (same == 1 && s->n == 1 && is_realigning(pc)) {
@@ -585,8 +582,8 @@ static void work(void)
 }
 
 /*
- * Between pushfq and popfq the stack is a word deeper than the tables say: a function whose frame
- * has no fixed size is found by its frame pointer.
+ * Between pushfq and popfq, the stack is a word deeper than the tables state. This function's frame
+ * has no fixed size, so it is found by its frame pointer.
  */
 static NOINLINE void step_through(size_t size)
 {
@@ -660,8 +657,7 @@ static uintptr_t visit_library(const char *path)
 }
 
 /*
- * The two libraries are the same but for the size of a frame: where one was, the other comes to
- * lie.
+ * The two libraries differ only in the size of a frame: one is loaded at the address of the other.
  */
 static void a_library_in_the_place_of_another(void **unused)
 {
@@ -716,7 +712,7 @@ static void threads_by_the_thousand(void **unused)
     expect_checked(1024);
 }
 
-/* A function each, with return addresses of their own. */
+/* Functions with different return addresses. */
 #define FUNCTION(n)                                                                                \
     static NOINLINE void function_##n(void)                                                        \
     {                                                                                              \
@@ -771,7 +767,7 @@ static void many_walk_while_one_forgets(void **unused)
 
 #if defined(__x86_64__)
 
-/* How many pages of the program's variables that begin as zero are in memory. */
+/* Returns how many pages of the program's zero-initialized variables are in memory. */
 static size_t pages_of_variables(void)
 {
     extern char variables[] __asm__("__bss_start"), variables_end[] __asm__("_end");
@@ -787,7 +783,7 @@ static size_t pages_of_variables(void)
     return sum;
 }
 
-/* Every function has a rule in another page of the table, as good as always. */
+/* Most functions have their rules in different pages of the table. */
 static void what_is_forgotten_takes_no_memory(void **unused)
 {
     size_t before;
@@ -811,7 +807,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-/* Return addresses that lead somewhere, pointers into the stack, small numbers, and anything. */
+/* A return address to somewhere, a pointer into the stack, a small number, or any value. */
 static uintptr_t random_word(uint64_t *state, const uintptr_t *pcs, size_t n, uintptr_t low,
                              size_t size)
 {
@@ -843,7 +839,7 @@ static void keep_pcs_of_signal(int number)
     keep_pcs();
 }
 
-/* Some whose rules need more than a step: frames that are realigned, large, a signal's, none. */
+/* Some of them with special rules: realigned frames, large ones, a signal's, none. */
 static void learn_pcs(void)
 {
     known = 0;
@@ -852,12 +848,12 @@ static void learn_pcs(void)
     in_all(keep_pcs);
     for (size_t i = 0; i < 16; i++)
         known_pcs[known++] = (uintptr_t)&qsort + i;
-    /* Of no module, and of no code. */
+    /* In no module, and not code. */
     known_pcs[known++] = (uintptr_t)&known_pcs;
     known_pcs[known++] = 0x10000;
 }
 
-/* Between two pages that cannot be read. */
+/* Between two inaccessible pages. */
 static void nothing_but_the_stack_is_read(void **unused)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -890,7 +886,7 @@ static void nothing_but_the_stack_is_read(void **unused)
 
 #if defined(__x86_64__)
 
-/* Rules that compilers seldom or never make. */
+/* Rules that compilers rarely or never emit. */
 void rare_rules(void);
 extern const char rare_rules_end[];
 __asm__(".pushsection .text\n"
@@ -942,9 +938,9 @@ static int see_text(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 /*
- * A stack whose words say where they are. Those of the lower half point to their partners in the
- * upper half, so that each may be a frame pointer, and is no code; those of the upper half are PCs
- * that no module has.
+ * A stack whose words encode their positions. Words in the lower half point to their partners in
+ * the upper half, so that each may be a frame pointer and none is code; words in the upper half are
+ * PCs outside of all modules.
  */
 #define HALF 2048
 static uintptr_t fake[2 * HALF];
@@ -968,8 +964,8 @@ static uintptr_t fake_word(uintptr_t at)
 }
 
 /*
- * The PC after a step is checked for the frame's end; the next one, found by frame pointer, for the
- * caller's.
+ * The PC after a step shows the frame's end; the next one, found by frame pointer, shows the
+ * caller's frame.
  */
 static size_t expect_steps(const struct cfi_rule *rule, const struct unwind_start *start,
                            uintptr_t *pcs)
@@ -994,7 +990,7 @@ static size_t expect_steps(const struct cfi_rule *rule, const struct unwind_star
     return is_in_fake(pcs[2], end) ? 2 : 3;
 }
 
-/* What was seen of a library. */
+/* Statistics about a library. */
 static unsigned frames, with_fp;
 
 static void check_pc(const struct text *text, uintptr_t pc)
@@ -1005,7 +1001,7 @@ static void check_pc(const struct text *text, uintptr_t pc)
     if (rule.kind != CFI_FRAME)
         return;
     frames++;
-    /* Read, if it was not kept or had to make place; then as it was kept. */
+    /* First read, if not cached or displaced; then from the cache. */
     for (int twice = 0; twice < 2; twice++) {
         size_t n = unwind_stack(&start, end, pcs, 3);
         with_fp += n == 3;
@@ -1036,7 +1032,8 @@ static void check_pcs(const char *name, uintptr_t from, uintptr_t to)
                   name ? name : "rare rules", frames / 2, with_fp / 4);
 }
 
-/* More PCs than the table has room for, so that they displace each other: each is as its rule. */
+/* More PCs than the table has room for, so that they displace each other; each must match its
+ * rule. */
 static void every_pc_of_libraries(void **unused)
 {
     (void)unused;

@@ -1,7 +1,7 @@
 /*
- * The rules that are read from .eh_frame are those that readelf prints, for each row of each
- * function of the C library, the loader, this program and C++'s library; and any damage of the
- * tables leads to some rule, or none.
+ * The rules read from .eh_frame must be those that readelf prints, for each row of each function of
+ * the C library, the loader, this program and the C++ library; and damaged tables must yield some
+ * rule or none.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,13 +62,13 @@ static bool find_module(const char *part, struct module *m)
     return dl_iterate_phdr(see_module, m) == 1;
 }
 
-/* A row as readelf prints it; "exp", "vexp" and registers as they are. */
+/* A row as readelf prints it; "exp", "vexp" and registers unchanged. */
 struct row {
     uintptr_t low, high;
     char end[32], fp[16], ra[16];
 };
 
-/* As readelf would write the rule; of what it gives no details of, only that. */
+/* Writes the rule as readelf would; where readelf gives no details, neither does this. */
 static void write_rule(const struct cfi_rule *rule, struct row *row)
 {
     (void)snprintf(row->end, sizeof row->end, rule->indirect ? "exp" : "%s%+d",
@@ -91,7 +91,7 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether the rule at one PC is the row's. */
+/* Whether the rule at one PC agrees with the row. */
 static bool agrees(const struct row *row, const struct cfi_rule *rule)
 {
     bool followed = starts(row->end, "rsp") || starts(row->end, "rbp");
@@ -100,10 +100,10 @@ static bool agrees(const struct row *row, const struct cfi_rule *rule)
     case CFI_FRAME:
         seen.frames++;
         write_rule(rule, &ours);
-        /* An expression may have been worked out, as that of the PLT is. */
+        /* We may have evaluated an expression, such as that of the PLT. */
         if (strcmp(row->end, "exp") != 0 && strcmp(row->end, ours.end) != 0)
             return false;
-        /* A register that takes no part is not printed, or it is in another register. */
+        /* A register that is not involved is not printed, or is stored in another register. */
         return strcmp(row->fp, ours.fp) == 0 || (!row->fp[0] && rule->fp == CFI_FP_SAME) ||
                (starts(row->fp, "r") && rule->fp == CFI_FP_LOST);
     case CFI_END:
@@ -139,7 +139,7 @@ static void check_row(const struct module *m, const struct row *row)
     check_at(m, row, row->high - 1);
 }
 
-/* The next word of a line; "r10 (r10)" is one. */
+/* Returns the next word of a line; "r10 (r10)" is one word. */
 static char *next_word(char *line, char **save)
 {
     char *word = strtok_r(line, " \n", save);
@@ -148,7 +148,7 @@ static char *next_word(char *line, char **save)
     return word;
 }
 
-/* A table as readelf prints it: a line of names, then lines of rules. */
+/* A table as printed by readelf: a line of names, then lines of rules. */
 struct table {
     int fp, ra; /* columns, or -1 */
     uintptr_t end;
@@ -229,7 +229,7 @@ static void compare_module(const char *part)
             read_line(&m, &t, line);
     }
     end_row(&m, &t, t.end);
-    /* It complains of debug links that lead nowhere, too. */
+    /* readelf also complains about broken debug links. */
     (void)pclose(readelf);
     if (seen.rows == 0) {
         print_message("# no readelf\n");
@@ -275,7 +275,7 @@ static void of_libcrypto(void **unused)
 
 /* MARK: Damage */
 
-/* Of memory that has what ASan keeps between variables in it. */
+/* Reads memory that includes ASan's red zones between variables. */
 __attribute__((no_sanitize("address"))) static void
 copy_bytes(unsigned char *to, const volatile unsigned char *from, size_t size)
 {
@@ -283,7 +283,7 @@ copy_bytes(unsigned char *to, const volatile unsigned char *from, size_t size)
         to[i] = from[i];
 }
 
-/* The segment with this program's tables, in memory of exactly its size. */
+/* Returns the segment with this program's tables, in memory of exactly its size. */
 static unsigned char *copy_tables(const struct module *m, struct cfi_module *copy)
 {
     for (size_t i = 0; i < m->cfi.ranges; i++) {
@@ -311,7 +311,7 @@ static uint64_t next_random(uint64_t *state)
     return *state >> 33;
 }
 
-/* The sanitizers see to it that nothing else is read; the clock of the test run, that it ends. */
+/* The sanitizers detect reads outside of them; the test's time limit detects endless loops. */
 static void damaged_tables(void **unused)
 {
     struct cfi_module copy;
@@ -334,7 +334,7 @@ static void damaged_tables(void **unused)
         unsigned char *byte = (unsigned char *)low + where, old = *byte;
         *byte = (unsigned char)next_random(&state);
         kinds[cfi_find(&copy, at + next_random(&state) % 64).kind]++;
-        /* Damage adds up, but not for ever; and the header is whole in some cases. */
+        /* Damage accumulates, but only for a while; in some cases the header is intact. */
         if (i % 64 == 0 || where < 64)
             copy_bytes((unsigned char *)low, (const unsigned char *)m.cfi.header.low, size);
         else if (i % 2)

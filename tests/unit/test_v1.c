@@ -1,9 +1,9 @@
 /*
- * The reader of v1 traces, on traces of a few records made here by hand. A tick is a nanosecond
- * throughout, and the first event's tick is 1000: times in expectations are ticks less 1000. What
- * is expected follows from §3 and §4 of the description of the formats by reasoning.
+ * The reader of v1 traces, on traces of a few records made here by hand. A tick is one nanosecond,
+ * and the first event is at tick 1000: times in expectations are ticks minus 1000. Expectations are
+ * derived from §3 and §4 of the description of the formats.
  *
- * Expected streams are texts, a line an event: its time, type, P and goroutine.
+ * Expected streams are texts with a line per event: time, type, P and goroutine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,10 +21,10 @@
 
 static struct bytes trace;
 
-/* Records have a length also where none is needed, which readers accept. */
+/* Records also have a length where it is optional, which readers accept. */
 static bool with_lengths;
 
-/* One record of a type; `numbers` are all its uvarints, time fields first. */
+/* Appends a record of a type; `numbers` are all of its uvarints, time fields first. */
 static void put_record(unsigned type, const uint64_t *numbers, size_t count, size_t time_fields)
 {
     if (count < time_fields + 3 && !with_lengths) {
@@ -60,7 +60,7 @@ static void frequency(void)
     EV(Frequency, 1000000000);
 }
 
-/* Format, first batch on P 0 at tick 1000, its P running, goroutine 1 created and running. */
+/* Header, first batch on P 0 at tick 1000, the P running, goroutine 1 created and running. */
 static void begin(int minor)
 {
     bytes_header(&trace, minor);
@@ -173,7 +173,7 @@ static void expect_error(const trail_reader_options *options, trail_code code, c
 
 /* MARK: Order (§3.3) */
 
-/* The start stands earlier in the file and has the same time: only the state orders them. */
+/* The start is earlier in the file and has the same time: only the state orders them. */
 static void test_start_waits_for_creation(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void test_gap_in_a_sequence(void **state)
                                            "11 GoUnblock p0 g1\n"
                                            "16 GoEnd p0 g1\n");
 
-    /* Forced into the order; then the check finds goroutine 2 not waiting. */
+    /* Forced into the order; the check then finds that goroutine 2 is not waiting. */
     expect_good(&repair_view, BEGUN_V1 "5 GoCreate p0 g1\n"
                                        "6 HeapAlloc p0 g1\n"
                                        "11 GoUnblock p0 g1\n"
@@ -258,7 +258,7 @@ static void test_gap_in_a_sequence(void **state)
     assert_int_equal(run.repair[1].kind, TRAIL_REPAIR_STATE);
 }
 
-/* After GoEnd a goroutine's entry stays: its ID cannot be created again. */
+/* The entry of a goroutine stays after GoEnd: its ID cannot be created again. */
 static void test_an_ended_goroutine_stays_ended(void **state)
 {
     (void)state;
@@ -346,7 +346,7 @@ static void test_exit_before_its_block(void **state)
     assert_int_equal(run.repair[0].shift_ns, 1100 - 1019);
 }
 
-/* Each of many goroutines returns at another time, or at the same as another, and not in their order. */
+/* Many goroutines return at different or equal times, not in their own order. */
 static void test_exits_in_the_future_come_in_order_of_time(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void test_exits_in_the_future_come_in_order_of_time(void **state)
         }
         char want[2000] = "";
         size_t size = 0;
-        for (unsigned i = 0; i < GOROUTINES; i++) /* 17 is a prime: two multiples have one time */
+        for (unsigned i = 0; i < GOROUTINES; i++) /* two multiples of 17 have one time */
             EV(GoSysExit, 0, 2 + i, 2, 1100 + i * factors[n] % 17 / 2);
         for (unsigned time = 0; time < 9; time++)
             for (unsigned i = 0; i < GOROUTINES; i++)
@@ -391,8 +391,7 @@ static void test_stray_exit(void **state)
     expect_error(&view, TRAIL_INCONSISTENT, "stray syscall exit");
 }
 
-/* Held back until its time, and before what else happens at that time; a start before that is
- * wrong. */
+/* Delayed until its time, and before other events of that time; a start before that is wrong. */
 static void test_exit_in_the_future(void **state)
 {
     (void)state;
@@ -453,7 +452,7 @@ static void test_a_futile_wakeup_is_not_seen(void **state)
     assert_non_null(strstr(run.text, "4 GoUnblock p0 g2\n"));
 }
 
-/* Go >= 1.23 removes nothing, and cannot convert the event; 1.10 and before have other rules. */
+/* Go >= 1.23 removes nothing, and cannot convert the event; up to 1.10 other rules apply. */
 static void test_futile_wakeups_and_conversion(void **state)
 {
     (void)state;
@@ -568,7 +567,7 @@ static void wrong_unblock(void)
     EV(GoEnd, 1);
 }
 
-/* Each is wrong for Go; repaired, every event of it is kept. */
+/* Each is an error for Go; with repairs, every event is kept. */
 static void test_contradictions(void **state)
 {
     (void)state;
@@ -609,7 +608,7 @@ static void test_contradictions(void **state)
     }
 }
 
-/* Wrong for Go, kept by a reader that is not strict. A verdict alone delivers them too. */
+/* An error for Go, kept by a reader that is not strict. A verdict delivers them, too. */
 static void test_misused_annotations_end_nothing(void **state)
 {
     static void (*const cases[])(void) = {wrong_task, wrong_region, wrong_region_mode};
@@ -630,8 +629,8 @@ static void test_misused_annotations_end_nothing(void **state)
     }
 }
 
-/* Legal, though they look odd: ends of what began before the trace; the scheduler wakes and
- * creates. */
+/* Valid, although it looks odd: ends of things that began before the trace; wake-ups and creations
+ * by the scheduler. */
 static void test_what_is_no_contradiction(void **state)
 {
     (void)state;
@@ -640,7 +639,7 @@ static void test_what_is_no_contradiction(void **state)
     EV(UserRegion, 1, 5, 1, 0, 0);
     EV(UserTaskEnd, 1, 9, 0);
     EV(GoBlockNet, 1, 0);
-    EV(GoUnblock, 1, 1, 2, 0); /* by goroutine 0, of one that waited for the network */
+    EV(GoUnblock, 1, 1, 2, 0); /* by goroutine 0, of a goroutine that waited for the network */
     EV(GoCreate, 1, 2, 0, 0);
     frequency();
     expect_good(&view, BEGUN_V1 "1 GCMarkAssistDone p0 g1\n"
@@ -685,7 +684,7 @@ static void test_start_of_a_trace(void **state)
     EV(Gomaxprocs, 1, 5, 0);
     EV(GoCreate, 1, 5, 0, 0);
     frequency();
-    /* The first Sync stands before the first event of the file, even if that is never seen. */
+    /* The first Sync is before the first event of the file, even if that is not delivered. */
     expect_good(&plain, "-1 Sync p-1 g-1\n"
                         "2 GoStatus p0 g2 2: 0>4 \n"
                         "4 GoStatus p0 g3 3: 0>5 \n"
@@ -740,7 +739,7 @@ static void test_calls_labels_and_ranges(void **state)
                                   "101 Sync p-1 g-1\n");
 }
 
-/* Samples lie in the file in another order than that of their times. */
+/* Samples are not in the file in order of time. */
 static void test_cpu_samples(void **state)
 {
     (void)state;
@@ -757,7 +756,7 @@ static void test_cpu_samples(void **state)
 
 /* MARK: Formats */
 
-/* Two leading numbers, batches with a sequence, order by it, and starts that name a PC. */
+/* Two leading numbers, batches with a sequence that orders them, and starts that name a PC. */
 static void test_1_5(void **state)
 {
     (void)state;
@@ -822,7 +821,7 @@ static void test_malformed_records(void **state)
         bytes_put(&trace, cases[i].bytes, cases[i].size);
         expect_error(&plain, cases[i].code, cases[i].message);
         assert_true(run.err.offset >= (int64_t)good);
-        /* What came before is whole; what ran then is unknown from there. */
+        /* Everything before it is complete; from there on, the states are unknown. */
         read_with(&partial);
         assert_int_equal(run.result, -1);
         assert_int_equal(run.err.code, cases[i].code);
@@ -839,7 +838,7 @@ static void test_missing_parts(void **state)
     (void)state;
     begin(11);
     expect_error(&plain, TRAIL_TRUNCATED, "no EvFrequency event");
-    /* Its events are shown, and then that the end is missing. */
+    /* Its events are delivered, then the error that the end is missing. */
     read_with(&partial);
     assert_int_equal(run.result, -1);
     assert_int_equal(run.err.code, TRAIL_TRUNCATED);
@@ -849,7 +848,7 @@ static void test_missing_parts(void **state)
     expect_error(&view, TRAIL_TRUNCATED, "trace is empty");
 }
 
-/* Go <= 1.21 takes an event before any Batch for one of P 0; Go >= 1.23 does not. */
+/* Go <= 1.21 assigns an event before any Batch to P 0; Go >= 1.23 does not. */
 static void test_event_before_any_batch(void **state)
 {
     (void)state;
@@ -860,7 +859,7 @@ static void test_event_before_any_batch(void **state)
     expect_good(&view, "0 ProcStart p0 g0\n");
 }
 
-/* Stack IDs come last; a log's text stands outside its length; padded numbers are numbers. */
+/* Stack IDs are last; a log's text is outside its length; padded numbers are accepted. */
 static void put_turns(void)
 {
     begin(21);
@@ -887,8 +886,8 @@ static void test_lengths_where_none_is_needed(void **state)
 }
 
 /*
- * Two stacks with one ID, before and after the event that has it: Go takes the last that has frames
- * (parseEvents of internal/trace in Go 1.19), for any event.
+ * Two stacks with one ID, before and after the event that uses it: for any event, Go takes the last
+ * one that has frames (parseEvents of internal/trace in Go 1.19).
  */
 static void test_last_stack_of_an_id(void **state)
 {

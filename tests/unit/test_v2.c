@@ -1,9 +1,9 @@
 /*
- * Reading v2: what the events of hand-written traces mean, in which order they come, and which traces are refused.
+ * Reading v2: the meaning and order of events in hand-written traces, and which traces are refused.
  *
- * A case is a file of tests/data/v2, named after the rule that it protects, an archive of texts: a trace
- * (docs/wire-text.md), the events that the rules of the format (§6.4-6.7) make of it as `trail print --format=go`
- * writes them, or a part of the message with which it is refused, or both.
+ * A case is a file of tests/data/v2, named after the rule that it protects. It is an archive of
+ * texts: a trace (docs/wire-text.md); its events by the rules of the format (§6.4-6.7), as `trail
+ * print --format=go` prints them; or a part of the message with which it is refused; or both.
  *
  * usage: test_v2 CASE...
  */
@@ -47,7 +47,7 @@ static void assemble(const char *text)
     trail_source_close(source);
 }
 
-/* A source that gives a byte at a time. */
+/* A source that delivers one byte at a time. */
 static ssize_t trickle(void *context, void *buf, size_t size)
 {
     size_t *given = context;
@@ -57,7 +57,7 @@ static ssize_t trickle(void *context, void *buf, size_t size)
     return 1;
 }
 
-/* Reads a source into `printed` and closes it; returns the error's message, NULL if it is good. */
+/* Reads a source into `printed` and closes it; returns the error's message, NULL: no error. */
 static const char *read_source(trail_source *source)
 {
     static trail_error err;
@@ -79,7 +79,7 @@ static const char *read_back(void)
     return read_source(trail_source_open_memory(trace.data, trace.size, NULL));
 }
 
-/* Goroutine 1 runs on P 0 of M 5, from 12 on; a tick is 1 ns. */
+/* Goroutine 1 runs on P 0 of M 5 from time 12 on; a tick is 1 ns. */
 #define RUNNING(version)                                                                           \
     "Trace Go1." version "\n"                                                                      \
     "EventBatch gen=1 m=18446744073709551615 time=0 size=auto\n"                                   \
@@ -109,7 +109,7 @@ static void expect(const char *text, const char *error, const char *output)
 
 enum { TEXT = 10000 };
 
-/* The text of an archive that is named so, in memory of the caller's; NULL: there is none. */
+/* Returns the archive's text with that name, in the caller's memory; NULL: there is none. */
 static const char *section(const char *archive, const char *name, char text[TEXT])
 {
     char marker[30];
@@ -144,16 +144,17 @@ static void a_case(void **state)
     else
         error = NULL;
     assert_true(events || error);
-    expect(archive, error, events); /* the assembler takes the trace out of the archive */
+    expect(archive, error, events); /* the assembler extracts the trace from the archive */
 }
 
-/* Events whose sequence nothing precedes wait for ever; each is good with the number before. */
+/* Events whose sequence number has no predecessor wait forever; with the number before, each is
+ * valid. */
 static void numbers_that_are_left_out_are_waited_for(void **state)
 {
     (void)state;
     static const struct {
         const char *events;
-        int good; /* the number between */
+        int good; /* Traces that contradict themselves, each with a part of the expected message. */
         const char *rest;
     } cases[] = {
         {"GoSyscallBegin dt=1 p_seq=1 stack=0\nProcSteal dt=1 p=0 p_seq=", 2, " m=5"},
@@ -176,8 +177,7 @@ static void numbers_that_are_left_out_are_waited_for(void **state)
     }
 }
 
-/* Traces that contradict themselves, each with the part of the message that names the
- * contradiction. */
+/* a batch that consists of its first byte */
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void a_generation_comes_before_the_batch_that_is_cut(void **state)
         "M=-1 P=-1 G=-1 Sync Time=12 N=2\n");
 }
 
-/* A source that gives so many bytes, and fails then. */
+/* A source that delivers this many bytes and then fails. */
 static ssize_t give_and_fail(void *context, void *buf, size_t size)
 {
     size_t *left = context;
@@ -283,7 +283,7 @@ static void a_source_that_fails_is_no_end(void **state)
     }
 }
 
-/* A trace behind another one ends it, also if its first byte arrives alone. */
+/* Another trace behind the first one ends it, even if its first byte arrives alone. */
 static void another_trace_ends_one(void **state)
 {
     (void)state;
@@ -327,5 +327,5 @@ int main(int argc, char **argv)
             .name = slash ? slash + 1 : argv[i], .test_func = a_case, .initial_state = argv[i]};
     }
     setenv("TZ", "UTC", 1); /* wall clock times are shown in the local zone */
-    return cmocka_run_group_tests(tests, NULL, NULL); /* passes over rows without a name */
+    return cmocka_run_group_tests(tests, NULL, NULL); /* skips rows without a name */
 }

@@ -1,6 +1,6 @@
 /*
- * The writer of v2 traces: its bytes against the format's description (§5.1), what it writes against
- * what libtrail and Go's own tools read, its limits, and what is left of a trace when memory, the
+ * The writer of v2 traces: its bytes compared with the description of the format (§5.1), its events
+ * with what libtrail and Go's tools read, its limits, and what remains of a trace if memory, the
  * sink or the caller fails.
  */
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const int versions[] = {22, 23, 25, 26};
 
 static struct {
     long left;       /* calls that succeed; negative: all */
-    long used, most; /* bytes; the C library's own calls are not seen */
+    long used, most; /* bytes; excludes the C library's own calls */
 } heap = {.left = -1};
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what --wrap wraps. */
@@ -83,7 +83,7 @@ void __wrap_free(void *old)
 struct file {
     char *data;
     size_t size, capacity;
-    long fail_at; /* the write that fails, from 1; 0: none */
+    long fail_at; /* which write fails, from 1; 0: none */
     long writes;
 };
 
@@ -133,7 +133,7 @@ static trail_string text_of(const char *text)
 
 /* MARK: Bytes */
 
-/* Batch headers of generation 1; sizes stand in three bytes. M 2^64-1 has nine of FF and a 01. */
+/* Batch headers of generation 1; sizes take three bytes. M 2^64-1 is nine times FF and a 01. */
 #define NO_M         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01
 #define TIME_1000    0xe8, 0x07 /* 1000 = 7 * 128 + 0x68 */
 #define A_BILLION    0x80, 0x94, 0xeb, 0xdc, 0x03
@@ -204,11 +204,11 @@ static void the_bytes_are_those_of_the_format(void **state)
 #define GENERATIONS 4
 #define STEPS       400
 
-/* What an event must be when it is read: at which time, of which thread, type and meaning. */
+/* An expected event: its time, thread, type and meaning. */
 struct entry {
     int64_t time_ns, thread;
-    unsigned type, frames; /* frames: which stack, see stack_of; 0: none */
-    int64_t id;            /* of the goroutine or P, TRAIL_NONE: none */
+    unsigned type, frames; /* frames: number of the stack, see stack_of; 0: none */
+    int64_t id;            /* of the goroutine or P; TRAIL_NONE: neither */
     char text[24];
 };
 
@@ -235,7 +235,7 @@ static unsigned random_below(struct program *p, unsigned n)
     return (unsigned)(p->random >> 33) % n;
 }
 
-/* Frame `i` of stack `n`, which has `n` frames. */
+/* Returns frame `i` of stack `n`, which has `n` frames. */
 static struct v2_frame frame_of(unsigned n, unsigned i)
 {
     static char function[64], file[64];
@@ -263,7 +263,7 @@ static uint64_t string_of(struct program *p, const char *text)
     return v2_writer_string(p->w, text_of(text));
 }
 
-/* Takes down what is written next. */
+/* Adds the next event to the log of expected ones. */
 static void expect_event(struct program *p, uint64_t m, unsigned type, int64_t id, unsigned frames,
                          const char *text)
 {
@@ -312,7 +312,7 @@ static void statuses(struct program *p, int version)
     }
 }
 
-/* What goroutine `g` does that runs on machine `i`. */
+/* Makes goroutine `g`, which runs on machine `i`, do something. */
 static void act(struct program *p, uint64_t i, uint64_t g)
 {
     static const char *const reasons[] = {"chan receive", "select", "sync"};
@@ -379,7 +379,7 @@ static void step(struct program *p)
     v2_writer_event2(p->w, m, p->now_ns, V2_GoStart, g, ++p->g[g].seq);
 }
 
-/* Runs the program into `file`; returns what v2_writer_close does. */
+/* Runs the program into `file`; returns the result of v2_writer_close. */
 static bool run_program(struct program *p, int version, struct file *file, trail_error *err)
 {
     struct entry *log = p->log;
@@ -448,7 +448,7 @@ static void same_event(const trail_reader *reader, const trail_event *event,
     same_stack(reader, stack, entry->frames);
 }
 
-/* The events in `file` are those of the log, to its end or, if `part`, as far as they go. */
+/* The events in `file` must be those of the log, to its end or, if `part`, as far as they go. */
 static size_t read_back(const struct file *file, const struct program *p, bool part)
 {
     trail_error err;
@@ -490,7 +490,7 @@ static void what_was_written_is_read(void **state)
     }
 }
 
-/* The snapshot of a trace of one generation is `expected`. */
+/* The clock snapshot of a trace with one generation must be `expected`. */
 static void same_clocks(const struct file *file, const trail_clock_snapshot *expected)
 {
     trail_source *source = trail_source_open_memory(file->data, file->size, NULL);
@@ -534,7 +534,7 @@ static void a_clock_before_1970_counts_seconds_down_and_nanoseconds_up(void **st
 
 /* MARK: Go's tools */
 
-/* Path of Go's command of that release; false if it is not installed. */
+/* Writes the path of that release's go command; false if it is not installed. */
 static bool find_go(const char *release, char *path, size_t size)
 {
     const char *more = getenv("TRAIL_GO");
@@ -568,7 +568,7 @@ static bool has_go(void)
     return false;
 }
 
-/* How many events Go shows, without Sync; -1 if it refuses the trace. */
+/* Returns how many events Go shows, without Sync; -1 if it rejects the trace. */
 static long go_events(const char *go, const char *mode, const struct file *file)
 {
     char path[] = "/tmp/trail-v2-writer-XXXXXX", command[2200], line[4096];
@@ -610,7 +610,7 @@ static void go_reads_what_was_written(void **state)
 
 /* MARK: Limits */
 
-/* The batches of a trace, which must all be as readers take them. Returns how many have events. */
+/* Checks that readers accept all batches of a trace. Returns how many have events. */
 static size_t event_batches(const struct file *file, uint64_t *largest)
 {
     trail_error err;
@@ -638,8 +638,8 @@ static void a_batch_is_filled_while_any_event_fits(void **state)
     (void)state;
     /*
      * The header is 01, 1, 5, two bytes of time, three of size: 8 bytes. HeapAlloc takes 3, STWEnd
-     * 2: 21,825 and 1 leave 65,536 - 8 - 65,475 - 2 = 51, the largest an event could be. One STWEnd
-     * more leaves 49.
+     * 2: 21,825 and 1 of them leave 65,536 - 8 - 65,475 - 2 = 51, the largest size of an event. One
+     * more STWEnd leaves 49.
      */
     for (unsigned more = 1; more <= 2; more++) {
         struct file file = {0};
@@ -682,7 +682,8 @@ static void many_threads_take_little_memory_and_their_events_come_back(void **st
     assert_int_equal(v2_writer_bytes(w), file.size);
     long most = heap.most - before;
     close_writer(w);
-    /* 39 MB were written, 16 MiB of them open at most; a thread costs about a hundred bytes. */
+    /* 39 MB were written, of which at most 16 MiB are open; a thread costs about a hundred
+     * bytes. */
     assert_true(file.size > 30000000);
     assert_true(most < 20000000);
     assert_int_equal(heap.used, before);
@@ -712,7 +713,7 @@ static void memory_given_back_serves_again(void **state)
     struct file file = {0};
     uint64_t largest;
     struct v2_writer *w = open_writer(26, &file);
-    /* 40,000 of the smallest batches are more than may be open. */
+    /* 40,000 minimum-size batches are more than may be open. */
     for (int generation = 1; generation <= 3; generation++) {
         v2_writer_begin(w, 1, 1);
         for (uint64_t m = 0; m < 40000; m++)
@@ -758,7 +759,7 @@ static void an_empty_generation_is_a_generation(void **state)
     }
 }
 
-/* A generation's record with that ID: a String, or a Stack. */
+/* Finds the generation's record with that ID: a String, or a Stack. */
 static bool find_record(const struct file *file, unsigned type, uint64_t id,
                         void (*look)(const trail_record *record, const void *arg), const void *arg)
 {
@@ -807,7 +808,7 @@ static void texts_are_cut_where_readers_take_no_more(void **state)
     /* NOLINTBEGIN(bugprone-not-null-terminated-result): bytes with a size, no strings. */
     memcpy(late, text, sizeof late);
     memcpy(file_name, text, sizeof file_name);
-    memcpy(late + 1022, "\xe2\x82\xac", 3); /* the last character is cut through */
+    memcpy(late + 1022, "\xe2\x82\xac", 3); /* the last character is cut in the middle */
     v2_writer_begin(w, 1, 1);
     assert_int_equal(v2_writer_string(w, (trail_string){NULL, 0}), 0);
     assert_int_equal(v2_writer_string(w, (trail_string){text, 1024}), 1);
@@ -815,7 +816,8 @@ static void texts_are_cut_where_readers_take_no_more(void **state)
     assert_int_equal(v2_writer_string(w, (trail_string){text, 1025}), 1);
     assert_int_equal(v2_writer_string(w, (trail_string){text, 70000}), 1);
     assert_int_equal(v2_writer_string(w, (trail_string){late, 1025}), 3);
-    /* Names lose their beginning: of the function's first character all, and the file's first byte. */
+    /* Names lose their beginning: the function's name a complete character, the file's only a
+     * byte. */
     memcpy(text, "\xe2\x82\xac", 3);
     memcpy(file_name, "/b", 2);
     /* NOLINTEND(bugprone-not-null-terminated-result) */
@@ -893,7 +895,7 @@ static void ids_are_of_their_generation(void **state)
 static void times_are_kept_after_a_hundred_days(void **state)
 {
     (void)state;
-    /* 2^53 ns is where a float64 begins to skip numbers; the largest time is 2^63 - 1. */
+    /* From 2^53 ns on, a float64 skips numbers; the largest time is 2^63 - 1. */
     const int64_t begins[] = {(INT64_C(1) << 53) - 3, (INT64_C(1) << 53) + 1,
                               (INT64_C(1) << 56) + 12345, INT64_C(9000000000000000001)};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
@@ -938,7 +940,7 @@ static void misuse(int version, const char *message, bool (*wrong)(struct v2_wri
     assert_int_equal(err.code, TRAIL_USAGE);
     if (!strstr(err.message, message))
         fail_msg("expected \"%s\", got \"%s\"", message, err.message);
-    /* What came before is a trace. */
+    /* Everything before the failure is a valid trace. */
     p.log[0] = (struct entry){2000, 5, V2_ProcStatus, 0, 0, ""};
     p.entries = 1;
     read_back(&file, &p, false);
@@ -1074,7 +1076,7 @@ static void other_versions_are_refused(void **state)
     assert_int_equal(file.size, 0);
 }
 
-/* 1.22 has no event for what a helper creates. */
+/* 1.22 has no event for what the merge's helper creates. */
 static void a_merge_is_written_in_the_versions_that_have_its_events(void **state)
 {
     (void)state;
@@ -1129,7 +1131,7 @@ static void without_memory_what_came_before_is_a_trace(void **state)
             assert_int_equal(heap.used, used);
             if (!done)
                 assert_int_equal(err.code, TRAIL_NO_MEMORY);
-            /* Up to 1.25 a trace of no generation is none. */
+            /* Up to 1.25, a trace without a generation is not valid. */
             if (file.size > WIRE_HEADER_SIZE) {
                 size_t read = read_back(&file, &p, !done);
                 assert_true(read >= longest);
@@ -1141,7 +1143,8 @@ static void without_memory_what_came_before_is_a_trace(void **state)
     }
 }
 
-/* With any argument: only what needs Go's tools; it is skipped, aloud, where there are none. */
+/* With any argument: only tests that need Go's tools; they are reported as skipped where there are
+ * none. */
 int main(int argc, char **argv)
 {
     (void)argv;

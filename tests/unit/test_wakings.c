@@ -1,6 +1,4 @@
-/*
- * From when on a thread that the kernel wakes within a wait is ready, and by which thread.
- */
+/* When a thread that the kernel wakes within a wait becomes ready, and which thread woke it. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -13,7 +11,7 @@
 
 #define US (MS / 1000)
 
-/* What the kernel reports of the first thread, at a time in us. */
+/* Adds a report of the kernel about the first thread, at a time in us. */
 static void give(struct world *w, enum switch_kind kind, uint64_t us)
 {
     collect_switch(w->collect, &(struct switch_record){
@@ -36,7 +34,7 @@ static void second_exits(struct world *w)
     put(w, 2, exits);
 }
 
-/* The first thread is cancelled by the second one at 20 ms, in a read that it leaves at `end_us`. */
+/* The second thread cancels the first one at 20 ms, in a read that it leaves at `end_us`. */
 static void cancelled_in_read(struct world *w, uint64_t end_us)
 {
     struct shm_record cancels = record_at(SHM_RELEASED, 20), reads = wait_at(5);
@@ -68,7 +66,7 @@ static void a_cancellation_ends_the_wait(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
-/* What it sleeps in while its stack is unwound is not the read. */
+/* The sleep while its stack is unwound is not part of the read. */
 static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **state)
 {
     struct world w;
@@ -86,7 +84,7 @@ static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **s
     assert_int_equal(w.wakers[2], 1);
 }
 
-/* The first thread waits for a mutex that the second one unlocks, and has it at `end_us`. */
+/* The first thread waits for a mutex that the second one unlocks, and acquires it at `end_us`. */
 static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
 {
     struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
@@ -103,7 +101,8 @@ static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
     put(w, 1, record_at(SHM_EXITED, 30));
 }
 
-/* The kernel's clock has the next sleep a little before the thread's own has the call's end. */
+/* By the kernel's clock, the next sleep begins slightly before the call ends by the thread's
+ * clock. */
 static void a_sleep_right_after_the_call_is_not_in_it(void **state)
 {
     struct world w;
@@ -175,8 +174,8 @@ static void what_happens_before_the_release_keeps_its_time(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
-/* The first thread waits for the semaphore that the second one posts at 20 ms; what happens after
- * 300 ms is not recorded yet, but written as far as it is known. */
+/* The first thread waits for the semaphore that the second one posts at 20 ms. Later events up to
+ * 300 ms are not recorded yet, but the wait is written as far as it is known. */
 static void posted_and_not_back(struct world *w)
 {
     struct shm_record posts = record_at(SHM_RELEASED, 20);
@@ -222,7 +221,8 @@ static bool is_logged(const struct world *w, const char *text)
     return false;
 }
 
-/* The kernel lost wake-ups, its among them: it is ready from its release on, which is marked. */
+/* The kernel lost wake-ups, including this one: the thread is ready from the release on, which is
+ * marked. */
 static void what_a_lost_wake_up_leaves_is_inferred(void **state)
 {
     struct shm_record waits = wait_at(5);
@@ -250,8 +250,8 @@ static void what_a_lost_wake_up_leaves_is_inferred(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
-/* A sleep has no release: it ends when the thread runs. The loss is marked behind it, as nothing
- * ran meanwhile. */
+/* A sleep has no release: it ends when the thread runs. The loss is marked after it, because no
+ * thread ran meanwhile. */
 static void also_where_no_thread_ran(void **state)
 {
     struct shm_record sleeps = wait_at(5);
@@ -285,8 +285,8 @@ static void *echoes(void *ends)
 }
 
 /*
- * Threads that wake each other through two pipes, so often that no buffer has room for all. Returns
- * how often they slept: each sleep but the last two was ended by a wake-up.
+ * Threads that wake each other through two pipes, so often that the records exceed every buffer.
+ * Returns how often they slept: each sleep but the last two was ended by a wake-up.
  */
 static uint64_t wake_each_other(void)
 {
@@ -339,7 +339,7 @@ static void no_wake_up_is_lost_unnoticed(void **state)
     }
     slept = wake_each_other();
     wakings_read(wakings, INT64_MAX, count, &taken);
-    /* The kernel writes a loss before the next record that finds room. */
+    /* The kernel reports a loss before the next record that fits. */
     slept += wake_each_other();
     wakings_read(wakings, INT64_MAX, count, &taken);
     (void)wake_each_other();
@@ -349,7 +349,7 @@ static void no_wake_up_is_lost_unnoticed(void **state)
     wakings_close(wakings);
 }
 
-/* It is waited for no longer than releases are kept. */
+/* Waits no longer than releases are kept. */
 static void no_thread_delays_the_others_for_long(void **state)
 {
     struct world w;
@@ -366,7 +366,8 @@ static void no_thread_delays_the_others_for_long(void **state)
     assert_int_equal(w.woken, 0);
 }
 
-/* The first thread waits for a mutex; the kernel wakes it at 480 ms, and its process ends `later` than that. */
+/* The first thread waits for a mutex; the kernel wakes it at 480 ms, and its process ends `later`
+ * after that. */
 static void woken_at_last(struct world *w, uint64_t later)
 {
     two_threads(w);

@@ -1,6 +1,4 @@
-/*
- * Walking batches: what they are, where they lie, and that nothing of a trace lies outside of them.
- */
+/* Walking batches: their contents and positions, and that every byte of a trace is in one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +12,7 @@
 
 static struct bytes trace;
 
-/* Delivers the trace as a pipe would, a few bytes at a time: the walk cannot have it in place. */
+/* Delivers the trace like a pipe, a few bytes at a time, so that it is not walked in place. */
 static ssize_t trickle(void *context, void *buf, size_t size)
 {
     size_t *given = context;
@@ -67,7 +65,7 @@ static void expect_batch(trail_walk *walk, const struct want *want, int64_t *off
     *offset += (int64_t)want->size;
 }
 
-/* Walks the trace in place and through a window; both must give exactly these batches. */
+/* Walks the trace in place and through a window; both must yield exactly these batches. */
 static void expect_batches(int version, const struct want *want, size_t count)
 {
     for (int in_place = 0; in_place < 2; in_place++) {
@@ -120,7 +118,7 @@ static void test_v2_kinds(void **state)
     expect_batches(26, want, COUNT(want));
 }
 
-/* Batches as large as they may be, over several fillings of any window. */
+/* Batches of maximum size, which take several fillings of any window. */
 static void test_v2_large_batches(void **state)
 {
     (void)state;
@@ -185,7 +183,7 @@ static void test_v1_1_5_has_sequence_numbers(void **state)
     expect_batches(5, want, COUNT(want));
 }
 
-/* A batch that is there is delivered before its writer gives anything more: here it never does. */
+/* A complete batch is delivered before its writer writes more, which this one never does. */
 static ssize_t give_once(void *context, void *buf, size_t size)
 {
     size_t *pieces = context;
@@ -311,7 +309,8 @@ static void test_no_trace(void **state)
 
 /* MARK: The lexer */
 
-/* The size of a record from its description (§1.1), a byte at a time; 0 if it is cut or bad. */
+/* Computes the size of a record from its description (§1.1), byte by byte; 0 if it is truncated or
+ * malformed. */
 static size_t plain_number(const uint8_t *at, size_t size, uint64_t *value)
 {
     *value = 0;
@@ -376,7 +375,7 @@ static uint32_t random_below(uint32_t limit)
     return (random_state >> 8) % limit;
 }
 
-/* Bytes that are mostly records, with numbers of all sizes, and now and then none. */
+/* Fills in bytes that are mostly records, with numbers of all sizes, and sometimes random. */
 static void random_records(uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -398,7 +397,7 @@ static void test_lexer_agrees_with_the_description(void **state)
         v1_lex_init(&lex, minor);
         for (int try = 0; try < TRIES; try++) {
             uint8_t *data =
-                malloc(SIZE); /* its own block, so that a tool sees reads past its end */
+                malloc(SIZE); /* a separate block, so that tools detect reads past its end */
             random_records(data, SIZE);
             size_t at = 0, step, count = 0;
             while (at < SIZE && (step = plain_record(data + at, SIZE - at, minor == 5 ? 2 : 1))) {
@@ -418,7 +417,7 @@ static void test_lexer_agrees_with_the_description(void **state)
             free(data);
         }
     }
-    assert_int_equal(longest, SIZE); /* some inputs were records to the end */
+    assert_int_equal(longest, SIZE); /* some inputs consisted of records only */
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * The text form of records: texts with the bytes that they stand for, both ways, and what is wrong
- * with texts and with bytes.
+ * The text form of records: texts with the bytes that they stand for, in both directions, and
+ * errors in texts and bytes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -137,7 +137,7 @@ static const struct pair pairs[] = {
          "CPUSamples\n"
          "CPUSample time=1 m=2 p=3 g=4 stack=5\n",
          "\x01\x01\x02\x03\x07\x06\x07\x01\x02\x03\x04\x05"),
-    /* An experiment, and its events, at which Go's printer stops. */
+    /* An experiment and its events, at which Go's printer stops. */
     PAIR(23,
          "EventBatch gen=1 m=2 time=3 size=5\n"
          "SpanAlloc dt=1 id=2 npages_value=3 kindclass=4\n"
@@ -210,7 +210,7 @@ static void test_bytes_to_text(void **state)
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char first[30] = "", want[1100];
         trail_error err;
-        if (pairs[i].version < 22) /* Go's printer has no such line for the others */
+        if (pairs[i].version < 22) /* Go's printer has no such line for other versions */
             (void)snprintf(first, sizeof first, "Trace Go1.%d\n", pairs[i].version);
         (void)snprintf(want, sizeof want, "%s%s", first, pairs[i].text);
         make_trace(&pairs[i]);
@@ -453,10 +453,10 @@ static void test_sink_that_refuses(void **state)
     assert_int_equal(trail_assemble(source, 22, &full, &err), -1);
     assert_int_equal(err.code, TRAIL_IO);
     trail_source_close(source);
-    assert_int_equal(calls, 2); /* once each, not again after the refusal */
+    assert_int_equal(calls, 2); /* once each, and not again after the refusal */
 }
 
-/* A record far larger than any window, through a source that gives one byte at a time. */
+/* A record far larger than any window, from a source that delivers one byte at a time. */
 static void test_large_record(void **state)
 {
     (void)state;

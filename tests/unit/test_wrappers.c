@@ -1,6 +1,4 @@
-/*
- * Which frames name a place, and how functions are called there.
- */
+/* Which frames name a place, and how the functions called there are shown. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +51,7 @@ static void waits_and_locks_of_libraries_name_no_place(void **state)
         {"decltype (::new ((void*)(0)) std::jthread((declval<int>)())) "
          "std::construct_at<std::jthread, int>(std::jthread*, int&&)",
          "", FRAME_WRAPPER},
-        /* Names of abstract instances have no scope: the file is what is known. */
+        /* Names of abstract instances have no scope: only the file is known. */
         {"_M_invoke<0, 1>", "/usr/include/c++/12/bits/std_thread.h", FRAME_WRAPPER},
         {"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
          FRAME_WRAPPER},
@@ -92,7 +90,7 @@ static void functions_of_the_program_name_their_place(void **state)
         {"main", "", FRAME_OWN},
         {"Pool<std::mutex>::run(std::function<void ()>)", "/src/pool.h", FRAME_OWN},
         {"std::string work<int>(int)", "/src/a.cpp", FRAME_OWN},
-        /* Named as the C library's, but of a file of the program's. */
+        /* Named like a C library function, but in a file of the program. */
         {"read", "/src/app.c", FRAME_OWN},
         {"sem_down", "/src/app.c", FRAME_OWN},
         {"g_state", "/src/app.c", FRAME_OWN},
@@ -329,7 +327,7 @@ static void a_stack_shows_what_a_library_waits_for(void **state)
         {{{{"syscall"}, {"std::thread::park"}, {"app::work", "main.rs"}}},
          WIRE_LOG_PARK,
          "in work"},
-        /* What a function of the program waits for is not what it was called by. */
+        /* What a function of the program waits for is not the function that called it. */
         {{{{"syscall"},
            {"std::thread::park"},
            {"app::work", "main.rs"},
@@ -448,7 +446,7 @@ static void what_started_the_outermost_function_is_left_out(void **state)
     assert_int_equal(runtime_frames_inside(frame_of, &none, depth_of(&none)), 2);
 }
 
-/* The kernel's own waits, whose call was not seen, are the only kind without a class. */
+/* Only the kernel's own waits, whose call was not observed, have no class. */
 static void each_kind_of_wait_has_a_class(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A library that is built twice, with FRAME bytes in a function's frame. */
+/* A library that is built twice, with different numbers of bytes (FRAME) in a function's frame. */
 void call_back(void (*what)(void));
 
 void call_back(void (*what)(void))

@@ -50,8 +50,8 @@ struct v2_guess {
 void v2_guess_free(struct v2_guess *guess);
 
 /*
- * Takes the statuses before a thread's first other event as what it had. Call once for each thread
- * with events, before its first is offered. Returns false if out of memory.
+ * Reads, from the statuses before a thread's first other event, what the thread ran and held. Call
+ * once for each thread with events, before its first is offered. Returns false if out of memory.
  */
 bool v2_guess_thread(struct v2_order *order, struct v2_m *m, const uint8_t *at, const uint8_t *end);
 
