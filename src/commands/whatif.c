@@ -384,9 +384,8 @@ static void doubt_change(struct request *request, const struct change *change)
               "instead of reused memory are not modelled");
         break;
     case CHANGE_POOL:
-        doubt(
-            request, CONFIDENCE_MEDIUM,
-            "when each piece of work was there to be taken is not known: the gain is at most this");
+        doubt(request, CONFIDENCE_MEDIUM,
+              "when each piece of work was queued is not known: the gain is at most this");
         break;
     default:
         break;

@@ -379,13 +379,11 @@ static enum after after_last(struct replay *r, struct task *task)
     return AFTER_WAIT;
 }
 
-/* A wait has ended: the piece of work that begins with it can be taken. */
+/* A wait has ended: the pieces of work that follow it can be taken. */
 static void offer(struct replay *r, uint32_t wait)
 {
-    if (r->plan.pool == 0 || r->pool.by_wait[wait] == 0 || r->waiting[wait] == CHAIN_NONE)
-        return;
-    pool_offer(&r->pool, r->pool.by_wait[wait] - 1);
-    call_workers(r);
+    if (r->plan.pool != 0 && pool_wait_ends(&r->pool, wait))
+        call_workers(r);
 }
 
 static enum after begin_step(struct replay *r, struct task *task, const struct chain_step *step)
@@ -632,14 +630,12 @@ static bool prepare_pool(struct replay *r)
     r->idle = list(r->pool.members + r->plan.pool_size, sizeof *r->idle);
     if (!r->workers || !r->idle)
         return false;
-    for (size_t i = 0; i < r->pool.count; i++) {
-        uint32_t wait = r->pool.pieces[i].wait;
-        if (wait == CHAIN_NONE || is_no_wait(r, wait)) {
+    for (size_t i = 0; i < r->pool.count; i++)
+        if (r->pool.pieces[i].wait == CHAIN_NONE)
             pool_offer(&r->pool, i);
-            if (wait != CHAIN_NONE)
-                r->pool.by_wait[wait] = 0;
-        }
-    }
+    for (size_t i = 0; i < chains->wait_count; i++)
+        if (is_no_wait(r, (uint32_t)i))
+            (void)pool_wait_ends(&r->pool, (uint32_t)i);
     return true;
 }
 

@@ -615,6 +615,27 @@ def more_threads_of_a_pool_share_its_work():
 
 
 @test
+def a_pool_is_divided_where_a_lock_is_released():
+    """Each takes a lock of its own at the begin of each piece of 10, and keeps it for 1."""
+    t = Trace(200)
+    for g in (2, 3):
+        t.create(0, 1, g, "worker")
+        t.start(0, g)
+        for piece in range(4):
+            t.release(10 * piece + 1, g, f"mutex queue_{g}", 1)
+    t.block(1, 1, "join worker", "main")
+    t.end(40, 2)
+    t.wake(40, 3, 1)
+    t.end(40, 3)
+    t.start(40, 1)
+    t.end(41, 1)
+    path = t.make("locked-pieces")
+    # Of each, pieces of 1, 10, 10, 10 and 9: the third of them begin when the second ones end, at 10.
+    for threads, longest in ((1, 80), (2, 40), (4, 20)):
+        near(then(path, f"--pool=worker={threads}"), longest + 1)
+
+
+@test
 def a_piece_of_work_is_not_taken_before_it_is_there():
     # 2 and 3 in turn get a piece from main every 5, and work for 8 on it: 3 is enough, and 1 is not.
     t = Trace(8)
