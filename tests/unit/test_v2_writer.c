@@ -1019,7 +1019,7 @@ static void misuse_is_refused_and_what_came_before_is_a_trace(void **state)
     (void)state;
     for (size_t i = 0; i < VERSIONS; i++) {
         misuse(versions[i], "backwards in a thread, from 2000 to 1999", earlier);
-        misuse(versions[i], "begins in another", nested);
+        misuse(versions[i], "before the previous one has ended", nested);
         misuse(versions[i], "backwards", negative);
         misuse(versions[i], "GoStart has 2 arguments, not 1", too_few);
         misuse(versions[i], "not an event of format", structural);
