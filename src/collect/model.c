@@ -139,9 +139,8 @@ static bool is_within_wait(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
         return oncpu_is_killed_now(thread);
-    return is_asleep(thread) &&
-           (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
-            oncpu_is_killed(thread) || is_woken_at_last(thread));
+    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
+                                 oncpu_is_killed(thread) || is_woken_at_last(thread));
 }
 
 /*

@@ -56,8 +56,7 @@ const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const v
         if (frame_is_go(file) || frame_rank(NULL, function, file) > FRAME_WRAPPER)
             break;
         row = function.size ? find(function_name_short(function, buf)) : NULL;
-        if (row && row->extent == DIRECT &&
-            (i + 1 == count || !is_own(frame_of, context, i + 1)))
+        if (row && row->extent == DIRECT && (i + 1 == count || !is_own(frame_of, context, i + 1)))
             continue;
         found = row ? row : found;
     }

@@ -288,7 +288,8 @@ int main(int argc, char **argv)
                {"socket", socket_reader}, {"poll", poller},           {"epoll", epoller},
                {"select", selector},      {"unix", unix_reader},      {"sysv", sysv},
                {"children", children},    {"locker", locker},         {"spinner", spinner},
-               {"recursion", recursion},  {"timed", timed},           {"signals", signals},       {"sleeper", sleeper}};
+               {"recursion", recursion},  {"timed", timed},           {"signals", signals},
+               {"sleeper", sleeper}};
     enum { THREADS = sizeof all / sizeof *all };
     pthread_t threads[THREADS];
     int ready[2];
