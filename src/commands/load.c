@@ -1,6 +1,6 @@
 /*
- * trail load: puts the tables of many traces into a store, each trace once. The traces of a day are written in batches, so
- * that the store has few, large files.
+ * trail load: puts the tables of many traces into a store, each trace once. The traces of a day are
+ * written in batches, so that the store has few, large files.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * Where trail load puts tables: folders of Parquet files, a database of DuckDB, or a server of ClickHouse. A store has a
- * row for each trace in its table `traces`, which is written last: a trace that has one is not loaded again.
+ * Where trail load puts tables: folders of Parquet files, a database of DuckDB, or a server of
+ * ClickHouse. A store has a row for each trace in its table `traces`, which is written last: a
+ * trace that has one is not loaded again.
  */
 #ifndef TRAIL_COMMANDS_LOAD_STORE_H
 #define TRAIL_COMMANDS_LOAD_STORE_H

@@ -1,13 +1,14 @@
 /*
- * Parquet files of tables, written by DuckDB: of one table, or of all into a folder, where readers of Hive partitions
- * recognise hosts and days: TABLE/host=HOST/day=DAY/NAME.parquet.
+ * Parquet files of tables, written by DuckDB: of one table, or of all into a folder, where readers
+ * of Hive partitions recognise hosts and days: TABLE/host=HOST/day=DAY/NAME.parquet.
  */
 #ifndef TRAIL_COMMANDS_PARQUET_H
 #define TRAIL_COMMANDS_PARQUET_H
 
 #include "sql/tables.h"
 
-/* Writes a table of the registered traces into a file. Returns EXIT_GOOD, or EXIT_INOUT after a message. */
+/* Writes a table of the registered traces into a file. Returns EXIT_GOOD, or EXIT_INOUT after a
+ * message. */
 int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *path);
 
 /*

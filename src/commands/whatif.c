@@ -45,7 +45,8 @@ enum {
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 static const char *const confidence_words[] = {"low", "medium", "high"};
 
-/* More pieces of work than these, for each thread of a pool, show where one ends and the next begins. */
+/* With fewer pieces of work for each thread of a pool, the trace does not show where one ends and
+ * the next begins. */
 enum { POOL_PIECES = 4, POOL_MOST = 65536 };
 
 enum { REASONS = 8, REASON_SIZE = 256 };
@@ -514,7 +515,8 @@ static int print_not_found(const struct request *request, const struct change *c
     }
 }
 
-/* The same for a pool: its work can be divided if the same number of threads do it in the same time. */
+/* Returns EXIT_GOOD, and true in *good if the work of a pool can be divided: as many threads as in
+ * the trace take as long for it. */
 static int check_pool(const struct request *request, const struct change *change, bool *good)
 {
     struct pool pool;

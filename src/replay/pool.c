@@ -24,8 +24,8 @@ struct cutter {
 };
 
 /*
- * Of a lock that nothing waits for, the chain may lack the release: it counts as released at once. `holds` is used for what the
- * later steps do with a lock.
+ * Of a lock that nothing waits for, the chain may lack the release: it counts as released at once.
+ * `holds` is used for what the later steps do with a lock.
  */
 static void find_releases(struct cutter *c, uint64_t count)
 {
@@ -40,7 +40,8 @@ static void find_releases(struct cutter *c, uint64_t count)
             c->holds[c->steps[i].of] = false;
 }
 
-/* How many more things the thread has begun and not ended after a step: they belong to one piece of work. */
+/* How many more things the thread has begun and not ended after a step: they belong to one piece of
+ * work. */
 static int opens(const struct cutter *c, uint64_t i)
 {
     const struct chain_step *step = &c->steps[i];
@@ -96,8 +97,8 @@ static int64_t time_after(const struct chains *chains, const struct chain_step *
     }
 }
 
-/* Returns the index of the first of a chain's last steps: those from its last wake-up on, or only its finish, if a wait, a
- * release or the end of a region follows that. */
+/* Returns the index of the first of a chain's last steps: those from its last wake-up on, or only
+ * its finish, if a wait, a release or the end of a region follows that. */
 static uint64_t end_of(const struct chains *chains, const struct chain_thread *thread)
 {
     const struct chain_step *steps = chains->steps + thread->first;

@@ -1,11 +1,13 @@
 /*
- * Pool: what the threads of one start function did, cut into pieces of work, so that more or fewer of them can do it.
+ * Pool: what the threads of one start function did, cut into pieces of work, so that more or fewer
+ * of them can do it.
  *
- * A chain is cut where its thread holds no lock and is in no region or task: before it waits, and after it has woken
- * another thread, released a lock or ended a region or task. A piece can be taken when the wait with which it begins, or the last
- * one that another piece of its thread begins with, has ended: a queue that was waited for was empty then. The workers of a replay
- * take the pieces in the order in which they began in the trace. What a thread did at its end (it wakes the one that joins it)
- * is done when all pieces are.
+ * A chain is cut where its thread holds no lock and is in no region or task: before it waits, and
+ * after it has woken another thread, released a lock or ended a region or task. A piece can be
+ * taken when the wait with which it begins, or the last one that another piece of its thread begins
+ * with, has ended: a queue that was waited for was empty then. The workers of a replay take the
+ * pieces in the order in which they began in the trace. What a thread did at its end (it wakes the
+ * one that joins it) is done when all pieces are.
  */
 #ifndef TRAIL_REPLAY_POOL_H
 #define TRAIL_REPLAY_POOL_H

@@ -616,7 +616,8 @@ static void *list(size_t count, size_t size)
     return calloc(count + 1, size);
 }
 
-/* Threads of the pool get their steps piece by piece; there are others if it has more than in the trace. */
+/* Threads of the pool get their steps piece by piece; there are others if it has more than in the
+ * trace. */
 static bool prepare_pool(struct replay *r)
 {
     const struct chains *chains = r->chains;

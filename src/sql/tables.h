@@ -55,8 +55,8 @@ void sql_tables_free(struct sql_tables *tables);
 void trace_host(char host[TRACE_HOST_SIZE]);
 
 /*
- * Sets *host, of the option --host, to this machine, in `own`, if it is NULL. Hosts are also names of folders: returns
- * EXIT_USAGE after a message if it cannot be one.
+ * Sets *host, of the option --host, to this machine, in `own`, if it is NULL. Hosts are also names
+ * of folders: returns EXIT_USAGE after a message if it cannot be one.
  */
 int trace_host_find(const struct command *command, const char **host, char own[TRACE_HOST_SIZE]);
 
