@@ -29,7 +29,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {0, "to", "STORE", "parquet:DIR, duckdb:FILE or clickhouse://HOST[:PORT][/DATABASE]",
+    {0, "to", "STORE", "parquet:DIR, duckdb:FILE or clickhouse://HOST[:PORT]",
      TO_TEXT(struct request, to)},
     {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
@@ -239,7 +239,7 @@ const struct command command_load = {
         "could not be read.",
     .examples = "  trail load --to=parquet:/srv/traces --host=web1 /var/traces\n"
                 "  trail load --to=duckdb:traces.db *.trace\n"
-                "  trail load --to=clickhouse://db1/trail /var/traces",
+                "  trail load --to=clickhouse://db1 /var/traces",
     .options = rows,
     .run = run,
 };
