@@ -60,7 +60,7 @@ static void take_sample(void *recorder, const struct cpu_sample *sample)
     }
 }
 
-/* Whether a record is one of a process's: that of a wake-up has no PID. */
+/* Whether the record is about a thread of the process; a wake-up's record has no PID. */
 static bool is_of(const struct recorded *process, const struct switch_record *record)
 {
     return record->pid ? (uint32_t)process->pid == record->pid

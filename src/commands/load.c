@@ -2,7 +2,6 @@
  * trail load: puts the tables of many traces into a store, each trace once. The traces of a day are
  * written in batches, so that the store has few, large files.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/order.h"
 #include "commands/load_store.h"
 #include "ui/cli.h"
+#include "ui/folders.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
 
@@ -92,35 +92,14 @@ static int add_file(struct load *load, const char *path, bool listed)
                : exit_no_memory();
 }
 
-/* Adds the regular files of a folder, but not those that are hidden: they may be incomplete. */
-static int add_folder(struct load *load, const char *folder)
+static int take_listed(void *load, const char *path)
 {
-    struct dirent **names;
-    struct stat file;
-    int count = scandir(folder, &names, NULL, alphasort), code = EXIT_GOOD;
-    if (count < 0) {
-        print_message("cannot read %s: %m", folder);
-        return EXIT_INOUT;
-    }
-    for (int i = 0; i < count; i++) {
-        char *path = NULL;
-        if (code == EXIT_GOOD && names[i]->d_name[0] != '.' &&
-            asprintf(&path, "%s/%s", folder, names[i]->d_name) >= 0) {
-            if (stat(path, &file) == 0 && S_ISREG(file.st_mode))
-                code = add_file(load, path, true);
-            free(path);
-        }
-        free(names[i]);
-    }
-    free((void *)names);
-    return code;
+    return add_file(load, path, true);
 }
 
 static int add_word(struct load *load, const char *word)
 {
-    struct stat file;
-    return stat(word, &file) == 0 && S_ISDIR(file.st_mode) ? add_folder(load, word)
-                                                           : add_file(load, word, false);
+    return is_folder(word) ? folder_each(word, take_listed, load) : add_file(load, word, false);
 }
 
 /* MARK: Batches */

@@ -23,8 +23,8 @@ extern char **environ;
 
 #define CLIENT "clickhouse-client"
 
-/* A running client. `in` and `out` are sockets, because writing to a socket whose reader has exited
- * need not raise SIGPIPE. */
+/* A running client. Its input is a socket: writing to one whose reader has exited need not raise
+ * SIGPIPE. */
 struct client {
     const char *place;
     char query[128];

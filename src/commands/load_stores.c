@@ -82,20 +82,21 @@ static void session_close(struct session *session, struct load_batch *batch)
     free((void *)session->files);
 }
 
-/* Runs a statement into which a text is inserted. */
-static int run_with(struct duckdb *duckdb, const char *before, const char *text, const char *after)
+/* Returns a statement with a text in it, which the caller frees; NULL: out of memory. */
+static char *statement_with(const char *before, const char *text, const char *after)
 {
     char *sql = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&sql, &size);
     if (!to)
-        return exit_no_memory();
+        return NULL;
     fputs(before, to);
     sql_put_text(to, text);
     fputs(after, to);
-    int code = fclose(to) == 0 ? duckdb_run(duckdb, sql) : exit_no_memory();
+    if (fclose(to) == 0)
+        return sql;
     free(sql);
-    return code;
+    return NULL;
 }
 
 /* Adds the IDs that a query returns. */
@@ -201,13 +202,9 @@ static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
     glob_t found = {0};
     int code = find_files(place->name, files, &found);
     char *pattern = pattern_in(place->name, files), *sql = NULL;
-    size_t size = 0;
-    FILE *to = pattern && found.gl_pathc > 0 ? open_memstream(&sql, &size) : NULL;
-    if (to) {
-        fputs("SELECT trace FROM read_parquet(", to);
-        sql_put_text(to, pattern);
-        fputs(")", to);
-        code = fclose(to) == 0 ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
+    if (code == EXIT_GOOD && found.gl_pathc > 0) {
+        sql = pattern ? statement_with("SELECT trace FROM read_parquet(", pattern, ")") : NULL;
+        code = sql ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
     }
     globfree(&found);
     free(pattern);
@@ -264,13 +261,21 @@ static int add_rows(struct session *session)
     return code;
 }
 
+static int attach(struct duckdb *duckdb, const char *file)
+{
+    char *sql = statement_with("ATTACH ", file, " AS store; BEGIN");
+    int code = sql ? duckdb_run(duckdb, sql) : exit_no_memory();
+    free(sql);
+    return code;
+}
+
 /* In one transaction. */
 static int add_batch(const struct load_place *place, struct load_batch *batch, struct idmap *ids)
 {
     struct session session = {0};
     int code = session_open(&session, batch);
     if (code == EXIT_GOOD)
-        code = run_with(&session.duckdb, "ATTACH ", place->name, " AS store; BEGIN");
+        code = attach(&session.duckdb, place->name);
     if (code == EXIT_GOOD)
         code = add_rows(&session);
     if (code == EXIT_GOOD)

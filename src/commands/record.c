@@ -676,7 +676,7 @@ static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
         if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
         account_summarize(&r->recorder, p, &summary);
-        /* The CPU time would include that of the program that the process executed. */
+        /* The CPU time would include what the process executed later. */
         record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
 }

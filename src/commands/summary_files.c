@@ -2,18 +2,17 @@
  * gain. */
 #include "commands/summary_files.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/order.h"
 #include "report/overview.h"
 #include "ui/cli.h"
+#include "ui/folders.h"
 #include "ui/options.h"
 #include "ui/rows.h"
 
@@ -26,6 +25,7 @@ struct file {
 };
 
 struct files {
+    const struct analysis *like; /* each file is analysed as this asks */
     struct file *list;
     size_t count, capacity;
     size_t others; /* files in a folder that are not traces */
@@ -113,10 +113,9 @@ static bool take_answers(const struct analysis *a, struct file *file)
 /* MARK: All files */
 
 /* Adds the file; `listed` if it was found in a folder. Returns false if out of memory. */
-static bool add_file(struct files *files, const struct analysis *like, const char *path,
-                     bool listed)
+static bool add_file(struct files *files, const char *path, bool listed)
 {
-    struct analysis a = *like;
+    struct analysis a = *files->like;
     struct file file = {0};
     file.code = read_file(&a, path, &file.err);
     bool good = !a.answers || take_answers(&a, &file);
@@ -135,40 +134,9 @@ static bool add_file(struct files *files, const struct analysis *like, const cha
     return other;
 }
 
-static bool is_folder(const char *path)
+static int take_listed(void *files, const char *path)
 {
-    struct stat of;
-    return strcmp(path, "-") != 0 && stat(path, &of) == 0 && S_ISDIR(of.st_mode);
-}
-
-static bool is_file(const char *path)
-{
-    struct stat of;
-    return stat(path, &of) == 0 && S_ISREG(of.st_mode);
-}
-
-/* Adds the regular files of a folder, except hidden ones. Returns the exit code. */
-static int add_folder(struct files *files, const struct analysis *like, const char *folder)
-{
-    struct dirent **names;
-    int count = scandir(folder, &names, NULL, alphasort), code = EXIT_GOOD;
-    if (count < 0) {
-        print_message("cannot read %s: %m", folder);
-        return EXIT_INOUT;
-    }
-    for (int i = 0; i < count; i++) {
-        char *path = NULL;
-        if (code == EXIT_GOOD && names[i]->d_name[0] != '.') {
-            if (asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
-                path = NULL;
-            if (!path || (is_file(path) && !add_file(files, like, path, true)))
-                code = EXIT_INOUT;
-        }
-        free(path);
-        free(names[i]);
-    }
-    free(names);
-    return code;
+    return add_file(files, path, true) ? EXIT_GOOD : EXIT_INOUT;
 }
 
 /* Hangs first, then by gain; unreadable files last. */
@@ -260,13 +228,13 @@ bool summary_files_are(const struct options *options)
 
 int summary_files_show(const struct analysis *analysis, const struct options *options)
 {
-    struct files files = {0};
+    struct files files = {.like = analysis};
     int code = EXIT_GOOD;
     for (int i = 0; i < options->word_count && code == EXIT_GOOD; i++) {
         const char *word = options->words[i];
-        code = is_folder(word)                           ? add_folder(&files, analysis, word)
-               : add_file(&files, analysis, word, false) ? EXIT_GOOD
-                                                         : EXIT_INOUT;
+        code = is_folder(word)                 ? folder_each(word, take_listed, &files)
+               : add_file(&files, word, false) ? EXIT_GOOD
+                                               : EXIT_INOUT;
     }
     if (files.count > 0)
         qsort(files.list, files.count, sizeof *files.list, by_gain);

@@ -56,7 +56,7 @@ def has(store, traces, damaged=0):
     answers = {table: tuple(map(int, line.split(","))) for table, line in zip(TABLES, out.splitlines()[1:])}
     equal({table: answer[1:] for table, answer in answers.items()}, dict.fromkeys(TABLES, (0, 0)))
     equal(answers["traces"][0], len(traces))
-    # The number of events is that of the printer, which does not use the tables.
+    # The printer, which does not use the tables, prints as many events.
     equal(answers["events"][0], sum(len(run("print", trace)[1].splitlines()) for trace in traces))
 
 

@@ -2,7 +2,7 @@
 
 usage: slow.py TRAIL PROGRAM
 
-The test tells the program when to take each step. Events that are to be slow last until the test has slept past their limit,
+The test tells the program when to take each step. A slow event lasts until the test has slept past its limit,
 or has seen the snapshot; the limit of all others is half an hour.
 """
 

@@ -127,7 +127,7 @@ struct model {
     struct values goals, read_goals, procs, read_procs;
     struct moment *moments;
     size_t moment_count;
-    uint8_t *told; /* by goroutine: the reported status + 1 */
+    uint8_t *reported; /* by goroutine: the reported status + 1 */
     uint64_t generation_read;
 };
 
@@ -1089,9 +1089,9 @@ static void read_status(const trail_event *event)
                                                [TRAIL_GO_RUNNING] = RUNNING,
                                                [TRAIL_GO_WAITING] = WAITING,
                                                [TRAIL_GO_SYSCALL] = SYSCALL};
-        if (w.told[i])
+        if (w.reported[i])
             fail_msg("G%lld was recorded twice", (long long)event->transition.id);
-        w.told[i] = (uint8_t)(1 + states[event->transition.to]);
+        w.reported[i] = (uint8_t)(1 + states[event->transition.to]);
         return;
     }
     fail_msg("there is no G%lld", (long long)event->transition.id);
@@ -1300,13 +1300,13 @@ static void compare_lines(size_t from)
 static void compare_statuses(const struct moment *moment)
 {
     for (size_t i = 0; i < w.go_count; i++) {
-        int told = (int)w.told[i] - 1, was = moment->state[i];
+        int reported = (int)w.reported[i] - 1, was = moment->state[i];
         if (w.go[i].found_in_syscall && was == NONE)
             continue;
-        if (told != (was == NONE ? -1 : was))
+        if (reported != (was == NONE ? -1 : was))
             fail_msg("seed %llu, format %d: G%lld was %s, recorded as %s",
                      (unsigned long long)seed_now, w.format, (long long)w.go[i].g.id,
-                     state_names[was], told < 0 ? "nothing" : state_names[told]);
+                     state_names[was], reported < 0 ? "nothing" : state_names[reported]);
     }
 }
 
@@ -1326,7 +1326,7 @@ static void read_back(const struct trace *trace)
     trail_error err;
     clear_lines(&w.read);
     w.read_goals.count = w.read_procs.count = 0;
-    memset(w.told, 0, MAX_GOROUTINES);
+    memset(w.reported, 0, MAX_GOROUTINES);
     current_trace = *trace;
     if (trace_read(trace, read_event, NULL, &err) < 0) {
         for (size_t i = 0; i < w.lines.count && getenv("TRAIL_TEST_KEEP"); i++)
@@ -1602,7 +1602,7 @@ static int set_up(void **state)
     (void)state;
     memset(long_name, 'n', sizeof long_name - 1);
     w.go = calloc(MAX_GOROUTINES, sizeof *w.go);
-    w.told = calloc(MAX_GOROUTINES, 1);
+    w.reported = calloc(MAX_GOROUTINES, 1);
     trail_alloc_host(&info, NULL, NULL);
     return 0;
 }

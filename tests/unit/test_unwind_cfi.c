@@ -100,7 +100,7 @@ static bool agrees(const struct row *row, const struct cfi_rule *rule)
     case CFI_FRAME:
         seen.frames++;
         write_rule(rule, &ours);
-        /* We may have evaluated an expression, such as that of the PLT. */
+        /* trail may have evaluated an expression, such as the one for the PLT. */
         if (strcmp(row->end, "exp") != 0 && strcmp(row->end, ours.end) != 0)
             return false;
         /* A register that is not involved is not printed, or is stored in another register. */
