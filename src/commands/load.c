@@ -12,7 +12,7 @@
 #include "base/order.h"
 #include "commands/load_store.h"
 #include "ui/cli.h"
-#include "ui/folders.h"
+#include "ui/folder_files.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
 

@@ -12,7 +12,7 @@
 #include "base/order.h"
 #include "report/overview.h"
 #include "ui/cli.h"
-#include "ui/folders.h"
+#include "ui/folder_files.h"
 #include "ui/options.h"
 #include "ui/rows.h"
 
