@@ -553,8 +553,33 @@ static uint32_t task_of(struct chains *chains, uint64_t id, bool begins)
         !idmap_put(&chains->task_ids, id, (void *)(uintptr_t)(chains->task_count + 1)))
         return CHAIN_NONE;
     chains->tasks[chains->task_count] = (struct chain_task){
-        .id = id, .begin_ns = chains->begin_ns, .end_ns = INT64_MAX, .has_begin = begins};
+        .id = id, .begin_ns = chains->begin_ns, .end_ns = INT64_MAX, .wait = CHAIN_NONE};
     return (uint32_t)chains->task_count++;
+}
+
+/* The first goroutine besides its beginner that does something for the task has waited for that,
+ * although it may have come later: a worker that finds its queue filled does not wait. */
+static bool follow_task(struct chains *chains, const struct chain_goroutine *g, uint64_t id)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&chains->task_ids, id);
+    const struct chain_task *task = known ? &chains->tasks[known - 1] : NULL;
+    if (!g || !task || task->wait == CHAIN_NONE)
+        return true;
+    struct chain_wait *wait = &chains->waits[task->wait];
+    if (wait->end != CHAIN_OPEN || wait->thread == g->thread)
+        return true;
+    wait->end = CHAIN_WOKEN;
+    wait->thread = g->thread;
+    return mark(chains, g, CHAIN_WAIT, task->wait, 0);
+}
+
+static bool begin_task(struct chains *chains, const struct chain_goroutine *g, uint32_t number)
+{
+    struct chain_task *task = &chains->tasks[number];
+    task->begin_ns = chains->now_ns;
+    task->wait = wait_begin(chains, g, names_put(chains->names, "task", 4), 0);
+    return task->wait != CHAIN_NONE && mark(chains, g, CHAIN_TASK_BEGIN, number, 0) &&
+           mark(chains, g, CHAIN_WAKE, task->wait, 0);
 }
 
 static bool take_task(struct chains *chains, const trail_event *event)
@@ -563,18 +588,18 @@ static bool take_task(struct chains *chains, const trail_event *event)
     bool begins = event->kind == TRAIL_TASK_BEGIN;
     if (!g || !chains->counting)
         return true;
+    if (!follow_task(chains, g, begins ? event->task.parent : event->task.id))
+        return false;
     uint32_t task = task_of(chains, event->task.id, begins);
     if (task == CHAIN_NONE)
         return false;
     chains->tasks[task].name = names_of(chains->names, event->task.type);
     if (begins)
-        chains->tasks[task].begin_ns = chains->now_ns;
-    else
-        chains->tasks[task].end_ns = chains->now_ns;
+        return begin_task(chains, g, task);
+    chains->tasks[task].end_ns = chains->now_ns;
     /* A task ends once: its ID may be used again. */
-    if (!begins)
-        (void)idmap_remove(&chains->task_ids, event->task.id);
-    return mark(chains, g, begins ? CHAIN_TASK_BEGIN : CHAIN_TASK_END, task, 0);
+    (void)idmap_remove(&chains->task_ids, event->task.id);
+    return mark(chains, g, CHAIN_TASK_END, task, 0);
 }
 
 static bool take_range(struct chains *chains, const trail_event *event)
@@ -633,11 +658,13 @@ static bool other_event(struct chains *chains, const trail_event *event)
         return take_task(chains, event);
     case TRAIL_REGION_BEGIN:
     case TRAIL_REGION_END:
-        return !g || mark(chains, g,
-                          event->kind == TRAIL_REGION_BEGIN ? CHAIN_REGION_BEGIN : CHAIN_REGION_END,
-                          names_of(chains->names, event->region.type), 0);
+        return !g ||
+               (follow_task(chains, g, event->region.task) &&
+                mark(chains, g,
+                     event->kind == TRAIL_REGION_BEGIN ? CHAIN_REGION_BEGIN : CHAIN_REGION_END,
+                     names_of(chains->names, event->region.type), 0));
     case TRAIL_LOG:
-        return take_log(chains, event);
+        return follow_task(chains, g, event->log.task) && take_log(chains, event);
     default:
         return true;
     }

@@ -112,7 +112,9 @@ struct chain_task {
     trail_name name;
     uint64_t id;
     int64_t begin_ns, end_ns; /* end: INT64_MAX: open */
-    bool has_begin;
+    /* What another goroutine does for the task cannot come before its begin: the wait for that,
+     * which is open until such a goroutine is seen; CHAIN_NONE: it began before the trace. */
+    uint32_t wait;
 };
 
 struct chain_thread {

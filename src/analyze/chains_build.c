@@ -16,6 +16,7 @@ struct builder {
     trail_stack from;    /* the last known stack */
     uint32_t wait;       /* of the current wait or call */
     size_t wait_step;    /* index of its step */
+    unsigned holds;      /* locks that it has */
     uint8_t state;       /* MARK_* */
     size_t sample_count; /* in `pending` */
     trail_stack *pending;
@@ -27,6 +28,10 @@ static bool step(struct builder *b, unsigned op, int64_t ns, uint32_t of, unsign
     struct chains *chains = b->chains;
     if (!GROW(chains->steps, chains->step_capacity, chains->step_count + 1))
         return false;
+    if (op == CHAIN_TAKE)
+        b->holds++;
+    else if (op == CHAIN_RELEASE && b->holds > 0)
+        b->holds--;
     chains->steps[chains->step_count++] =
         (struct chain_step){.ns = ns, .of = of, .op = (uint8_t)op, .flags = (uint8_t)flags};
     return true;
@@ -158,26 +163,49 @@ static bool taken_before(const struct builder *b, const struct chain_mark *mark)
     return wait->end == CHAIN_OPEN || mark->time_ns - wait->begin_ns < wait->end_ns - mark->time_ns;
 }
 
-/* Adds the step in front of the current wait. */
-static bool step_before(struct builder *b, const struct chain_mark *mark)
+/* Adds the step of a mark in front of the step `at`. */
+static bool step_before(struct builder *b, size_t at, const struct chain_mark *mark)
 {
-    struct chains *chains = b->chains;
+    struct chain_step *steps;
     if (!step(b, mark->op, 0, mark->of, mark->flags))
         return false;
-    if (b->state == MARK_LEFT)
-        return true; /* its step follows when it ends */
-    struct chain_step last = chains->steps[chains->step_count - 1];
-    for (size_t i = chains->step_count - 1; i > b->wait_step; i--)
-        chains->steps[i] = chains->steps[i - 1];
-    chains->steps[b->wait_step++] = last;
+    steps = b->chains->steps;
+    struct chain_step last = steps[b->chains->step_count - 1];
+    for (size_t i = b->chains->step_count - 1; i > at; i--)
+        steps[i] = steps[i - 1];
+    steps[at] = last;
     return true;
+}
+
+static bool step_before_wait(struct builder *b, const struct chain_mark *mark)
+{
+    /* The step of a call follows when it ends. */
+    size_t at = b->state == MARK_LEFT ? b->chains->step_count : b->wait_step++;
+    return step_before(b, at, mark);
+}
+
+/*
+ * Adds the wait for the begin of a task. With a lock the beginner might wait for its release: the
+ * wait comes before the lock is taken, unless the thread has done more with it than run.
+ */
+static bool wait_for_task(struct builder *b, const struct chain_mark *mark)
+{
+    size_t at = b->chains->step_count;
+    for (unsigned holds = b->holds; holds > 0; at--) {
+        unsigned op = at > b->thread->first ? b->chains->steps[at - 1].op : CHAIN_FINISH;
+        if (op == CHAIN_TAKE)
+            holds--;
+        else if (op != CHAIN_RUN && op != CHAIN_STALL)
+            return true;
+    }
+    return step_before(b, at, mark);
 }
 
 static bool take_mark(struct builder *b, const struct chain_mark *mark)
 {
     const struct chains *chains = b->chains;
     if (taken_before(b, mark))
-        return step_before(b, mark);
+        return step_before_wait(b, mark);
     int64_t ns = mark->time_ns > b->at_ns ? mark->time_ns - b->at_ns : 0;
     if (!pass(b, ns))
         return false;
@@ -212,6 +240,8 @@ static bool take_mark(struct builder *b, const struct chain_mark *mark)
             chains->locks[chains->waits[mark->of].lock].modelled)
             return true; /* the release does it */
         return chains->waits[mark->of].end != CHAIN_WOKEN || step(b, CHAIN_WAKE, 0, mark->of, 0);
+    case CHAIN_WAIT:
+        return wait_for_task(b, mark);
     default:
         return step(b, mark->op, 0, mark->of, mark->flags);
     }
@@ -236,6 +266,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
     b->thread = thread;
     b->run_ns = b->shared_ns = 0;
     b->sample_count = 0;
+    b->holds = 0;
     b->from = 0;
     b->state = MARK_READY;
     b->at_ns = thread->begin_ns;

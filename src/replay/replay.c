@@ -73,7 +73,7 @@ struct replay {
     size_t task_count;
     struct lock *locks;
     uint32_t *waiting; /* by wait: 0: not reached, task + 1: waiting, CHAIN_NONE: already woken */
-    int64_t *task_begins; /* by user task */
+    int64_t *task_begins; /* by user task, plus 1; 0: not begun */
     struct queued *events;
     size_t event_count, event_capacity;
     struct queued *ready;
@@ -266,14 +266,14 @@ static void user_task(struct replay *r, const struct chain_step *step)
 {
     const struct chain_task *task = &r->chains->tasks[step->of];
     if (step->op == CHAIN_TASK_BEGIN) {
-        r->task_begins[step->of] = r->now_ns;
+        r->task_begins[step->of] = r->now_ns + 1;
         return;
     }
-    if (!task->has_begin || r->goal->of != GOAL_TASK ||
+    if (r->task_begins[step->of] == 0 || r->goal->of != GOAL_TASK ||
         r->result->task_count >= r->chains->task_count ||
         !text_is(names_text(r->chains->names, task->name), r->goal->name))
         return;
-    r->result->tasks[r->result->task_count++] = r->now_ns - r->task_begins[step->of];
+    r->result->tasks[r->result->task_count++] = r->now_ns + 1 - r->task_begins[step->of];
 }
 
 /* Where a task continues after a step. */

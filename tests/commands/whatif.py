@@ -77,8 +77,8 @@ class Trace:
     def end(self, ms, g):
         self.add(ms, g, "GoDestroy dt=%d")
 
-    def region(self, ms, g, name, what):
-        self.add(ms, g, f"UserRegion{what} dt=%d task=0 name_string={self.string(name)} stack=0")
+    def region(self, ms, g, name, what, task=0):
+        self.add(ms, g, f"UserRegion{what} dt=%d task={task} name_string={self.string(name)} stack=0")
 
     def task(self, ms, g, number, name, what):
         parent = " parent_task=0" if what == "Begin" else ""
@@ -387,6 +387,44 @@ def the_slow_side_of_a_pipeline_decides():
     # Using takes 20, 18, 18 and 18, and in between main runs for 2.
     near(then(path, "--faster=main=2x"), 5 + 20 + 3 * (1 + 18) + 5 / 2)
     near(then(path, "--faster=use=2x"), 10 + 10 + 3 * (2 + 9) + 5)
+
+
+def filled_queue(lock=None):
+    """main begins task 1 at 10 and task 2 at 20. 2 works for 30 on each, from 10 to 40 and from 40 to 70; its queue is not
+    empty at 40, so that it does not wait. With `lock`, it has that from 39 to 41."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(1, 2, "condition filled")
+    t.task(10, 1, 1, "request", "Begin")
+    t.wake(10, 1, 2)
+    t.start(10, 2)
+    t.region(10, 2, "work", "Begin", task=1)
+    t.task(20, 1, 2, "request", "Begin")
+    t.block(21, 1, "join worker", "main")
+    t.region(38, 2, "work", "End", task=1)
+    t.task(38, 2, 1, "request", "End")
+    t.region(40, 2, "work", "Begin", task=2)
+    if lock:
+        t.release(41, 2, lock, 2)
+    t.region(70, 2, "work", "End", task=2)
+    t.task(70, 2, 2, "request", "End")
+    t.wake(70, 2, 1)
+    t.end(70, 2)
+    t.start(70, 1)
+    t.end(75, 1)
+    return t.make(f"filled-{lock or 'free'}".replace(" ", "-"))
+
+
+@test
+def work_for_a_task_comes_after_its_begin():
+    # With a lock, the wait is before that: the beginner may need it.
+    for lock, after in ((None, 3), ("mutex queue_mu", 3.1)):
+        path = filled_queue(lock)
+        near(answer("whatif", "--goal=task:request:p100", path)["now"], 50)
+        # The worker is done with task 1 at 12.8, and would be with task 2 at 16, before it begins.
+        near(then(path, "--faster=worker=10x", "--goal=task:request:p100"), after)
+        near(then(path, "--faster=worker=10x"), 20 + after + 5)
 
 
 @test
