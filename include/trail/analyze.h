@@ -781,6 +781,9 @@ typedef struct trail_finding {
     int64_t goroutine; /* TRAIL_NONE: no particular one */
     int64_t task;      /* "slow-task": the slowest; else TRAIL_NONE */
     trail_name region; /* "slow-region": its name; else 0 */
+    /* What a replay without the problem has shown, as a sentence, and the options of `trail whatif`
+     * that ask for it, one or two. NULL in the library, which does not replay. */
+    const char *replayed, *whatif[2];
 } trail_finding;
 
 /* By weight, greatest first. */

@@ -30,7 +30,7 @@ static bool mark_at(struct chains *chains, uint32_t thread, int64_t time_ns,
 {
     if (!chains->counting || chains->too_long)
         return true;
-    if (chains->mark_count >= CHAIN_MARKS) {
+    if (chains->mark_count >= chains->most_marks) {
         chains->too_long = true;
         return true;
     }
@@ -808,7 +808,9 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
 {
     struct chains *chains = part;
     (void)needed;
+    bool is_short = (analysis->options.what & ANALYZE_SHORT_CHAINS) == ANALYZE_SHORT_CHAINS;
     chains->analysis = analysis;
+    chains->most_marks = is_short ? CHAIN_MARKS_SHORT : CHAIN_MARKS;
     chains->names = &analysis->names;
     chains->stacks = &analysis->stacks;
     chains->alive = OBJECTS_OF(struct chain_goroutine);

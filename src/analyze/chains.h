@@ -6,7 +6,8 @@
  * While events arrive, each goroutine's changes of state and the points in between are marks with
  * times. At the end, marks become steps, which have lengths instead of times.
  *
- * Memory is bounded: a trace with more than CHAIN_MARKS marks has no chains.
+ * Memory is bounded: a trace with more than CHAIN_MARKS marks has no chains; beside other analyses
+ * one with more than CHAIN_MARKS_SHORT.
  */
 #ifndef TRAIL_ANALYZE_CHAINS_H
 #define TRAIL_ANALYZE_CHAINS_H
@@ -23,8 +24,10 @@ struct trail_analysis;
 
 /* Requests the part; internal, beside the flags of trail/analyze.h. */
 #define ANALYZE_CHAINS (1U << 30)
+/* The same, with the lower bound. */
+#define ANALYZE_SHORT_CHAINS (ANALYZE_CHAINS | 1U << 29)
 
-enum { CHAIN_MARKS = 24000000 };
+enum { CHAIN_MARKS = 24000000, CHAIN_MARKS_SHORT = 200000 };
 
 enum chain_op {
     CHAIN_RUN,     /* run for ns; of: class */
@@ -171,7 +174,7 @@ struct chains {
 
     /* While events arrive. */
     struct chain_mark *marks;
-    size_t mark_count, mark_capacity;
+    size_t mark_count, mark_capacity, most_marks;
     struct objects alive; /* of goroutines: struct chain_goroutine */
     struct announced announced;
     struct idmap calls;              /* P -> struct chain_goroutine in a system call on it */

@@ -130,6 +130,18 @@ static const char *whole_text(struct findings *findings, const trail_finding *fi
     return copy ? copy : "";
 }
 
+bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,
+                      const char *sentence)
+{
+    finding->replayed = arena_copy(&findings->texts, sentence, strlen(sentence) + 1);
+    for (int i = 0; i < 2 && options[i]; i++) {
+        finding->whatif[i] = arena_copy(&findings->texts, options[i], strlen(options[i]) + 1);
+        if (!finding->whatif[i])
+            return false;
+    }
+    return finding->replayed != NULL;
+}
+
 bool finding_was_said(const struct findings *findings, const char *kind)
 {
     for (size_t i = 0; i < findings->count; i++)
@@ -836,9 +848,14 @@ const struct analysis_part findings_part = {
     .finish = finish,
 };
 
+struct findings *findings_of(const struct trail_analysis *analysis)
+{
+    return analysis_object(analysis, &findings_part);
+}
+
 size_t trail_analysis_findings(const trail_analysis *analysis, const trail_finding **rows)
 {
-    const struct findings *findings = analysis_object(analysis, &findings_part);
+    const struct findings *findings = findings_of(analysis);
     *rows = findings ? findings->rows : NULL;
     return findings ? findings->count : 0;
 }

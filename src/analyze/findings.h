@@ -141,6 +141,14 @@ bool finding_was_said(const struct findings *findings, const char *kind);
 /* The finding that was added last. */
 trail_finding *finding_last(struct findings *findings);
 
+/* Returns the findings of a finished analysis, NULL if they were not requested. */
+struct findings *findings_of(const struct trail_analysis *analysis);
+
+/* Sets what a replay has shown, and the one or two options of `trail whatif` that ask for it.
+ * Returns false if out of memory. */
+bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,
+                      const char *sentence);
+
 /* A row of findings.def: adds findings of its kind. */
 #define FINDING(function, kind) void finding_##function(struct findings *findings);
 #include "analyze/findings.def"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/report_embed.h"
+#include "replay/gains.h"
 #include "report/overview.h"
 #include "report/report.h"
 #include "ui/analysis.h"
@@ -59,7 +60,7 @@ static int parse_request(struct request *request, int argc, char **argv)
                    analysis->options.words != TRAIL_WORDS_BY_TRACE;
     if (request->limit == 0)
         request->limit = LIMIT;
-    analysis->options.what = REPORT_ANALYSES;
+    analysis->options.what = REPORT_ANALYSES | GAINS_ANALYSES;
     analysis->options.mmu_flags[0] = TRAIL_MMU_OF_FINDINGS;
     analysis->options.profile.types = REPORT_PROFILES;
     if (code != EXIT_GOOD)
@@ -102,6 +103,8 @@ static int read_figures(struct request *request)
     analysis->options.observe = observe;
     analysis->options.observe_context = request->series;
     code = analysis_run(analysis);
+    if (analysis->answers && !gains_add(analysis->answers))
+        code = exit_no_memory();
     if (analysis->answers)
         series_finish(request->series, analysis->span.end_ns);
     return code;

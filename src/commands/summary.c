@@ -16,6 +16,7 @@
 #include "commands/summary_files.h"
 #include "commands/summary_processes.h"
 #include "commands/summary_recording.h"
+#include "replay/gains.h"
 #include "report/overview.h"
 #include "report/tiles.h"
 #include "ui/follow_up.h"
@@ -49,6 +50,7 @@ static const struct option rows[] = {
 static void want(trail_analysis_options *options)
 {
     summary_files_want(options);
+    options->what |= GAINS_ANALYSES;
 }
 
 static bool want_colour(void)
@@ -193,6 +195,13 @@ static void put_finding(struct row *row, const void *of)
     put_if(row, "goroutine", finding->goroutine);
     put_if(row, "task", finding->task);
     put_name_if(row, "region", finding->region);
+    if (finding->replayed) {
+        row_word(row, NULL, "replayed", finding->replayed);
+        json_open(row->json, "whatif", '[');
+        for (int i = 0; i < 2 && finding->whatif[i]; i++)
+            json_string(row->json, NULL, finding->whatif[i]);
+        json_close(row->json, ']');
+    }
 }
 
 static void put_tile(struct row *row, const void *of)
@@ -468,6 +477,12 @@ static void put_commands(const struct request *request, const trail_finding *fin
                file);
     if (strcmp(finding->kind, "maybe-deadlock") == 0)
         printf("  trail locks %s\n", file);
+    if (finding->replayed) {
+        fputs("  trail whatif", stdout);
+        for (int i = 0; i < 2 && finding->whatif[i]; i++)
+            printf(" %s", shell_word(finding->whatif[i], command));
+        printf(" %s\n", file);
+    }
     if (finding->has_moment)
         printf("  %s\n", follow_up_of(&request->analysis, finding->goroutine, finding->begin_ns,
                                       finding->end_ns - finding->begin_ns, command));
@@ -504,6 +519,7 @@ static void show_findings(const struct request *request)
         putchar('\n');
         put_sentences(finding->details);
         put_sentences(finding->remedy);
+        put_sentences(finding->replayed ? finding->replayed : "");
         put_commands(request, finding);
     }
 }
@@ -692,9 +708,17 @@ static void show_regions(const struct request *request)
     rows_show(&request->analysis, put_region, groups, sizeof *groups, count, request->limit);
 }
 
+/* A part of a trace is not replayed: what it depends on may be outside. */
+static bool replay(const struct analysis *analysis)
+{
+    return analysis->window.has_from || analysis->window.has_to || gains_add(analysis->answers);
+}
+
 static int show(void *context)
 {
     struct request *request = context;
+    if (!replay(&request->analysis))
+        return exit_no_memory();
     trail_analysis_activity(request->analysis.answers, &request->activity);
     if (request->analysis.json) {
         show_json(request);
@@ -733,6 +757,7 @@ static void panel_want(trail_analysis_options *options)
 static void panel_show(const struct analysis *analysis, size_t limit)
 {
     struct request request = {.analysis = *analysis, .limit = limit};
+    (void)replay(analysis);
     trail_analysis_activity(analysis->answers, &request.activity);
     show_json(&request);
 }

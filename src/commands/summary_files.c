@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/order.h"
+#include "replay/gains.h"
 #include "report/overview.h"
 #include "ui/cli.h"
 #include "ui/folder_files.h"
@@ -258,7 +259,10 @@ void summary_files_findings(const char *path, size_t most)
     const trail_finding *findings;
     trail_error err;
     summary_files_want(&a.options);
+    a.options.what |= GAINS_ANALYSES;
     (void)read_file(&a, path, &err);
+    if (a.answers)
+        (void)gains_add(a.answers);
     size_t count = a.answers ? trail_analysis_findings(a.answers, &findings) : 0;
     if (a.answers && count == 0)
         fputs("  no known problem found\n", stderr);
@@ -268,6 +272,8 @@ void summary_files_findings(const char *path, size_t most)
             show_error_line("    %s", findings[i].details);
         if (*findings[i].remedy)
             show_error_line("    %s", findings[i].remedy);
+        if (findings[i].replayed)
+            show_error_line("    %s", findings[i].replayed);
     }
     trail_analysis_close(a.answers);
     trail_reader_close(a.reader);

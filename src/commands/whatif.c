@@ -12,9 +12,8 @@
 #include "base/plain.h"
 #include "replay/candidates.h"
 #include "replay/plan.h"
-#include "replay/pool.h"
-#include "replay/replay.h"
 #include "replay/schedule.h"
+#include "replay/trial.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/table.h"
@@ -32,11 +31,6 @@ enum {
     OPT_GOAL,
 };
 
-/* If the replay differs from the trace by more than this, it proves nothing. */
-#define OFF_MOST 0.05
-/* If it differs by more than this, it is less certain, as is a gain no greater than the
- * difference. */
-#define OFF_SURE 0.02
 /* Stalls of more than this fraction of the CPUs' time. */
 #define STALL_SURE 0.1
 /* Smaller gains, as a fraction of the goal, are not listed. */
@@ -45,9 +39,7 @@ enum {
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 static const char *const confidence_words[] = {"low", "medium", "high"};
 
-/* With fewer pieces of work for each thread of a pool, the trace does not show where one ends and
- * the next begins. */
-enum { POOL_PIECES = 4, POOL_MOST = 65536 };
+enum { POOL_MOST = 65536 };
 
 enum { REASONS = 8, REASON_SIZE = 256 };
 
@@ -61,9 +53,7 @@ struct request {
     size_t limit;
     const char *output; /* where the replay goes as a trace; NULL: nowhere */
 
-    const struct chains *chains;
-    double off;       /* of the unchanged replay */
-    double unchanged; /* value of the goal */
+    struct trial trial;
     enum confidence confidence;
     char reasons[REASONS][REASON_SIZE];
     size_t reason_count;
@@ -258,34 +248,11 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Text */
 
-/* Returns "--hold=stats_mu=0.5x", as given on a command line. */
-static const char *option_of(const struct change *change, char *buf, size_t size)
-{
-    static const char *const names[CHANGE_KINDS] = {
-        [CHANGE_FREE] = "free", [CHANGE_HOLD] = "hold", [CHANGE_FASTER] = "faster",
-        [CHANGE_CPUS] = "cpus", [CHANGE_IO] = "io",     [CHANGE_NO_GC] = "no-gc",
-        [CHANGE_POOL] = "pool",
-    };
-    const char *name = names[change->kind];
-    double factor = change->kind == CHANGE_FASTER ? 1 / change->factor : change->factor;
-    if (change->kind == CHANGE_CPUS)
-        (void)snprintf(buf, size, "--%s=%u", name, change->cpus);
-    else if (change->kind == CHANGE_POOL)
-        (void)snprintf(buf, size, "--%s=%s=%u", name, change->name, change->threads);
-    else if (change->kind == CHANGE_NO_GC)
-        (void)snprintf(buf, size, "--%s", name);
-    else if (change->kind == CHANGE_FREE)
-        (void)snprintf(buf, size, "--%s=%s", name, change->name);
-    else
-        (void)snprintf(buf, size, "--%s=%s=%gx", name, change->name, factor);
-    return buf;
-}
-
-/* The same for display: quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
+/* Returns the change as an option, quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
 static const char *option_shown(const struct change *change, char *buf)
 {
     char text[FOLLOW_UP_SIZE / 2];
-    return shell_word(option_of(change, text, sizeof text), buf);
+    return shell_word(change_option(change, text, sizeof text), buf);
 }
 
 /* Returns the value of the goal: "2.24 s" or "31.5 per second". */
@@ -300,7 +267,7 @@ static const char *value_text(const struct request *request, double value, char 
 
 static const char *goal_text(const struct request *request, char *buf, size_t size)
 {
-    const struct chains *chains = request->chains;
+    const struct chains *chains = request->trial.chains;
     const struct replay_goal *goal = &request->goal;
     if (goal->of == GOAL_TASK)
         (void)snprintf(buf, size, "p%g of the tasks '%s'", goal->quantile * 100, goal->name);
@@ -338,13 +305,13 @@ doubt(struct request *request, enum confidence most, const char *format, ...)
 /* How far the replay can be trusted, whatever the question. */
 static void doubt_trace(struct request *request)
 {
-    const struct chains *chains = request->chains;
+    const struct chains *chains = request->trial.chains;
     int64_t real = replay_real_ns(chains);
     double all = (double)real * chains->cpus;
-    double off = fabs(request->off);
-    doubt(request, off > OFF_SURE ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
+    double off = fabs(request->trial.off);
+    doubt(request, off > TRIAL_OFF_SURE ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
           "replayed unchanged, it takes %.1f %% %s than in the trace", off * 100,
-          request->off < 0 ? "less" : "more");
+          request->trial.off < 0 ? "less" : "more");
     if (all > 0 && (double)chains->late_ns > STALL_SURE * all) {
         char text[SHOW_SIZE];
         doubt(request, CONFIDENCE_MEDIUM,
@@ -355,7 +322,7 @@ static void doubt_trace(struct request *request)
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
-    if (chains->unplaced * 50 > chains->wait_count)
+    if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,
               "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",
               chains->unplaced);
@@ -364,7 +331,7 @@ static void doubt_trace(struct request *request)
 static void doubt_change(struct request *request, const struct change *change)
 {
     bool certain;
-    (void)plan_applies(request->chains, change, &certain);
+    (void)plan_applies(request->trial.chains, change, &certain);
     switch (change->kind) {
     case CHANGE_FREE:
     case CHANGE_HOLD:
@@ -395,35 +362,6 @@ static void doubt_change(struct request *request, const struct change *change)
 
 /* MARK: Asking */
 
-/* Replays with these changes. *value is negative if there is no answer. Returns false if out of
- * memory. */
-static bool ask(const struct request *request, const struct change *changes, size_t count,
-                double *value)
-{
-    struct replay_result result;
-    bool good = replay_run(request->chains, changes, count, &request->goal, NULL, &result);
-    *value = replay_value(&request->goal, &result);
-    replay_result_free(&result);
-    return good;
-}
-
-/* Returns the replay's value without changes, so that its errors cancel out. */
-static double now_value(const struct request *request)
-{
-    return request->goal.of == GOAL_END ? (double)replay_real_ns(request->chains)
-                                        : request->unchanged;
-}
-
-static double as_now(const struct request *request, double value)
-{
-    return request->unchanged > 0 ? value * now_value(request) / request->unchanged : value;
-}
-
-static double gain_of(const struct request *request, double from, double to)
-{
-    return request->goal.of == GOAL_RATE ? to - from : from - to;
-}
-
 static int greatest_first(const void *a, const void *b)
 {
     const struct answer *x = a, *y = b;
@@ -447,13 +385,13 @@ static bool ask_each(struct request *request, const struct candidates *candidate
     for (size_t i = 0; i < candidates->count; i++) {
         struct answer *answer = &answers[*count];
         changes[had] = candidates->items[i];
-        if (!ask(request, changes, had + 1, &answer->then))
+        if (!trial_ask(&request->trial, changes, had + 1, &answer->then))
             return false;
         answer->change = candidates->items[i];
         answer->known = answer->then >= 0;
-        answer->then = as_now(request, answer->then);
-        answer->gain = gain_of(request, base, answer->then);
-        if (answer->known && answer->gain >= GAIN_LEAST * now_value(request))
+        answer->then = trial_as_now(&request->trial, answer->then);
+        answer->gain = trial_gain(&request->trial, base, answer->then);
+        if (answer->known && answer->gain >= GAIN_LEAST * trial_now(&request->trial))
             ++*count;
     }
     qsort(answers, *count, sizeof *answers, greatest_first);
@@ -491,7 +429,7 @@ static int print_not_found(const struct request *request, const struct change *c
                            "no lock '%s' is waited for in the trace; 'trail locks' lists them",
                            change->name);
     case CHANGE_FASTER:
-        if (request->chains->sample_count == 0)
+        if (request->trial.chains->sample_count == 0)
             return cannot_answer(request,
                                  "no wait shows that '%s' runs, and the trace has no CPU samples. "
                                  "Record with --cpu-samples=100 (Go: with a CPU profile), or put a "
@@ -515,51 +453,45 @@ static int print_not_found(const struct request *request, const struct change *c
     }
 }
 
-/* Returns EXIT_GOOD, and true in *good if the work of a pool can be divided: as many threads as in
- * the trace take as long for it. */
+/* Returns EXIT_GOOD, and true in *good if the work of a pool can be divided. */
 static int check_pool(const struct request *request, const struct change *change, bool *good)
 {
-    struct pool pool;
-    struct change same = *change;
-    double value = 0;
+    enum trial_pool verdict;
+    double off;
     const char *tasks = term(&request->analysis.vocabulary, TERM_tasks);
-    bool made = pool_make(&pool, request->chains, plan_thread_name(request->chains, change->name));
-    same.threads = (unsigned)pool.members;
-    bool few = pool.count < POOL_PIECES * pool.members;
-    if (made && !few && !pool.decides && !ask(request, &same, 1, &value))
-        made = false;
-    pool_free(&pool);
-    if (!made)
-        return exit_no_memory();
     *good = false;
-    if (pool.decides)
+    if (!trial_pool(&request->trial, change, &verdict, &off))
+        return exit_no_memory();
+    switch (verdict) {
+    case TRIAL_POOL_DECIDES:
         return cannot_answer(request, "the end of '%.100s' is what is counted.", change->name);
-    if (few)
+    case TRIAL_POOL_FEW:
         return cannot_answer(request,
                              "the trace does not show where one piece of work of '%.100s' ends and "
                              "the next begins. Put a region around each.",
                              change->name);
-    if (value < 0)
+    case TRIAL_POOL_STUCK:
         return cannot_answer(
             request,
             "if the %s of '%.100s' take their pieces of work in turn, they wait for "
             "each other for ever.",
             tasks, change->name);
-    double off = (value - request->unchanged) / request->unchanged;
-    if (fabs(off) > OFF_MOST)
+    case TRIAL_POOL_OFF:
         return cannot_answer(
             request,
             "if the %s of '%.100s' take their pieces of work in turn, it takes "
             "%.1f %% %s than in the trace: not all of them can do all of the work.",
             tasks, change->name, fabs(off) * 100, off < 0 ? "less" : "more");
-    *good = true;
-    return EXIT_GOOD;
+    default:
+        *good = true;
+        return EXIT_GOOD;
+    }
 }
 
 /* Returns EXIT_GOOD, and true in *good if the replay can answer questions. */
 static int check(struct request *request, bool *good)
 {
-    const struct chains *chains = request->chains;
+    const struct chains *chains = request->trial.chains;
     bool certain;
     *good = false;
     if (chains->too_long)
@@ -568,19 +500,18 @@ static int check(struct request *request, bool *good)
                              "--from and --to.");
     if (chains->goal == CHAIN_NONE)
         return cannot_answer(request, "nothing ran.");
-    if (!replay_calibrate(chains, &request->goal, &request->off) ||
-        !ask(request, NULL, 0, &request->unchanged))
+    if (!trial_begin(&request->trial, chains, &request->goal))
         return exit_no_memory();
-    if (request->off >= 1)
+    if (request->trial.off >= 1)
         return cannot_answer(request, "replayed unchanged, the threads wait for each other "
                                       "forever: the trace does not show all wake-ups.");
-    if (fabs(request->off) > OFF_MOST)
+    if (fabs(request->trial.off) > TRIAL_OFF_MOST)
         return cannot_answer(
             request,
             "replayed unchanged, it takes %.1f %% %s than in the trace: the model does not explain "
             "how its threads got CPUs or locks. Try a recording on an idle machine.",
-            fabs(request->off) * 100, request->off < 0 ? "less" : "more");
-    if (request->unchanged < 0)
+            fabs(request->trial.off) * 100, request->trial.off < 0 ? "less" : "more");
+    if (request->trial.unchanged < 0)
         return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
                            request->goal.of == GOAL_RATE ? "region" : "task", request->goal.name);
     for (size_t i = 0; i < request->change_count; i++)
@@ -599,7 +530,7 @@ static int check(struct request *request, bool *good)
 static void json_option(struct json *json, const char *key, const struct change *change)
 {
     char text[1024];
-    json_string(json, key, option_of(change, text, sizeof text));
+    json_string(json, key, change_option(change, text, sizeof text));
 }
 
 static void json_answer(struct json *json, const char *key, const struct answer *answer)
@@ -618,7 +549,7 @@ static void json_confidence(const struct request *request, struct json *json)
     for (size_t i = 0; i < request->reason_count; i++)
         json_string(json, NULL, request->reasons[i]);
     json_close(json, ']');
-    json_real(json, "replay_error", request->off);
+    json_real(json, "replay_error", request->trial.off);
 }
 
 static void json_now(const struct request *request, struct json *json)
@@ -626,8 +557,8 @@ static void json_now(const struct request *request, struct json *json)
     char text[512];
     json_string(json, "goal", goal_text(request, text, sizeof text));
     json_string(json, "unit", request->goal.of == GOAL_RATE ? "per second" : "ns");
-    json_number(json, "cpus", request->chains->cpus);
-    json_real(json, "now", now_value(request));
+    json_number(json, "cpus", request->trial.chains->cpus);
+    json_real(json, "now", trial_now(&request->trial));
 }
 
 static void show_confidence(const struct request *request)
@@ -643,7 +574,7 @@ static void show_confidence(const struct request *request)
 
 static double percent_of(const struct request *request, double gain)
 {
-    double now = now_value(request);
+    double now = trial_now(&request->trial);
     return now > 0 ? gain / now * 100 : 0;
 }
 
@@ -652,11 +583,11 @@ static double percent_of(const struct request *request, double gain)
 static void show_question(const struct request *request, double then, const struct answer *next)
 {
     char a[SHOW_SIZE], b[SHOW_SIZE], c[SHOW_SIZE], goal[512], option[FOLLOW_UP_SIZE];
-    double gain = gain_of(request, now_value(request), then);
+    double gain = trial_gain(&request->trial, trial_now(&request->trial), then);
     const char *less = request->goal.of == GOAL_RATE ? gain < 0 ? "less" : "more"
                        : gain < 0                    ? "more"
                                                      : "less";
-    printf("now   %-12s %s\n", value_text(request, now_value(request), a),
+    printf("now   %-12s %s\n", value_text(request, trial_now(&request->trial), a),
            goal_text(request, goal, sizeof goal));
     printf("then  %-12s %s %s (%.1f %%)\n", value_text(request, then, b),
            value_text(request, fabs(gain), c), less, fabs(percent_of(request, gain)));
@@ -677,7 +608,7 @@ static void json_question(const struct request *request, double then, const stru
         json_option(&json, NULL, &request->changes[i]);
     json_close(&json, ']');
     json_real(&json, "then", then);
-    json_real(&json, "gain", gain_of(request, now_value(request), then));
+    json_real(&json, "gain", trial_gain(&request->trial, trial_now(&request->trial), then));
     if (next)
         json_answer(&json, "next", next);
     json_confidence(request, &json);
@@ -689,14 +620,14 @@ static int answer_question(struct request *request, const struct candidates *can
     struct answer answers[CANDIDATES + 1];
     double then;
     size_t count;
-    if (!ask(request, request->changes, request->change_count, &then))
+    if (!trial_ask(&request->trial, request->changes, request->change_count, &then))
         return exit_no_memory();
     if (then < 0) {
         request->output = NULL;
         return cannot_answer(request, "with this change, the threads wait for each other forever: "
                                       "the trace does not show all wake-ups.");
     }
-    then = as_now(request, then);
+    then = trial_as_now(&request->trial, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
     /* No room for another change. */
@@ -718,7 +649,7 @@ static void show_list(const struct request *request, const struct answer *answer
 {
     struct table table;
     char text[FOLLOW_UP_SIZE], goal[512];
-    printf("now   %-12s %s\n\n", value_text(request, now_value(request), text),
+    printf("now   %-12s %s\n\n", value_text(request, trial_now(&request->trial), text),
            goal_text(request, goal, sizeof goal));
     if (count == 0)
         puts("None of the changes that trail tries would gain 0.5 % or more.");
@@ -751,7 +682,7 @@ static int answer_list(struct request *request, const struct candidates *candida
 {
     struct answer answers[CANDIDATES + 1];
     size_t count;
-    if (!ask_each(request, candidates, now_value(request), answers, &count))
+    if (!ask_each(request, candidates, trial_now(&request->trial), answers, &count))
         return exit_no_memory();
     if (request->analysis.json)
         json_list(request, answers, count);
@@ -769,7 +700,7 @@ static const char *changes_text(const struct request *request, char *text, size_
     size_t used = (size_t)snprintf(text, size, "trail whatif");
     for (size_t i = 0; i < request->change_count && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, " %s",
-                                 option_of(&request->changes[i], option, sizeof option));
+                                 change_option(&request->changes[i], option, sizeof option));
     return text;
 }
 
@@ -783,8 +714,8 @@ static int write_replay(const struct request *request)
         return code;
     trail_sink sink = packed_sink(&file.packed);
     bool made =
-        schedule_write(request->chains, request->changes, request->change_count, &request->goal,
-                       changes_text(request, what, sizeof what), &sink, &err);
+        schedule_write(request->trial.chains, request->changes, request->change_count,
+                       &request->trial.goal, changes_text(request, what, sizeof what), &sink, &err);
     if (!made && !file.output.reason)
         code = print_error(request->output, &err);
     return close_trace_file(&file, request->output, made, code);
@@ -797,14 +728,14 @@ static int show(void *context)
     struct request *request = context;
     struct candidates candidates = {0};
     bool good;
-    request->chains = chains_of(request->analysis.answers);
-    if (!request->chains)
+    request->trial.chains = chains_of(request->analysis.answers);
+    if (!request->trial.chains)
         return exit_no_memory();
     int code = check(request, &good);
     if (!good)
         return code;
     doubt_trace(request);
-    if (!candidates_make(&candidates, request->chains))
+    if (!candidates_make(&candidates, request->trial.chains))
         code = exit_no_memory();
     else if (request->change_count > 0)
         code = answer_question(request, &candidates);

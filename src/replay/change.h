@@ -2,6 +2,8 @@
 #ifndef TRAIL_REPLAY_CHANGE_H
 #define TRAIL_REPLAY_CHANGE_H
 
+#include <stddef.h>
+
 enum change_kind {
     CHANGE_FREE,   /* no thread waits for lock `name` */
     CHANGE_HOLD,   /* it is held `factor` times as long */
@@ -21,5 +23,8 @@ struct change {
 };
 
 enum { REPLAY_CHANGES = 16 };
+
+/* Writes the option of trail whatif, "--hold=stats_mu=0.5x", and returns it. */
+const char *change_option(const struct change *change, char *buf, size_t size);
 
 #endif

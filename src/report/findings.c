@@ -62,6 +62,8 @@ static void put_card(const struct report *report, const trail_finding *finding, 
     out_str(out, "</p>");
     if (*finding->remedy)
         put_text(out, "p class=\"remedy\"", finding->remedy, "</p>");
+    if (finding->replayed)
+        put_text(out, "p class=\"remedy\"", finding->replayed, "</p>");
     if (finding->has_moment) {
         out_str(out, "<code>");
         html_word(out, report_command(report, finding->goroutine, finding->begin_ns,

@@ -427,6 +427,64 @@ def work_for_a_task_comes_after_its_begin():
         near(then(path, "--faster=worker=10x"), 20 + after + 5)
 
 
+def first_finding(path, *args):
+    return answer("summary", *args, path)["findings"][0]
+
+
+@test
+def a_finding_has_the_gain_of_a_replay():
+    """G 2 holds a_mu from 0 to 400; main wants it at 100, gets it at 400, and ends at 600; without the wait at 300."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(100, 1, "mutex a_mu", "take", "main")
+    t.release(400, 2, "mutex a_mu", 400, to=1)
+    t.start(400, 1)
+    t.end(401, 2)
+    t.end(600, 1)
+    path = t.make("gain")
+    found = first_finding(path)
+    equal(found["replayed"], "In a replay without waits for this lock, the same work is done 199 ms earlier.")  # 2 ends at 401
+    equal(found["whatif"], ["--free=a_mu"])
+    near(then(path, *found["whatif"]), 401)
+    assert "replayed" not in first_finding(path, "--from=0"), "of a part of a trace nothing is said"
+
+
+@test
+def a_lock_off_the_critical_path_gains_nothing():
+    """As above, but main works up to 600, and joins 3, which waited."""
+    t = Trace(3)
+    t.create(0, 1, 2, "worker")
+    t.create(0, 1, 3, "late")
+    t.start(0, 2)
+    t.start(0, 3)
+    t.block(1, 1, "sleep", "main", reason="sleep")
+    t.block(100, 3, "mutex a_mu", "take", "late")
+    t.release(400, 2, "mutex a_mu", 400, to=3)
+    t.start(400, 3)
+    t.end(401, 2)
+    t.end(402, 3)
+    t.wake(600, TIMER, 1)
+    t.start(600, 1)
+    t.end(601, 1)
+    found = first_finding(t.make("no-gain"))
+    equal(found["object"], "mutex a_mu")
+    equal(found["replayed"], "In a replay without waits for this lock, the same work is done no earlier: something else decides when it ends.")
+
+
+@test
+def the_predicted_gain_is_the_one_of_the_mended_program():
+    """The shop with the lock, and without: its requests come at their own times."""
+    for shop in (os.path.join(os.path.dirname(EXAMPLES[0]), "shop-" + language) for language in ("c", "go")):
+        found = first_finding(shop + ".trace")
+        assert "no earlier, but the median task 'request' takes" in found["replayed"], found
+        said = answer("whatif", *found["whatif"], shop + ".trace")["then"]
+        tasks = answer("tasks", "--members", shop + "-fixed.trace")["tasks"]
+        lengths = sorted(task["end_ns"] - task["start_ns"] for task in tasks)
+        measured = lengths[(len(lengths) - 1) // 2]
+        assert abs(said - measured) < 0.1 * measured, (said, measured)
+
+
 @test
 def a_thread_that_had_ended_is_joined_all_the_same():
     """main creates 2, which runs for 30, and runs for 50 itself: its join at the end does not wait."""

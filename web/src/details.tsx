@@ -33,7 +33,7 @@ import {
     status,
     toggle,
 } from "./state";
-import { type Finding, shown } from "./summary";
+import { explanationOf, type Finding, shown } from "./summary";
 import { waitClassOf } from "./waits";
 import { WaitsForLock } from "./waits_for_lock";
 import { inWords } from "./words";
@@ -362,7 +362,7 @@ function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
             <bdi>
-                <b>{withSign(of.heading)}.</b> {withSign(`${of.details} ${of.remedy}`)}
+                <b>{withSign(of.heading)}.</b> {withSign(explanationOf(of))}
             </bdi>
         </p>
     );

@@ -2,7 +2,7 @@
 import { showFinding, shownFinding } from "./culprit";
 import { duration, withSign } from "./format";
 import { Severity } from "./icons";
-import { type Finding, keyOf } from "./summary";
+import { explanationOf, type Finding, keyOf } from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
@@ -76,7 +76,7 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                         <bdi>{withSign(of.heading)}</bdi>
                     </button>
                     <p>
-                        <bdi>{withSign(`${of.details} ${of.remedy}`)}</bdi>
+                        <bdi>{withSign(explanationOf(of))}</bdi>
                     </p>
                 </li>
             ))}

@@ -8,6 +8,8 @@ export interface Finding {
     heading: string;
     details: string;
     remedy: string;
+    /* What a replay without the problem has shown. */
+    replayed?: string;
     begin_ns?: number;
     end_ns?: number;
     goroutine?: number | null;
@@ -18,6 +20,11 @@ export interface Finding {
     /* At most so much would be saved without the problem; a share of the trace. */
     gain_ns?: number;
     weight?: number;
+}
+
+/* What follows the heading. */
+export function explanationOf(of: Finding): string {
+    return [of.details, of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
 }
 
 export interface Tile {

@@ -1,0 +1,279 @@
+/* The gains of findings: which change removes the cause of each kind, and what the replay says. */
+#include "replay/gains.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "replay/plan.h"
+#include "replay/trial.h"
+
+/* So many findings get one, the first ones. */
+enum { GAINS = 3 };
+
+/* Smaller gains, as a part of the goal, are none. */
+#define GAIN_LEAST 0.005
+
+/* A quantile of fewer tasks is one of them: then the median. */
+enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
+
+/* What removes the cause of a kind of finding. */
+static const struct removal {
+    const char *kind;
+    enum change_kind change;
+    bool none; /* that it gains nothing is said, too */
+} removals[] = {
+    {"lock-serialises", CHANGE_FREE, true}, {"lock-contention", CHANGE_FREE, true},
+    {"long-hold", CHANGE_FREE, true},       {"queue", CHANGE_FASTER, false},
+    {"bottleneck", CHANGE_FASTER, false},   {"imbalance", CHANGE_FASTER, false},
+    {"straggler", CHANGE_FASTER, false},    {"serial-phase", CHANGE_FASTER, false},
+    {"pool-too-small", CHANGE_POOL, false}, {"slow-producer", CHANGE_FASTER, false},
+    {"slow-peer", CHANGE_IO, true},         {"database", CHANGE_IO, true},
+    {"outside", CHANGE_IO, false},          {"gc-share", CHANGE_NO_GC, false},
+    {"pause-share", CHANGE_NO_GC, false},
+};
+
+struct gains {
+    struct trial trial; /* up to the end */
+    struct trial tasks; /* of the most frequent type of task; goal.name: NULL if there are few */
+    struct findings *findings;
+    char name[256]; /* of the tasks */
+};
+
+/* Names of a change live here. */
+struct question {
+    struct change change;
+    char name[512];
+};
+
+/* MARK: The question */
+
+static bool take_name(struct question *question, trail_string name)
+{
+    if (name.size == 0 || name.size >= sizeof question->name)
+        return false;
+    memcpy(question->name, name.data, name.size);
+    question->name[name.size] = '\0';
+    question->change.name = question->name;
+    return true;
+}
+
+/* Returns the wait that is the worst case of the finding, or NULL. */
+static const struct chain_wait *wait_of(const struct chains *chains, const trail_finding *finding)
+{
+    for (size_t i = 0; finding->has_moment && i < chains->wait_count; i++) {
+        const struct chain_wait *wait = &chains->waits[i];
+        if (chains->threads[wait->thread].id == finding->goroutine &&
+            wait->begin_ns == finding->begin_ns - chains->origin_ns)
+            return wait;
+    }
+    return NULL;
+}
+
+static unsigned threads_of(const struct chains *chains, trail_name name)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < chains->thread_count; i++)
+        count += chains->threads[i].name == name;
+    return count;
+}
+
+/* Sets the change that removes the cause. Returns false if there is none. */
+static bool make_question(const struct gains *gains, const trail_finding *finding,
+                          enum change_kind kind, struct question *question)
+{
+    const struct chains *chains = gains->trial.chains;
+    const struct chain_wait *wait = wait_of(chains, finding);
+    bool certain;
+    question->change = (struct change){.kind = kind};
+    switch (kind) {
+    case CHANGE_FREE:
+        if (!wait || wait->lock == CHAIN_NONE ||
+            !take_name(question, names_text(chains->names, chains->locks[wait->lock].name)))
+            return false;
+        break;
+    case CHANGE_IO:
+        question->change.factor = 0.2;
+        if (!wait || !take_name(question, names_text(chains->names, plan_wait_name(chains, wait))))
+            return false;
+        break;
+    case CHANGE_FASTER:
+    case CHANGE_POOL:
+        question->change.factor = 0.5;
+        question->change.threads = 2 * threads_of(chains, finding->function);
+        if (!take_name(question, text_of(gains->findings, finding->function)))
+            return false;
+        break;
+    default:
+        break;
+    }
+    return plan_applies(chains, &question->change, &certain);
+}
+
+/* MARK: The answer */
+
+/* How the changed conditions are called. */
+static void put_condition(const struct gains *gains, const struct change *change, char *text,
+                          size_t size)
+{
+    switch (change->kind) {
+    case CHANGE_FREE:
+        (void)snprintf(text, size, "without waits for this lock");
+        break;
+    case CHANGE_IO:
+        (void)snprintf(text, size, "with these waits taking a fifth");
+        break;
+    case CHANGE_FASTER:
+        (void)snprintf(text, size, "with %.160s twice as fast", change->name);
+        break;
+    case CHANGE_POOL:
+        (void)snprintf(text, size, "with %u %s of %.160s", change->threads,
+                       word(gains->findings, TERM_tasks), change->name);
+        break;
+    default:
+        (void)snprintf(text, size, "without garbage collection");
+    }
+}
+
+/* Asks a trial. *then: its value, or negative: it has none. Returns false if out of memory. */
+static bool ask(const struct trial *trial, const struct change *change, double *then)
+{
+    if (!trial_ask(trial, change, 1, then))
+        return false;
+    *then = trial_as_now(trial, *then);
+    return true;
+}
+
+/* Whether the gain is neither nothing nor within the error of the replay. */
+static bool is_gain(const struct trial *trial, double then)
+{
+    double now = trial_now(trial), gain = now - then, least = fabs(trial->off);
+    return gain > now * (least > GAIN_LEAST ? least : GAIN_LEAST);
+}
+
+/* Whether it is a pool whose work more threads could share, or no pool. Returns false if out of
+ * memory. */
+static bool can_answer(const struct trial *trial, const struct change *change, bool *can)
+{
+    enum trial_pool verdict = TRIAL_POOL_GOOD;
+    double off;
+    bool good = change->kind != CHANGE_POOL || trial_pool(trial, change, &verdict, &off);
+    *can = verdict == TRIAL_POOL_GOOD;
+    return good;
+}
+
+/* "the median task 'request' takes 3.2 ms instead of 9 ms". */
+static void put_tasks(const struct trial *tasks, double then, char *text, size_t size)
+{
+    const char *format = tasks->goal.quantile > 0.5
+                             ? "99 %% of the tasks '%.160s' take at most %s instead of %s"
+                             : "the median task '%.160s' takes %s instead of %s";
+    (void)snprintf(text, size, format, tasks->goal.name, duration((int64_t)then).text,
+                   duration((int64_t)trial_now(tasks)).text);
+}
+
+/* Writes what the replay showed. *end, *tasks: the goals' values; not a gain: NULL. */
+static void put_answer(const struct gains *gains, const struct change *change, const double *end,
+                       const double *tasks, char *text, size_t size)
+{
+    char condition[256], shorter[320] = "something else decides when it ends", earlier[64] = "no";
+    put_condition(gains, change, condition, sizeof condition);
+    if (end)
+        (void)snprintf(earlier, sizeof earlier, "%s",
+                       duration((int64_t)(trial_now(&gains->trial) - *end)).text);
+    if (tasks)
+        put_tasks(&gains->tasks, *tasks, shorter, sizeof shorter);
+    (void)snprintf(text, size, "In a replay %s, the same work is done %s earlier%s%s.", condition,
+                   earlier,
+                   end && tasks ? ", and "
+                   : tasks      ? ", but "
+                   : end        ? ""
+                                : ": ",
+                   end && !tasks ? "" : shorter);
+}
+
+/* Adds the answer for one finding. */
+static bool add(const struct gains *gains, trail_finding *finding, const struct removal *removal)
+{
+    struct question question;
+    char text[768], option[640], goal[320];
+    double end, tasks = -1;
+    bool can;
+    if (!make_question(gains, finding, removal->change, &question))
+        return true;
+    if (!can_answer(&gains->trial, &question.change, &can) ||
+        !ask(&gains->trial, &question.change, &end) ||
+        (gains->tasks.goal.name && !ask(&gains->tasks, &question.change, &tasks)))
+        return false;
+    bool sooner = is_gain(&gains->trial, end),
+         shorter = tasks >= 0 && is_gain(&gains->tasks, tasks);
+    /* More than the bound: the finding and the replay do not mean the same. */
+    if (!can || end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
+        !(sooner || shorter || removal->none))
+        return true;
+    put_answer(gains, &question.change, sooner ? &end : NULL, shorter ? &tasks : NULL, text,
+               sizeof text);
+    (void)snprintf(goal, sizeof goal, "--goal=task:%s:p%g", gains->name,
+                   100 * gains->tasks.goal.quantile);
+    const char *options[2] = {change_option(&question.change, option, sizeof option),
+                              !sooner && shorter ? goal : NULL};
+    return finding_replayed(gains->findings, finding, options, text);
+}
+
+/* MARK: All */
+
+/* Sets the goal of the type with the most tasks, if it has enough. */
+static bool choose_tasks(struct gains *gains, const trail_analysis *answers)
+{
+    const trail_task_kind *const *kinds, *most = NULL;
+    size_t count = trail_analysis_task_kinds(answers, &kinds);
+    for (size_t i = 0; i < count; i++)
+        if (!most || kinds[i]->ended > most->ended)
+            most = kinds[i];
+    if (!most || most->ended < TASKS_OF_MEDIAN)
+        return true;
+    trail_string name = text_of(gains->findings, most->name);
+    if (name.size >= sizeof gains->name)
+        return true;
+    memcpy(gains->name, name.data, name.size);
+    struct replay_goal goal = {
+        .of = GOAL_TASK, .name = gains->name, .quantile = most->ended < TASKS_OF_P99 ? 0.5 : 0.99};
+    gains->tasks = gains->trial;
+    if (!trial_goal(&gains->tasks, &goal))
+        return false;
+    if (gains->tasks.unchanged < 0)
+        gains->tasks.goal.name = NULL;
+    return true;
+}
+
+static const struct removal *removal_of(const trail_finding *finding)
+{
+    for (size_t i = 0; i < sizeof removals / sizeof *removals; i++)
+        if (strcmp(removals[i].kind, finding->kind) == 0)
+            return &removals[i];
+    return NULL;
+}
+
+bool gains_add(const trail_analysis *answers)
+{
+    const struct chains *chains = chains_of(answers);
+    struct gains gains = {.findings = findings_of(answers)};
+    static const struct replay_goal to_the_end = {.of = GOAL_END};
+    bool any = false;
+    for (size_t i = 0; gains.findings && i < gains.findings->count && i < GAINS; i++)
+        any |= removal_of(&gains.findings->rows[i]) != NULL;
+    if (!any || !chains || chains->too_long || chains->goal == CHAIN_NONE ||
+        chains->readiness_inferred || trial_misses_places(chains))
+        return true;
+    if (!trial_begin(&gains.trial, chains, &to_the_end))
+        return false;
+    if (fabs(gains.trial.off) > TRIAL_OFF_SURE)
+        return true;
+    bool good = choose_tasks(&gains, answers);
+    for (size_t i = 0; good && i < gains.findings->count && i < GAINS; i++) {
+        const struct removal *removal = removal_of(&gains.findings->rows[i]);
+        good = !removal || add(&gains, &gains.findings->rows[i], removal);
+    }
+    return good;
+}

@@ -1,0 +1,24 @@
+/*
+ * Gains: what removing the causes of findings would gain, by a replay of the trace. The findings'
+ * own figures are bounds: what waited at the same time for something else, or is not on the
+ * critical path, gains nothing.
+ */
+#ifndef TRAIL_REPLAY_GAINS_H
+#define TRAIL_REPLAY_GAINS_H
+
+#include <trail/analyze.h>
+
+#include "analyze/chains.h"
+
+/* The analyses that it needs, besides the findings. In long traces there are no chains then, and so
+ * no gains: a replay takes far longer than the analyses. */
+#define GAINS_ANALYSES ANALYZE_SHORT_CHAINS
+
+/*
+ * Adds to the first findings, where a change can remove their cause, the sentence with its gain and
+ * the option of `trail whatif`. Once for an analysis; without the analyses above it does nothing.
+ * Returns false if out of memory.
+ */
+bool gains_add(const trail_analysis *answers);
+
+#endif

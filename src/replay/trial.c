@@ -1,0 +1,81 @@
+/* A calibrated replay, and questions to it. */
+#include "replay/trial.h"
+
+#include <math.h>
+
+#include "replay/plan.h"
+#include "replay/pool.h"
+
+/* With fewer pieces of work for each thread of a pool, the trace does not show where one ends and
+ * the next begins. */
+enum { POOL_PIECES = 4 };
+
+bool trial_goal(struct trial *trial, const struct replay_goal *goal)
+{
+    double stall = trial->goal.stall;
+    trial->goal = *goal;
+    trial->goal.stall = stall;
+    return trial_ask(trial, NULL, 0, &trial->unchanged);
+}
+
+bool trial_begin(struct trial *trial, const struct chains *chains, const struct replay_goal *goal)
+{
+    *trial = (struct trial){.chains = chains, .goal = *goal};
+    return replay_calibrate(chains, &trial->goal, &trial->off) && trial_goal(trial, goal);
+}
+
+bool trial_ask(const struct trial *trial, const struct change *changes, size_t count, double *value)
+{
+    struct replay_result result;
+    bool good = replay_run(trial->chains, changes, count, &trial->goal, NULL, &result);
+    *value = replay_value(&trial->goal, &result);
+    replay_result_free(&result);
+    return good;
+}
+
+double trial_now(const struct trial *trial)
+{
+    return trial->goal.of == GOAL_END ? (double)replay_real_ns(trial->chains) : trial->unchanged;
+}
+
+double trial_as_now(const struct trial *trial, double value)
+{
+    return trial->unchanged > 0 ? value * trial_now(trial) / trial->unchanged : value;
+}
+
+double trial_gain(const struct trial *trial, double from, double to)
+{
+    return trial->goal.of == GOAL_RATE ? to - from : from - to;
+}
+
+bool trial_pool(const struct trial *trial, const struct change *change, enum trial_pool *verdict,
+                double *off)
+{
+    struct pool pool;
+    struct change same = *change;
+    double value = 0;
+    bool good = pool_make(&pool, trial->chains, plan_thread_name(trial->chains, change->name));
+    same.threads = (unsigned)pool.members;
+    *off = 0;
+    if (pool.decides)
+        *verdict = TRIAL_POOL_DECIDES;
+    else if (pool.count < POOL_PIECES * pool.members)
+        *verdict = TRIAL_POOL_FEW;
+    else
+        *verdict = TRIAL_POOL_GOOD;
+    if (good && *verdict == TRIAL_POOL_GOOD && trial->unchanged > 0) {
+        good = trial_ask(trial, &same, 1, &value);
+        *off = (value - trial->unchanged) / trial->unchanged;
+    }
+    pool_free(&pool);
+    if (value < 0)
+        *verdict = TRIAL_POOL_STUCK;
+    else if (fabs(*off) > TRIAL_OFF_MOST)
+        *verdict = TRIAL_POOL_OFF;
+    return good;
+}
+
+bool trial_misses_places(const struct chains *chains)
+{
+    return chains->unplaced * 50 > chains->wait_count;
+}
