@@ -18,20 +18,28 @@ enum { GAINS = 3 };
 /* A quantile of fewer tasks is one of them: then the median. */
 enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
 
-/* What removes the cause of a kind of finding. */
+/* What removes the cause of a kind of finding: the first of these changes that gains something. */
 static const struct removal {
     const char *kind;
-    enum change_kind change;
+    enum change_kind changes[2];
     bool none; /* that it gains nothing is said, too */
 } removals[] = {
-    {"lock-serialises", CHANGE_FREE, true}, {"lock-contention", CHANGE_FREE, true},
-    {"long-hold", CHANGE_FREE, true},       {"queue", CHANGE_FASTER, false},
-    {"bottleneck", CHANGE_FASTER, false},   {"imbalance", CHANGE_FASTER, false},
-    {"straggler", CHANGE_FASTER, false},    {"serial-phase", CHANGE_FASTER, false},
-    {"pool-too-small", CHANGE_POOL, false}, {"slow-producer", CHANGE_FASTER, false},
-    {"slow-peer", CHANGE_IO, true},         {"database", CHANGE_IO, true},
-    {"outside", CHANGE_IO, false},          {"gc-share", CHANGE_NO_GC, false},
-    {"pause-share", CHANGE_NO_GC, false},
+    {"lock-serialises", {CHANGE_FREE, CHANGE_KINDS}, true},
+    {"lock-contention", {CHANGE_FREE, CHANGE_KINDS}, true},
+    {"long-hold", {CHANGE_FREE, CHANGE_KINDS}, true},
+    {"queue", {CHANGE_POOL, CHANGE_FASTER}, false},
+    {"pool-too-small", {CHANGE_POOL, CHANGE_KINDS}, false},
+    {"sleeper", {CHANGE_POOL, CHANGE_KINDS}, false},
+    {"slow-producer", {CHANGE_POOL, CHANGE_FASTER}, false},
+    {"bottleneck", {CHANGE_FASTER, CHANGE_KINDS}, false},
+    {"imbalance", {CHANGE_FASTER, CHANGE_KINDS}, false},
+    {"straggler", {CHANGE_FASTER, CHANGE_KINDS}, false},
+    {"serial-phase", {CHANGE_FASTER, CHANGE_KINDS}, false},
+    {"slow-peer", {CHANGE_IO, CHANGE_KINDS}, true},
+    {"database", {CHANGE_IO, CHANGE_KINDS}, true},
+    {"outside", {CHANGE_IO, CHANGE_KINDS}, false},
+    {"gc-share", {CHANGE_NO_GC, CHANGE_KINDS}, false},
+    {"pause-share", {CHANGE_NO_GC, CHANGE_KINDS}, false},
 };
 
 struct gains {
@@ -193,14 +201,14 @@ static void put_answer(const struct gains *gains, const struct change *change, c
                    end && !tasks ? "" : shorter);
 }
 
-/* Adds the answer for one finding. */
-static bool add(const struct gains *gains, trail_finding *finding, const struct removal *removal)
+/* Adds the answer for one finding, if this change has one. `none`: also that it gains nothing. */
+static bool add(const struct gains *gains, trail_finding *finding, enum change_kind kind, bool none)
 {
     struct question question;
     char text[768], option[640], goal[320];
     double end, tasks = -1;
     bool can;
-    if (!make_question(gains, finding, removal->change, &question))
+    if (!make_question(gains, finding, kind, &question))
         return true;
     if (!can_answer(&gains->trial, &question.change, &can) ||
         !ask(&gains->trial, &question.change, &end) ||
@@ -210,7 +218,7 @@ static bool add(const struct gains *gains, trail_finding *finding, const struct 
          shorter = tasks >= 0 && is_gain(&gains->tasks, tasks);
     /* More than the bound: the finding and the replay do not mean the same. */
     if (!can || end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
-        !(sooner || shorter || removal->none))
+        !(sooner || shorter || none))
         return true;
     put_answer(gains, &question.change, sooner ? &end : NULL, shorter ? &tasks : NULL, text,
                sizeof text);
@@ -272,8 +280,11 @@ bool gains_add(const trail_analysis *answers)
         return true;
     bool good = choose_tasks(&gains, answers);
     for (size_t i = 0; good && i < gains.findings->count && i < GAINS; i++) {
-        const struct removal *removal = removal_of(&gains.findings->rows[i]);
-        good = !removal || add(&gains, &gains.findings->rows[i], removal);
+        trail_finding *finding = &gains.findings->rows[i];
+        const struct removal *removal = removal_of(finding);
+        for (int k = 0; k < 2 && removal && good && !finding->replayed; k++)
+            if (removal->changes[k] != CHANGE_KINDS)
+                good = add(&gains, finding, removal->changes[k], removal->none);
     }
     return good;
 }
