@@ -91,7 +91,7 @@ export function shortName(name: string): string {
  * with their units. */
 export function sentence(text: string): string {
     return withSign(text)
-        .replace(/\b[\w-]+(?:\.[\w-]+)+\/(?:[\w.~-]+\/)*(?=\w)/g, "")
+        .replace(/(?<![\w./-])(?:[\w-]+\.)+[a-z]{2,}\/(?:[\w.~-]+\/)*(?=\w)/g, "")
         .replace(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
 }
 

@@ -60,7 +60,9 @@ function List(props: { children: ComponentChildren }) {
 const lastOf = new Map<PanelGroup, Tab>();
 
 function firstOf(group: PanelGroup): Tab {
-    return lastOf.get(group) ?? (shownPanels().find(([, , , of]) => of === group) ?? panels[0])[0];
+    const last = lastOf.get(group);
+    if (last && hasUse(last)) return last;
+    return (shownPanels().find(([, , , of]) => of === group) ?? panels[0])[0];
 }
 
 /* Whether a panel has something to show. The selection of a wide screen has a column of its own, a

@@ -191,7 +191,7 @@ test("a click on a row of a table leaves the table open, with the span beside it
 
 test("a table stays scrolled to where it is when a click opens the span beside it", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
-        const page = await open("#tab=locks&top=0", { viewport: { width: 1000, height: 600 } });
+        const page = await open("#tab=locks&top=0", { viewport: { width: 860, height: 600 } });
         await rowsWhenThere(page);
         const scroll = (wanted) =>
             page.evaluate((to) => {
@@ -257,6 +257,14 @@ test("at 1280 pixels cards and figures are in view, and their titles have what i
                 ).length;
             });
             equal(outside, 0, "beyond its right edge");
+            const cut = await page
+                .locator(".card h2")
+                .evaluateAll((all) =>
+                    all
+                        .filter((of) => of.scrollHeight > of.clientHeight + 1)
+                        .map((of) => of.textContent),
+                );
+            equal(cut, [], "headings that are cut");
             const titles = (of) =>
                 page.locator(of).evaluateAll((all) => all.map((one) => one.title));
             const notes = tiles.map(({ note }) => withSign(note));
@@ -351,7 +359,7 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         const of = await check(`task ${task} round, which ended in G1 `, `--task=${task}`);
         equal(of.goroutine, 1, "the goroutine that ended it");
         await openTab(page, "Tasks and regions");
-        await page.getByLabel("Requests", { exact: true }).selectOption(`region ${third.name}`);
+        await page.getByLabel(/^Kind/).selectOption(`region ${third.name}`);
         await page
             .locator(`.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`)
             .first()
@@ -789,7 +797,7 @@ test("of very many tasks and regions the slowest of a name are requested, with t
         const slowestOf = (all, name) =>
             all.filter((one) => one.name === name).sort((a, b) => length(b) - length(a));
         const page = await open("#tab=requests");
-        const choice = page.getByLabel("Requests", { exact: true });
+        const choice = page.getByLabel(/^Kind/);
         const shownText = () => page.locator(".panel").textContent();
         for (const [command, all, isComplete] of [
             ["task", tasks, ({ complete }) => complete],
@@ -889,7 +897,7 @@ test("a task without a name leaves no hole in titles, nor does a region", async 
         ]) {
             const page = await open(`#tab=requests&why=${encodeURIComponent(why)}`);
             equal(await page.textContent(".request h2"), title, "the heading");
-            const chosen = page.getByLabel("Requests", { exact: true }).locator("option:checked");
+            const chosen = page.getByLabel(/^Kind/).locator("option:checked");
             equal(await chosen.textContent(), group, "its name's group");
             const label = title.replace(/:.*/, " over time");
             await page.getByRole("list", { name: label, exact: true }).waitFor();
@@ -950,7 +958,7 @@ test("regions without a name are a group of their own, by which each is found, a
     const inherited = "goroutine 2, created in a region: 10.0 ms";
     await serving(path, async (open) => {
         const page = await open("#tab=requests");
-        const group = page.getByLabel("Requests", { exact: true });
+        const group = page.getByLabel(/^Kind/);
         await group.waitFor();
         equal(
             await group.locator("option").allTextContents(),
