@@ -241,6 +241,46 @@ test("on a phone the cards come first; their button leads to the lanes and back"
     });
 });
 
+test("only panels that have something to show have a tab, and only columns with texts are shown", async () => {
+    const tabs = async (page) => {
+        await idle(page);
+        return page.getByRole("tab").allTextContents();
+    };
+    const has = async (page, name) => (await tabs(page)).some((text) => text.startsWith(name));
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=more");
+        equal(await has(page, "MMU"), false, "MMU of a C program");
+        const tables = await page.getByLabel("Table of").locator("option").allTextContents();
+        equal(tables, ["threads", "CPU slots"], "tables of a C program");
+        equal(await has(await open("#tab=span"), "Range"), false, "a range without a selection");
+        equal(await has(await open("#tab=range&r=0-1000000"), "Range"), true, "a range");
+        const wide = await open("", { viewport: { width: 1680, height: 1000 } });
+        await until("its panels", () => has(wide, "Data"));
+        equal(await has(wide, "Selection"), false, "beside the column of the selection");
+        const rows = await open("#tab=locks").then(rowsWhenThere);
+        const titles = Object.keys(rows[0]);
+        equal([titles.includes("taken in"), titles.includes("woken in")], [true, false], "columns");
+    });
+    await serving(example("load-go1.23"), async (open) => {
+        equal(await has(await open("#tab=heat"), "MMU"), true, "MMU of a Go program");
+    });
+});
+
+test("no time of the ruler is cut at the right edge", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#all=");
+        const dark = await page.evaluate((wanted) => {
+            const canvas = document.querySelector("canvas.head");
+            const { data } = canvas
+                .getContext("2d")
+                .getImageData(canvas.width - 8, 0, 8, canvas.height);
+            const isIt = (i) => wanted.every((part, k) => Math.abs(data[i + k] - part) < 60);
+            return [...data.keys()].filter((i) => i % 4 === 0 && isIt(i)).length;
+        }, color("text"));
+        equal(dark, 0, "pixels of a text");
+    });
+});
+
 test("at 1280 pixels cards and figures are in view, and their titles have what is cut", async () => {
     for (const name of ["load-go1.23", "shop-c", "shop-go-stuck"]) {
         const { tiles, findings } = runJson("summary", example(name));
