@@ -1,12 +1,39 @@
-// Takes the pictures of the page in docs/img, but for the tasks', which their test takes (TRAIL_PICTURES).
+// Takes the pictures of the page and of reports in docs/img, but for the tasks', which their test takes (TRAIL_PICTURES).
 // usage: node pictures.mjs TRAIL ROOT - [NAME...]
+// With pngquant they are a third as large.
+import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { idle, openPage, openTab, scheduler as root, serve } from "./tests/browser.mjs";
-import { example, serving } from "./tests/traces.mjs";
+import { pathToFileURL } from "node:url";
+import {
+    idle,
+    LABELS,
+    measure,
+    openPage,
+    openTab,
+    scheduler as root,
+    serve,
+    trail,
+    until,
+} from "./tests/browser.mjs";
+import { example, folder, serving } from "./tests/traces.mjs";
 
 const press = async (page, keys) => {
     for (const key of keys.split(" ")) await page.keyboard.press(key);
     await idle(page);
+};
+
+const lock = (page, name) => page.locator(".table tbody tr", { hasText: name }).first();
+
+/* Clicks the first pixel of the first lane that several spans share. */
+const clickMerged = async (page) => {
+    const box = await page.locator("canvas.rows").boundingBox();
+    const list = page.locator("h3", { hasText: "In this pixel" });
+    let x = box.x + LABELS;
+    await until("spans that share a pixel", async () => {
+        await page.mouse.click(x++, box.y + measure("lane-height") / 2);
+        await idle(page);
+        return list.isVisible();
+    });
 };
 
 /* name: the trace, the address, and what is done before the picture is taken */
@@ -15,9 +42,10 @@ const pictures = {
     "view-threads": ["shop-c", ""],
     "view-wakeup": [
         "shop-c",
-        "#g=none&all=",
+        "#g=none&tab=locks&all=",
         async (page) => {
-            await page.mouse.click(730, 353);
+            await lock(page, "cache_mu").click();
+            await openTab(page, "Span");
             await page.locator(".details dt:text('Woken by')").waitFor();
             await press(page, "b");
         },
@@ -26,7 +54,7 @@ const pictures = {
         "shop-c",
         "#tab=locks&all=",
         async (page) => {
-            await page.locator(".table tbody tr", { hasText: "cache_mu" }).first().click();
+            await lock(page, "cache_mu").click();
             await page.locator(".lock-time .region").first().waitFor();
             await page.locator(".lock-time").evaluate((of) => of.scrollIntoView());
         },
@@ -36,7 +64,7 @@ const pictures = {
         "#tab=requests&all=",
         (page) => page.locator(".table tbody tr").first().click(),
     ],
-    "view-merged": ["load-go1.23", "#tab=span&all=", (page) => page.mouse.click(224, 187)],
+    "view-merged": ["load-go1.23", "#tab=span&all=", clickMerged],
     "view-area": [
         "shop-c",
         "#g=none&all=",
@@ -73,7 +101,9 @@ const options = { colorScheme: "light", viewport: { width: 1280, height: 800 } }
 
 async function take(page, name) {
     await idle(page);
-    await page.screenshot({ path: join(root, "docs/img", `${name}.png`) });
+    const path = join(root, "docs/img", `${name}.png`);
+    await page.screenshot({ path });
+    spawnSync("pngquant", ["--force", "--ext=.png", "--strip", "--speed=1", path]);
 }
 
 for (const [name, [trace, address, act]] of Object.entries(pictures).filter(([of]) => isWanted(of)))
@@ -86,5 +116,15 @@ if (isWanted("view-two")) {
     const { server, url } = await serve([example("shop-c"), example("shop-c-fixed")]);
     await take(await openPage(url, options, "iframe"), "view-two");
     server.kill();
+}
+for (const [name, trace] of [
+    ["report", "shop-go"],
+    ["report-threads", "shop-c"],
+].filter(([of]) => isWanted(of))) {
+    const file = join(folder, `${name}.html`);
+    execFileSync(trail, ["report", `${trace}.trace`, "-o", file], {
+        cwd: join(root, "examples/traces"),
+    });
+    await take(await openPage(pathToFileURL(file).href, options, "h1"), name);
 }
 process.exit(0);

@@ -10,7 +10,7 @@ import {
     type Span,
 } from "./api";
 import { explained } from "./culprit";
-import { count, duration, shortName, withSign } from "./format";
+import { count, duration, sentence, shortName } from "./format";
 import { Close } from "./icons";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { menuOfSelection } from "./lane_menu";
@@ -362,7 +362,7 @@ function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
             <bdi>
-                <b>{withSign(of.heading)}.</b> {withSign(explanationOf(of))}
+                <b>{sentence(of.heading)}.</b> {sentence(explanationOf(of))}
             </bdi>
         </p>
     );

@@ -57,6 +57,8 @@ function drawRuler({ to, x, width, colors }: Head): void {
     for (const tick of ticks(view.value, width)) {
         to.fillStyle = colors.line;
         to.fillRect(Math.round(x(tick.at)), 0, 1, headHeight());
+        /* A text that would be cut is left out. */
+        if (x(tick.at) + 4 + to.measureText(tick.text).width > LABELS + width) continue;
         to.fillStyle = colors.text;
         to.fillText(tick.text, x(tick.at) + 4, RULER / 2);
     }

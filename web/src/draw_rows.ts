@@ -22,6 +22,7 @@ import { ticks } from "./ruler";
 import { placed, placedByLane } from "./sql_track";
 import {
     chain,
+    isPhone,
     kind,
     like,
     mark,
@@ -103,6 +104,7 @@ function drawFolded(scene: Scene, row: GroupRow, y: number): void {
 
 function membersText(row: GroupRow): string {
     const many = row.lanes.length;
+    if (isPhone()) return count(many);
     return `${count(many)} ${kindWord(kind.value, many !== 1)}`;
 }
 
@@ -130,7 +132,7 @@ function drawName(scene: Scene, row: LaneRow, y: number): void {
         to.fillStyle = colors.selected;
         to.fillRect(0, y, LABELS - 1, row.open ? LANE_HEIGHT : row.height);
     }
-    to.fillStyle = isSelected ? colors.text : colors.faint;
+    to.fillStyle = colors.faint;
     to.font = font("t-12", isSelected ? "medium" : "");
     const arrow = kind.value === "goroutine" ? (row.open ? "▾ " : "▸ ") : "";
     const pin = pinned.value.includes(row.lane.lane) ? "★ " : "";
@@ -141,16 +143,38 @@ function drawName(scene: Scene, row: LaneRow, y: number): void {
     const before = `${arrow}${pin}`;
     const width = LABELS - 16 - to.measureText(before).width;
     const title = titleWithin(kind.value, row.lane, width, (text) => to.measureText(text).width);
-    to.fillText(before + title, 10, y + (row.open ? LANE_HEIGHT : row.height) / 2);
+    const middle = y + (row.open ? LANE_HEIGHT : row.height) / 2;
+    /* The name stands out from the number before it. */
+    const name = shortName(row.lane.name ?? "");
+    const faint = before + (title.endsWith(name) ? title.slice(0, title.length - name.length) : "");
+    to.fillText(faint, 10, middle);
+    to.fillStyle = colors.text;
+    to.fillText((before + title).slice(faint.length), 10 + to.measureText(faint).width, middle);
     to.restore();
 }
 
-function drawBar(scene: Scene, bar: Bar, y: number, height: number, withText: boolean): void {
+/* Where a bar begins and ends on the canvas; null: outside it. */
+function edgesOf(scene: Scene, bar: Bar): [number, number] | null {
     const left = Math.max(scene.x(bar.begin), LABELS);
     const right = Math.min(Math.max(scene.x(bar.end), left + 1), scene.width);
-    if (right <= LABELS || left >= scene.width) return;
+    return right <= LABELS || left >= scene.width ? null : [left, right];
+}
+
+function drawBar(scene: Scene, bar: Bar, y: number): void {
+    const at = edgesOf(scene, bar);
     const color = bar.merged > 1 ? "" : bar.name;
-    drawText(scene, withText ? bar.name : "", left, right, y, height, color);
+    if (at) drawText(scene, bar.name, ...at, y, DEPTH_HEIGHT - 1, color);
+}
+
+/* A region of a lane that is not unfolded. */
+function drawRail(scene: Scene, bar: Bar, y: number): void {
+    const at = edgesOf(scene, bar);
+    if (!at) return;
+    const { to, colors } = scene;
+    to.fillStyle = colors.get("region-wash");
+    to.fillRect(at[0], y, at[1] - at[0] - 0.5, STRIP);
+    to.fillStyle = colors.get("region");
+    to.fillRect(at[0], y + STRIP - 1, at[1] - at[0] - 0.5, 1);
 }
 
 /* Draws the frames of a wide span below it, the outermost on top. */
@@ -207,7 +231,7 @@ function drawDepths(scene: Scene, row: LaneRow, y: number, pictures: Drawing): v
     const rows = Math.min(deepest, DEPTHS - 4);
     for (const bar of bars) {
         const depth = Math.min(bar.depth, rows - 1);
-        drawBar(scene, bar, y + LANE_HEIGHT + depth * DEPTH_HEIGHT, DEPTH_HEIGHT - 1, true);
+        drawBar(scene, bar, y + LANE_HEIGHT + depth * DEPTH_HEIGHT);
     }
     const picture = pictures.get(row.lane.lane);
     const window = view.value;
@@ -336,7 +360,7 @@ function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): voi
     if (row.open) drawDepths(scene, row, y, pictures);
     else
         for (const bar of scene.regions.get(row.lane.lane) ?? [])
-            if (bar.depth === 0) drawBar(scene, bar, y + 2 + stateHeight(row), STRIP, false);
+            if (bar.depth === 0) drawRail(scene, bar, y + 2 + stateHeight(row));
     drawHeld(scene, row, y);
     drawMarks(scene, row, y);
 }

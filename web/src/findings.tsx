@@ -1,6 +1,6 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
 import { showFinding, shownFinding } from "./culprit";
-import { duration, withSign } from "./format";
+import { duration, sentence, withSign } from "./format";
 import { Severity } from "./icons";
 import { explanationOf, type Finding, keyOf } from "./summary";
 
@@ -17,12 +17,14 @@ export function Card(props: { of: Finding; origin: number }) {
     return (
         <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
             <Severity of={severity(of)} />
-            <h2>
-                <bdi>{what}</bdi>
-            </h2>
-            <p class="why">
-                <bdi>{withSign(of.details || of.remedy)}</bdi>
-            </p>
+            <div class="words">
+                <h2>
+                    <bdi>{sentence(of.heading)}</bdi>
+                </h2>
+                <p>
+                    <bdi>{sentence(of.details || of.remedy)}</bdi>
+                </p>
+            </div>
             <div class="foot">
                 {of.gain_ns !== undefined && of.gain_ns > 0 && (
                     <span class="figure">
@@ -56,7 +58,7 @@ export function Chip(props: { of: Finding; origin: number }) {
             >
                 <Severity of={severity(of)} />
                 <span>
-                    <bdi>{withSign(of.heading)}</bdi>
+                    <bdi>{sentence(of.heading)}</bdi>
                 </span>
             </button>
         </li>
@@ -73,10 +75,10 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                         class="textlink"
                         onClick={() => showFinding(of, props.origin)}
                     >
-                        <bdi>{withSign(of.heading)}</bdi>
+                        <bdi>{sentence(of.heading)}</bdi>
                     </button>
                     <p>
-                        <bdi>{withSign(explanationOf(of))}</bdi>
+                        <bdi>{sentence(explanationOf(of))}</bdi>
                     </p>
                 </li>
             ))}

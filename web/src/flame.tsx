@@ -179,7 +179,7 @@ function Marks(props: {
         <>
             <input
                 type="search"
-                placeholder="mark functions"
+                placeholder="Mark functions"
                 aria-label="Mark functions"
                 title={props.steps ? "Enter: the next match; Shift Enter: the one before" : ""}
                 value={words.value}

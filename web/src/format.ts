@@ -87,6 +87,14 @@ export function shortName(name: string): string {
     return name.slice(path.lastIndexOf("/") + 1);
 }
 
+/* A sentence of the command as it is read: names without the paths that begin with the name of a host, numbers on one line
+ * with their units. */
+export function sentence(text: string): string {
+    return withSign(text)
+        .replace(/(?<![\w./-])(?:[\w-]+\.)+[a-z]{2,}\/(?:[\w.~-]+\/)*(?=\w)/g, "")
+        .replace(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
+}
+
 /* The name and what follows it, with "…" in the middle of the name if it does not fit. */
 export function nameWithin(
     name: string,

@@ -1,9 +1,10 @@
 /* Horizontal positions on the timeline, in CSS pixels. */
 
 import { measure } from "./colors";
+import { isPhone } from "./state";
 
 /* Width of the column with the lanes' names. */
-export const LABELS = measure("lane-names");
+export const LABELS = measure(isPhone() ? "lane-names-phone" : "lane-names");
 
 export interface Box {
     x: number;

@@ -5,7 +5,7 @@ import { Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { kind, scroll } from "./state";
 import { type Column, Table } from "./table";
-import { inWords } from "./words";
+import { inWords, isRecorded } from "./words";
 
 type Row = Record<string, unknown>;
 
@@ -128,14 +128,15 @@ function One(props: { of: Analysis }) {
 }
 
 export function MorePanel() {
-    const chosen = useSignal("collections");
-    const of = analyses.find((one) => one.title === chosen.value) ?? analyses[0];
+    const shown = analyses.filter(({ command }) => command !== "gc" || !isRecorded());
+    const chosen = useSignal(shown[0].title);
+    const of = shown.find((one) => one.title === chosen.value) ?? shown[0];
     return (
         <div>
             <Choice
                 label="Table of"
                 value={chosen.value}
-                options={analyses.map(({ title }) => [title, inWords(title)] as const)}
+                options={shown.map(({ title }) => [title, inWords(title)] as const)}
                 onChoose={(title) => {
                     chosen.value = title;
                 }}

@@ -19,10 +19,10 @@ import { RangePanel } from "./range";
 import { RequestsPanel } from "./requests_panel";
 import { ShareButton } from "./share";
 import { SqlPanel } from "./sql";
-import { isWide, mark, type PanelGroup, panels, span, status, type Tab, tab } from "./state";
+import { isWide, mark, type PanelGroup, panels, range, span, status, type Tab, tab } from "./state";
 import { useSteady } from "./steady";
 import { summary } from "./summary";
-import { inWords, term } from "./words";
+import { inWords, isRecorded, term } from "./words";
 
 const shown: Record<Tab, () => ComponentChildren> = {
     span: () => <Details />,
@@ -60,12 +60,24 @@ function List(props: { children: ComponentChildren }) {
 const lastOf = new Map<PanelGroup, Tab>();
 
 function firstOf(group: PanelGroup): Tab {
-    return lastOf.get(group) ?? (panels.find(([, , , of]) => of === group) ?? panels[0])[0];
+    const last = lastOf.get(group);
+    if (last && hasUse(last)) return last;
+    return (shownPanels().find(([, , , of]) => of === group) ?? panels[0])[0];
 }
 
-/* If the selection has a column of its own, there is no tab for it. */
+/* Whether a panel has something to show. The selection of a wide screen has a column of its own, a
+ * range is there once it is selected, and a trace of trail record has no garbage collection. */
+function hasUse(name: Tab): boolean {
+    if (name === tab.value) return true;
+    if (name === "span") return !isWide.value;
+    if (name === "range") return range.value !== null;
+    return name !== "mmu" || !isRecorded();
+}
+
+const shownPanels = () => panels.filter(([name]) => hasUse(name));
+
 function shownGroups(): PanelGroup[] {
-    return [...new Set(panels.map(([, , , group]) => group))];
+    return [...new Set(shownPanels().map(([, , , group]) => group))];
 }
 
 /* The largest figure of a group of panels. */
@@ -83,6 +95,16 @@ function figureOf(group: PanelGroup): string {
         return text("slowest_task_ns") && `slowest ${text("slowest_task_ns")}`;
     if (group === "CPU") return text("running_ns") && `${text("running_ns")} running`;
     return "";
+}
+
+function Figure(props: { of: PanelGroup }) {
+    const text = figureOf(props.of);
+    if (!text) return null;
+    return (
+        <span class="faint" aria-hidden="true">
+            {text}
+        </span>
+    );
 }
 
 /* The selection, in a column next to the timeline. */
@@ -105,7 +127,7 @@ function hasBeside(): boolean {
 export function Panels() {
     const height = useSignal(isFramed ? 150 : 250);
     const open = panels.find(([name]) => name === tab.value);
-    const of = panels.filter(([, , , group]) => group === open?.[3]);
+    const of = shownPanels().filter(([, , , group]) => group === open?.[3]);
     if (open) lastOf.set(open[3], open[0]);
     return (
         <section class="panels" aria-label="Panels">
@@ -154,10 +176,8 @@ export function Panels() {
                                 tab.value = open?.[3] === name ? null : firstOf(name);
                             }}
                         >
-                            {name}{" "}
-                            <span class="faint" aria-hidden="true">
-                                {figureOf(name)}
-                            </span>
+                            {name}
+                            <Figure of={name} />
                         </button>
                     ))}
                 </div>

@@ -390,7 +390,7 @@ export function GroupChoice(props: {
 }) {
     return (
         <Choice
-            label="Those of"
+            label="Kind"
             value={props.value}
             options={props.groups.map(
                 ({ key, title, count: many }) => [key, `${title} (${count(many)})`] as const,

@@ -50,7 +50,7 @@ function Queries() {
     const name = useSignal("");
     const chosen = saved.value.find((one) => one.sql === query.value);
     const options = [
-        ["", "choose a query"] as const,
+        ["", "Choose a query"] as const,
         ...saved.value.map((one) => [`saved ${one.name}`, one.name] as const),
         ...named.value.map((one) => [`named ${one.name}`, `${one.name}: ${one.meaning}`] as const),
     ];
@@ -77,7 +77,7 @@ function Queries() {
             >
                 <input
                     type="text"
-                    placeholder="save it as"
+                    placeholder="Save it as"
                     aria-label="Name to save the query as"
                     value={name.value}
                     onInput={(event) => {

@@ -62,8 +62,8 @@ export const panels = [
     ["functions", "Functions", "functions", "CPU"],
     ["flame", "Stacks", "stacks", "CPU"],
     ["heat", "{Slot} heat map", "heat map of {slots}", "CPU"],
-    ["more", "More", "more", "CPU"],
     ["mmu", "MMU", "mmu", "CPU"],
+    ["more", "More", "more", "CPU"],
     ["goroutines", "{Tasks}", "{tasks}", "Data"],
     ["sql", "SQL", "sql", "Data"],
     ["notes", "Notes", "notes", "Data"],
@@ -140,12 +140,14 @@ wide.addEventListener("change", () => {
 /* On a phone, either the timeline with the findings above it or one panel is shown. */
 const phone = matchMedia("(max-width: 480px)");
 export const isPhone = () => phone.matches;
-/* On a phone, a panel hides what it leads to. */
+/* On a phone, the cards and each panel hide what they lead to. */
 export function showTimeline(): void {
-    if (isPhone()) tab.value = null;
+    if (!isPhone()) return;
+    tab.value = null;
+    overview.value = false;
 }
-/* On a narrow screen, the cards above the timeline would leave no room for it. */
-const hasRoom = !matchMedia("(max-width: 700px)").matches;
+/* On a narrow screen, the cards above the timeline would leave no room for it; on a phone they come first. */
+const hasRoom = isPhone() || !matchMedia("(max-width: 700px)").matches;
 /* Whether the ruler has charts below it: how many run and are ready, and the heap. */
 export const charts = signal(false);
 /* Whether to show lanes of the runtime, and lanes with nothing in the window. */

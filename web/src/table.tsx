@@ -158,6 +158,10 @@ export function Table<T>(props: {
     mark?: (row: T) => boolean;
     empty: string;
 }) {
+    /* Columns that have no text at all are left out. */
+    const columns = props.columns.filter(
+        ({ unit, value }) => unit || props.rows.some((row) => value(row) !== ""),
+    );
     const by = useSignal(props.sort ?? "");
     const up = useSignal(props.up ?? false);
     const words = useSignal("");
@@ -197,7 +201,7 @@ export function Table<T>(props: {
             <div class="tools">
                 <input
                     type="search"
-                    placeholder="filter rows"
+                    placeholder="Filter rows"
                     aria-label={`Filter the rows of ${props.name}`}
                     value={words.value}
                     onInput={(event) => {
@@ -205,7 +209,8 @@ export function Table<T>(props: {
                     }}
                 />
                 <span class="faint">
-                    {count(rows.length)} of {count(props.rows.length)} rows
+                    {rows.length < props.rows.length && `${count(rows.length)} of `}
+                    {count(props.rows.length)} {props.rows.length === 1 ? "row" : "rows"}
                 </span>
                 <button
                     type="button"
@@ -227,7 +232,7 @@ export function Table<T>(props: {
                 <caption class="hidden">{props.name}</caption>
                 <thead>
                     <tr>
-                        {props.columns.map((column, i) => (
+                        {columns.map((column, i) => (
                             <th
                                 key={column.title}
                                 class={column.unit ? "number" : ""}
@@ -272,7 +277,7 @@ export function Table<T>(props: {
                             }}
                             onContextMenu={(event) => openMenuOf(event, row)}
                         >
-                            {props.columns.map((column) => {
+                            {columns.map((column) => {
                                 const value = column.value(row);
                                 return (
                                     <td

@@ -17,12 +17,11 @@ import {
     sort,
     sortReason,
     sorts,
-    status,
     view,
     zoom,
 } from "./state";
 import { legendWaits, reasons, waitClassWord, waitTitle } from "./waits";
-import { hasMachines, inWords } from "./words";
+import { hasMachines, inWords, isRecorded } from "./words";
 
 const kinds = [
     ["goroutine", "{Tasks}"],
@@ -118,7 +117,6 @@ function Lanes() {
             </button>
             <button
                 type="button"
-                class="quiet"
                 aria-pressed={charts.value}
                 title={inWords(
                     "Charts of running and ready {tasks} and of the heap, below the ruler",
@@ -171,8 +169,7 @@ const signs = [
 
 /* A trace of trail record has no garbage collection. */
 function shownSigns() {
-    const isRecorded = status.value?.made_by === "trail record";
-    return signs.filter(([name]) => !isRecorded || (name !== "stopped" && name !== "marking"));
+    return signs.filter(([name]) => !isRecorded() || (name !== "stopped" && name !== "marking"));
 }
 
 const states = [

@@ -28,6 +28,10 @@ export function term(name: string): string {
     return terms.value[name] ?? name;
 }
 
+export function isRecorded(): boolean {
+    return status.value?.made_by === "trail record";
+}
+
 /* In trail record's traces a task is an operating-system thread, so there are no separate lanes for
  * those. */
 export function hasMachines(): boolean {

@@ -37,6 +37,7 @@ const {
     Layout,
     numberedWithin,
     PART,
+    sentence,
     settled,
     signal,
     sorted,
@@ -446,6 +447,23 @@ test("the old result stays until the new one is there, and newer work ends older
         ok(!isThere, "long work goes on in other tasks");
         await long;
     });
+});
+
+test("sentences have names without the path of their package, and numbers beside their units", () => {
+    for (const [given, wanted] of [
+        [
+            "mostly those of github.com/a/b-c/internal/link.(*ctx).run (link.go:7)",
+            "mostly those of link.(*ctx).run (link.go:7)",
+        ],
+        ["gopkg.in/yaml.v3.Unmarshal waited", "yaml.v3.Unmarshal waited"],
+        ["net/http.(*conn).serve (server.go:1)", "net/http.(*conn).serve (server.go:1)"],
+        [
+            "read 10.0.0.1:5432 took 3 us, 5 % of 2 s",
+            "read 10.0.0.1:5432 took 3\u00a0µs, 5\u00a0% of 2\u00a0s",
+        ],
+        ["read /etc/a.bcd/e.conf for 7 samples", "read /etc/a.bcd/e.conf for 7 samples"],
+    ])
+        equal(sentence(given), wanted, given);
 });
 
 test("a title that is too long keeps its process and its function", () => {

@@ -69,6 +69,8 @@ export async function openTab(page, name) {
     if (!(await isOpen(outer))) await outer.click();
     if (name === "Summary") return;
     const tab = page.getByRole("tab", { name, exact: true });
+    /* Without a range, the span is the only panel of its group. */
+    if (name === "Span" && (await tab.count()) === 0) return;
     if (!(await isOpen(tab))) await tab.click();
 }
 

@@ -407,7 +407,7 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
     });
 });
 
-test("a phone shows the findings above the timeline, or one panel; controls are for fingers", async () => {
+test("a phone shows the cards, the timeline of a finding, or one panel; controls are for fingers", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
         const phone = { viewport: { width: 390, height: 844 }, hasTouch: true };
         const page = await open("", phone);
@@ -421,9 +421,35 @@ test("a phone shows the findings above the timeline, or one panel; controls are 
                     .filter((of) => of.getBoundingClientRect().height < 40)
                     .map((of) => of.outerHTML),
             );
-        await findings.first().waitFor();
+        const cards = page.locator(".card");
+        await cards.first().waitFor();
         await idle(page);
-        equal([await lanes.isVisible(), await panel.isVisible()], [true, false], "the timeline");
+        equal(
+            [await lanes.isVisible(), await panel.isVisible()],
+            [false, false],
+            "the cards first",
+        );
+        const cut = await cards.evaluateAll((all) =>
+            all
+                .flatMap((of) => [...of.querySelectorAll("h2, p")])
+                .filter(
+                    (of) => of.scrollHeight > of.clientHeight || of.scrollWidth > of.clientWidth,
+                )
+                .map((of) => of.textContent),
+        );
+        equal(cut, [], "cut texts");
+        equal(await small(), [], "small controls of cards");
+        await cards.nth(1).getByRole("button").click();
+        await until("the timeline", () => lanes.isVisible());
+        await idle(page);
+        equal([await cards.count(), await panel.isVisible()], [0, false], "alone");
+        equal(
+            await findings.evaluateAll((all) =>
+                all.filter((of) => of.checkVisibility()).map((of) => of.matches(".selected")),
+            ),
+            [true],
+            "the finding that is shown",
+        );
         equal(await small(), [], "small controls");
         for (const name of ["Selection", "Findings", "Waiting", "Requests", "CPU", "Data"]) {
             await page.getByRole("tab", { name, exact: true }).click();

@@ -191,7 +191,7 @@ test("a click on a row of a table leaves the table open, with the span beside it
 
 test("a table stays scrolled to where it is when a click opens the span beside it", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
-        const page = await open("#tab=locks&top=0", { viewport: { width: 1000, height: 600 } });
+        const page = await open("#tab=locks&top=0", { viewport: { width: 860, height: 600 } });
         await rowsWhenThere(page);
         const scroll = (wanted) =>
             page.evaluate((to) => {
@@ -219,21 +219,65 @@ test("a table stays scrolled to where it is when a click opens the span beside i
     });
 });
 
-test("on a phone the overview is folded at first, and lanes are seen; it opens by its button", async () => {
+test("on a phone the cards come first; their button leads to the lanes and back", async () => {
     await serving(example("shop-c"), async (open) => {
         const phone = await open("", { viewport: { width: 390, height: 844 } });
         const overview = phone.getByRole("button", { name: "Overview", exact: true });
         await overview.waitFor();
-        equal(await overview.getAttribute("aria-pressed"), "false", "folded");
+        equal(await overview.getAttribute("aria-pressed"), "true", "unfolded");
+        await overview.click();
+        equal(await fragment(phone, "top"), "0", "in the address");
+        await phone.locator("canvas.rows").waitFor();
+        await idle(phone);
         const { top, bottom } = await phone.evaluate(() =>
             document.querySelector("canvas.rows").getBoundingClientRect().toJSON(),
         );
         ok(top >= 0 && Math.min(bottom, 844) - top >= 5 * 22, `lanes from ${top} to ${bottom}`);
         await overview.click();
         await phone.locator(".card").first().waitFor();
-        equal(await fragment(phone, "top"), "1", "in the address");
+        equal(await fragment(phone, "top"), null, "as at first");
         const desk = await open("");
         await desk.locator(".card").first().waitFor();
+    });
+});
+
+test("only panels that have something to show have a tab, and only columns with texts are shown", async () => {
+    const tabs = async (page) => {
+        await idle(page);
+        return page.getByRole("tab").allTextContents();
+    };
+    const has = async (page, name) => (await tabs(page)).some((text) => text.startsWith(name));
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=more");
+        equal(await has(page, "MMU"), false, "MMU of a C program");
+        const tables = await page.getByLabel("Table of").locator("option").allTextContents();
+        equal(tables, ["threads", "CPU slots"], "tables of a C program");
+        equal(await has(await open("#tab=span"), "Range"), false, "a range without a selection");
+        equal(await has(await open("#tab=range&r=0-1000000"), "Range"), true, "a range");
+        const wide = await open("", { viewport: { width: 1680, height: 1000 } });
+        await until("its panels", () => has(wide, "Data"));
+        equal(await has(wide, "Selection"), false, "beside the column of the selection");
+        const rows = await open("#tab=locks").then(rowsWhenThere);
+        const titles = Object.keys(rows[0]);
+        equal([titles.includes("taken in"), titles.includes("woken in")], [true, false], "columns");
+    });
+    await serving(example("load-go1.23"), async (open) => {
+        equal(await has(await open("#tab=heat"), "MMU"), true, "MMU of a Go program");
+    });
+});
+
+test("no time of the ruler is cut at the right edge", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#all=");
+        const dark = await page.evaluate((wanted) => {
+            const canvas = document.querySelector("canvas.head");
+            const { data } = canvas
+                .getContext("2d")
+                .getImageData(canvas.width - 8, 0, 8, canvas.height);
+            const isIt = (i) => wanted.every((part, k) => Math.abs(data[i + k] - part) < 60);
+            return [...data.keys()].filter((i) => i % 4 === 0 && isIt(i)).length;
+        }, color("text"));
+        equal(dark, 0, "pixels of a text");
     });
 });
 
@@ -253,6 +297,14 @@ test("at 1280 pixels cards and figures are in view, and their titles have what i
                 ).length;
             });
             equal(outside, 0, "beyond its right edge");
+            const cut = await page
+                .locator(".card h2")
+                .evaluateAll((all) =>
+                    all
+                        .filter((of) => of.scrollHeight > of.clientHeight + 1)
+                        .map((of) => of.textContent),
+                );
+            equal(cut, [], "headings that are cut");
             const titles = (of) =>
                 page.locator(of).evaluateAll((all) => all.map((one) => one.title));
             const notes = tiles.map(({ note }) => withSign(note));
@@ -347,7 +399,7 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         const of = await check(`task ${task} round, which ended in G1 `, `--task=${task}`);
         equal(of.goroutine, 1, "the goroutine that ended it");
         await openTab(page, "Tasks and regions");
-        await page.getByLabel("Those of").selectOption(`region ${third.name}`);
+        await page.getByLabel(/^Kind/).selectOption(`region ${third.name}`);
         await page
             .locator(`.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`)
             .first()
@@ -785,7 +837,7 @@ test("of very many tasks and regions the slowest of a name are requested, with t
         const slowestOf = (all, name) =>
             all.filter((one) => one.name === name).sort((a, b) => length(b) - length(a));
         const page = await open("#tab=requests");
-        const choice = page.getByLabel("Those of");
+        const choice = page.getByLabel(/^Kind/);
         const shownText = () => page.locator(".panel").textContent();
         for (const [command, all, isComplete] of [
             ["task", tasks, ({ complete }) => complete],
@@ -885,7 +937,7 @@ test("a task without a name leaves no hole in titles, nor does a region", async 
         ]) {
             const page = await open(`#tab=requests&why=${encodeURIComponent(why)}`);
             equal(await page.textContent(".request h2"), title, "the heading");
-            const chosen = page.getByLabel("Those of").locator("option:checked");
+            const chosen = page.getByLabel(/^Kind/).locator("option:checked");
             equal(await chosen.textContent(), group, "its name's group");
             const label = title.replace(/:.*/, " over time");
             await page.getByRole("list", { name: label, exact: true }).waitFor();
@@ -946,7 +998,7 @@ test("regions without a name are a group of their own, by which each is found, a
     const inherited = "goroutine 2, created in a region: 10.0 ms";
     await serving(path, async (open) => {
         const page = await open("#tab=requests");
-        const group = page.getByLabel("Those of");
+        const group = page.getByLabel(/^Kind/);
         await group.waitFor();
         equal(
             await group.locator("option").allTextContents(),
@@ -1045,7 +1097,7 @@ test("a bar of the histogram of latencies lists as many spans as it counts", asy
         await bars.locator(".histogram button").nth(counts.indexOf(most)).click();
         const wanted = most.toLocaleString("en-US");
         await until(`${wanted} rows`, async () =>
-            (await page.textContent(".panel")).includes(`${wanted} of ${wanted} rows`),
+            (await page.textContent(".panel")).includes(`${wanted} rows`),
         );
     });
 });
