@@ -238,7 +238,37 @@ def test_set_user_id():
     end(recorder)
 
 
+def test_absent_memory():
+    """Only a SIGKILL would end a read of such memory."""
+    name = "memory that a process withholds does not stop trail stuck"
+    program = os.path.join(WORK, "absent")
+    subprocess.run([*COMPILER, "-pthread", os.path.join(os.path.dirname(os.path.abspath(__file__)), "absent.c"), "-o", program], check=True)
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tid = process.stdout.readline().strip()
+
+    def waits():
+        with open(f"/proc/{process.pid}/task/{tid}/syscall") as file:
+            return file.read().split()[0] in ("202", "98")  # futex, also on arm64
+
+    if tid and wait_for(waits):
+        process.stdin.write("x")
+        process.stdin.flush()
+    if not tid or process.stdout.readline() != "absent\n":
+        report(name + " # SKIP no userfaultfd of the kernel's reads here", "")
+    else:
+        looked = subprocess.Popen([TRAIL, "stuck", str(process.pid)], stdout=subprocess.PIPE, text=True)
+        try:
+            out = looked.communicate(timeout=HANGS)[0]
+        except subprocess.TimeoutExpired:
+            looked.kill()
+            out = "it waits"
+        report(name, "" if f"thread {tid} " in out else out)
+    process.kill()
+    process.wait()
+
+
 test_sealed()
+test_absent_memory()
 test_set_user_id()
 test_cut_file()
 test_deaf_program()
