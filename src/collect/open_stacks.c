@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "base/present_memory.h"
 #include "base/small_file.h"
 #include "collect/parts.h"
 
@@ -29,6 +30,7 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     ssize_t got;
     if (from > UINT64_MAX - 2 * size)
         return 0;
+    size = present_memory(pid, from, size);
     while (at < from + size && parts < PAGES + 1) {
         uint64_t end = (at | (PAGE - 1)) + 1;
         if (end > from + size)

@@ -133,14 +133,23 @@ static int create_tables(const struct load_place *place)
     return client_end(&client) && good ? EXIT_GOOD : failed(place);
 }
 
+/* Reads the IDs that a server lists, one per line. Returns whether it lists nothing else. */
+static bool take_ids(FILE *from, struct idmap *ids)
+{
+    char line[2 * TRACE_ID_SIZE];
+    bool good = true;
+    while (good && fgets(line, sizeof line, from)) {
+        size_t size = strcspn(line, "\n");
+        good = line[size] == '\n' && load_add_id(ids, line, size);
+    }
+    return good;
+}
+
 int load_open_clickhouse(struct load_place *place)
 {
     struct client client = {.place = place->name,
                             .query = "SELECT DISTINCT trace FROM trail.traces FORMAT TSV"};
     int code = create_tables(place), ends[2];
-    char *line = NULL;
-    size_t capacity = 0;
-    bool good = true;
     if (code != EXIT_GOOD)
         return code;
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -148,13 +157,10 @@ int load_open_clickhouse(struct load_place *place)
     bool started = client_start(&client, ends[1]);
     (void)close(ends[1]);
     FILE *from = fdopen(ends[0], "r");
-    while (started && from && getline(&line, &capacity, from) > 0)
-        good = good && load_add_id(&place->known, line, strcspn(line, "\n"));
-    free(line);
+    bool good = started && from && take_ids(from, &place->known);
     if (from)
-        (void)fclose(from);
-    bool ended = client_end(&client);
-    return started && from && good && ended ? EXIT_GOOD : failed(place);
+        (void)fclose(from); /* if it lists more, the client ends now */
+    return client_end(&client) && good ? EXIT_GOOD : failed(place);
 }
 
 /* Returns false if a client has failed. */

@@ -99,7 +99,11 @@ static char *statement_with(const char *before, const char *text, const char *af
     return NULL;
 }
 
-/* Adds the IDs that a query returns. */
+/* What a store calls an ID may be of any type. */
+#define SELECT_IDS "SELECT CAST(trace AS VARCHAR) FROM "
+#define ARE_IDS    " WHERE trace IS NOT NULL"
+
+/* Adds the IDs that a query returns, which are texts. */
 static int take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids)
 {
     duckdb_result result;
@@ -160,13 +164,17 @@ static char *traces_beside(const char *folder, const char *path)
     return rest && asprintf(&traces, "%s/traces%s", folder, rest) >= 0 ? traces : NULL;
 }
 
-/* Removes what an interrupted run has left: incomplete files, and files of incomplete batches. */
-static int remove_incomplete(const char *folder)
+/* Removes the files of a table that an interrupted run has left: incomplete ones, and those of
+ * incomplete batches. */
+static int remove_incomplete_of(const char *folder, const char *table)
 {
+    char parts_of[80], files_of[80];
     glob_t parts = {0}, found = {0};
-    int code = find_files(folder, "/*/host=*/day=*/.load-*.part", &parts);
+    (void)snprintf(parts_of, sizeof parts_of, "/%s/host=*/day=*/.load-*.part", table);
+    (void)snprintf(files_of, sizeof files_of, "/%s" FILES, table);
+    int code = find_files(folder, parts_of, &parts);
     if (code == EXIT_GOOD)
-        code = find_files(folder, "/*" FILES, &found);
+        code = find_files(folder, files_of, &found);
     for (size_t i = 0; i < parts.gl_pathc; i++)
         (void)unlink(parts.gl_pathv[i]);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -177,6 +185,15 @@ static int remove_incomplete(const char *folder)
     }
     globfree(&parts);
     globfree(&found);
+    return code;
+}
+
+/* Other folders beside those of the tables belong to the user. */
+static int remove_incomplete(const char *folder)
+{
+    int code = EXIT_GOOD;
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++)
+        code = remove_incomplete_of(folder, trail_table_get((trail_table_id)i)->name);
     return code;
 }
 
@@ -203,7 +220,7 @@ static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
     int code = find_files(place->name, files, &found);
     char *pattern = pattern_in(place->name, files), *sql = NULL;
     if (code == EXIT_GOOD && found.gl_pathc > 0) {
-        sql = pattern ? statement_with("SELECT trace FROM read_parquet(", pattern, ")") : NULL;
+        sql = pattern ? statement_with(SELECT_IDS "read_parquet(", pattern, ")" ARE_IDS) : NULL;
         code = sql ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
     }
     globfree(&found);
@@ -281,7 +298,7 @@ static int add_batch(const struct load_place *place, struct load_batch *batch, s
     if (code == EXIT_GOOD)
         code = duckdb_run(&session.duckdb, "COMMIT");
     if (code == EXIT_GOOD && ids)
-        code = take_ids(&session.duckdb, "SELECT trace FROM store.traces", ids);
+        code = take_ids(&session.duckdb, SELECT_IDS "store.traces" ARE_IDS, ids);
     if (code == EXIT_GOOD)
         code = duckdb_run(&session.duckdb, "DETACH store");
     session_close(&session, batch);

@@ -209,7 +209,7 @@ static void after_fork(void)
         return;
     forked = number;
     in_fork = true;
-    (void)preload_attach(getenv(SHM_VARIABLE));
+    (void)preload_attach(secure_getenv(SHM_VARIABLE));
     in_fork = false;
     /* Pairs with the load in area_is_forking. */
     if (counted_fork)
@@ -326,7 +326,7 @@ __attribute__((constructor)) static void begin(void)
     real_find();
     exec_prepare();
     /* A library loaded into a running process waits for trail_preload_join. */
-    if (!real_is_late() && preload_attach(getenv(SHM_VARIABLE)))
+    if (!real_is_late() && preload_attach(secure_getenv(SHM_VARIABLE)))
         preload_survive_forks();
     errno = old_errno;
 }

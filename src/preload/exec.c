@@ -62,7 +62,7 @@ static bool has_ours(const char *list)
 
 void exec_prepare(void)
 {
-    const char *list = getenv("LD_PRELOAD");
+    const char *list = secure_getenv("LD_PRELOAD");
     size_t used = 0;
     for (const char *end; list && *list; list = next_entry(end)) {
         end = entry_end(list);

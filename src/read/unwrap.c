@@ -36,6 +36,7 @@ struct unwrap {
     uint64_t dumped; /* bytes so far */
 #ifndef TRAIL_PLAIN_ONLY
     bool inflating, streamed; /* zip: the sizes and the checksum follow the data */
+    uint64_t passed;          /* zip: bytes decompressed to find the ends of other files */
     uint32_t crc, right_crc;
     z_stream z;
 #endif
@@ -477,7 +478,8 @@ static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 enum { ZIP_HEADER = 30, ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 
-/* For a file that is not a trace and whose header lacks its size. */
+/* For all files before the trace whose headers lack their sizes: their ends are found only by
+ * decompressing them. */
 #define ZIP_MOST_PASSED (UINT64_C(1) << 30)
 
 static bool zip_matches(const uint8_t *data, size_t size)
@@ -533,16 +535,15 @@ static void zip_take_descriptor(struct unwrap *u)
 static bool zip_pass(struct unwrap *u)
 {
     uint8_t discarded[4096];
-    uint64_t size = 0;
     if (!u->streamed) {
         skip(u, u->left);
         return true;
     }
-    while (!u->over && size < ZIP_MOST_PASSED) {
+    while (!u->over && u->passed < ZIP_MOST_PASSED) {
         ssize_t n = zip_bytes(u, discarded, sizeof discarded);
         if (n < 0 || u->damaged || (n == 0 && !u->over))
             return false;
-        size += (uint64_t)n;
+        u->passed += (uint64_t)n;
     }
     zip_take_descriptor(u);
     return u->over;

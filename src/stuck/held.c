@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/present_memory.h"
 #include "base/search.h"
 #include "base/small_file.h"
 #include "collect/process.h"
@@ -144,6 +145,7 @@ bool held_may_be_ended_by_stop(long call)
 static size_t read_memory(pid_t pid, uint64_t at, void *to, size_t size)
 {
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
+    here.iov_len = there.iov_len = present_memory(pid, at, size);
     ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
     return n > 0 ? (size_t)n : 0;
 }

@@ -11,7 +11,7 @@ const struct annotations *annotations;
 __attribute__((constructor)) static void join(void)
 {
     const struct annotations *found;
-    if (!getenv("TRAIL_SHM"))
+    if (!secure_getenv("TRAIL_SHM"))
         return;
     found = dlsym(RTLD_DEFAULT, ANNOTATIONS_SYMBOL);
     if (!found || found->version != ANNOTATIONS_VERSION)

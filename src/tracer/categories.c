@@ -98,7 +98,7 @@ static void after_fork(void)
 /* A list in the environment that is too long is ignored. */
 __attribute__((constructor)) static void begin(void)
 {
-    const char *list = getenv("TRAIL_CATEGORIES");
+    const char *list = secure_getenv("TRAIL_CATEGORIES");
     pthread_atfork(NULL, NULL, after_fork);
     if (list)
         (void)trail_categories_set(list, NULL);

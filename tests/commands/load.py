@@ -8,6 +8,7 @@ usage: load.py TRAIL SOURCE_ROOT
 import fcntl
 import glob
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -177,6 +178,90 @@ def a_store_that_cannot_be_written_is_an_error():
     for words in ([], ["--to=parquet:", TRACES[0]], ["--to=oracle:db", TRACES[0]], [TRACES[0]], ["--to=duckdb:x"],
                   ["--to=duckdb:x", "--host=../x", TRACES[0]]):  # fmt: skip
         equal(run("load", *words)[0], 2)
+
+
+@test
+def rows_that_are_no_ids_of_traces_are_taken_as_text():
+    # As texts of DuckDB, each pair of numbers would be a length and an address.
+    rows = "SELECT if(range % 2 = 0, 200, 4702111234474983745)::BIGINT AS trace FROM range(2048) UNION ALL SELECT NULL"
+    folder, database = fresh("parquet"), fresh("database")
+    for store in (f"parquet:{folder}", f"duckdb:{database}"):
+        equal(load(store, TRACES[0])[0], 0)
+    [path] = glob.glob(f"{folder}/traces/*/*/*.parquet")
+    equal(run("sql", "--allow-files", TRACES[0], f"COPY ({rows}) TO '{path}.parquet' (FORMAT parquet)")[0], 0)
+    equal(run("sql", "--allow-files", TRACES[0], f"""ATTACH '{database}' AS s; DROP TABLE s.traces;
+              CREATE TABLE s.traces AS SELECT * REPLACE (NULL::BIGINT AS trace) FROM traces LIMIT 0; INSERT INTO s.traces (trace) {rows}""")[0], 0)
+    os.remove(path)
+    equal(load(f"parquet:{folder}", TRACES[0]), (0, "1 trace loaded\n", ""))
+    # The ID of a trace does not fit into such a column.
+    code, out, err = load(f"duckdb:{database}", TRACES[0])
+    equal((code, out), (3, "0 traces loaded\n"))
+    assert "Conversion Error" in err, err
+
+
+@test
+def a_view_in_a_database_is_refused():
+    """It could be endless."""
+    database = fresh("database")
+    equal(run("sql", "--allow-files", TRACES[0], f"""ATTACH '{database}' AS s;
+              CREATE VIEW s.traces AS SELECT range::VARCHAR AS trace FROM range(1000000000000000)""")[0], 0)
+    code, out, err = load(f"duckdb:{database}", TRACES[0])
+    equal((code, out), (3, "0 traces loaded\n"))
+    assert "is not an table" in err or "is not a table" in err or "view" in err.lower(), err
+
+
+@test
+def only_files_of_tables_are_removed():
+    folder, other = fresh("parquet"), fresh("other")
+    paths = [f"{place}/host=h/day=1970-01-01/{name}" for place in (f"{folder}/copy", other) for name in ("load-1.parquet", ".load-1.part")]
+    for path in paths:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        written(path, b"")
+    os.symlink(other, f"{folder}/linked")
+    equal(load(f"parquet:{folder}", TRACES[0]), (0, "1 trace loaded\n", ""))
+    equal([path for path in paths if not os.path.exists(path)], [])
+
+
+@test
+def names_with_quotes_and_patterns_are_names():
+    folder = fresh("it's [a-z]* '' ; DROP TABLE traces")
+    os.mkdir(folder)
+    trace = shutil.copy(TRACES[0], os.path.join(folder, "it's $(touch x);`id`\n.trace"))
+    for store in (f"parquet:{folder}/store", f"duckdb:{folder}/database"):
+        code, out, err = run("load", f"--to={store}", "--host=h", trace)
+        equal((code, out, err), (0, "1 trace loaded\n", ""))
+        equal(load(store, trace), (0, "0 traces loaded; 1 loaded before\n", ""))
+
+
+def fake_clickhouse(script):
+    """The environment of a clickhouse-client that answers a query by this shell script."""
+    folder = fresh("bin")
+    os.mkdir(folder)
+    path = written(os.path.join(folder, "clickhouse-client"), f"""#!/bin/sh
+case "$*" in *SELECT*) {script};; *) exec cat > /dev/null;; esac
+""".encode())
+    os.chmod(path, 0o755)
+    return {"PATH": folder + ":" + os.environ["PATH"]}
+
+
+def load_into(script):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    p = subprocess.run([TRAIL, "load", "--to=clickhouse://db", "--host=h", TRACES[0]], capture_output=True, text=True, timeout=240,
+                       env={**os.environ, **fake_clickhouse(script)}, preexec_fn=None if SANITIZED else limit)
+    return p.returncode, p.stdout, p.stderr
+
+
+@test
+def a_server_that_lists_no_ids_is_an_error():
+    failed = (3, "0 traces loaded\n", "trail: clickhouse://db: clickhouse-client has failed\n")
+    equal(load_into("printf '%s\\n' 0123456789abcdef 00000000000000ff"), (0, "1 trace loaded\n", ""))
+    # A line without an end.
+    equal(load_into("cat /dev/zero 2>/dev/null"), failed)
+    equal(load_into("echo; yes 0123456789abcdef0123456789abcdef0123456789abcdef 2>/dev/null"), failed)
+    equal(load_into("printf 0123456789abcdef"), failed)
+    equal(load_into("exit 1"), failed)
 
 
 if run("sql", TRACES[3], "select 1 as one")[0] != 0:

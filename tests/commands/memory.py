@@ -148,5 +148,31 @@ def limits_are_checked():
         assert code == 2, err
 
 
+def zip_member(name, data, count=1):
+    """`data` this many times, as a writer of a stream packs it: the sizes follow."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed, crc = b"", 0
+    for _ in range(count):
+        packed += deflate.compress(data)
+        crc = zlib.crc32(data, crc)
+    packed += deflate.flush()
+    header = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 20, 8, 8, 0, 0, 0, 0, 0, len(name), 0)
+    return header + name + packed + struct.pack("<4sIII", b"PK\7\10", crc, len(packed), len(data) * count)
+
+
+@test
+def files_before_a_trace_in_a_zip_archive_are_decompressed_up_to_a_limit_in_all():
+    """1 GB of them: a second of processor time, where each MB of an archive could cost three."""
+    large = zip_member(b"zeros", bytes(1 << 20), 600)
+    last = zip_member(b"t.trace", GOOD + HEAP)  # without its end
+    path = os.path.join(FOLDER.name, "large.zip")
+    for count, err in (1, ""), (2, f"trail: {path}: no file in the zip archive is a trace\n"):
+        with open(path, "wb") as file:
+            file.write(large * count + last)
+        used, *ended = peak("info", path)
+        assert ended == [1, err], ended
+        assert used < 32 << 20, used
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,11 +4,12 @@
 Whatever they do, the recorder ends by itself or at a signal, with status 0 or 1, and the trace is good. Words of the memory
 that are overwritten at random are in tests/hammer/hostile.py.
 
-usage: hostile.py TRAIL"""
+usage: hostile.py TRAIL COMPILER..."""
 
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import work
 from recorded import send, step
 from tap import finish
 
-TRAIL = os.path.abspath(sys.argv[1])
+TRAIL, COMPILER = os.path.abspath(sys.argv[1]), sys.argv[2:]
 HANGS = 60  # s: it does not end
 WORK = work.folder("hostile")
 
@@ -208,7 +209,67 @@ def test_namespace():
         report("... with a good trace", check(os.path.join(WORK, name)))
 
 
+def mapped_by(program, area, **more):
+    """Whether a program that joins what its environment names has mapped the area: it prints its own maps."""
+    found = subprocess.run([program], capture_output=True, text=True, env={"TRAIL_SHM": "path:" + area}, **more)
+    return area in found.stdout
+
+
+def test_set_user_id():
+    """A program with more rights than its user, which has the recorder's library by /etc/ld.so.preload or by its linker."""
+    name = "a set-user-ID program does not take shared memory from its user"
+    library = subprocess.run([TRAIL, "env", "--shm=/dev/shm/unused"], capture_output=True, text=True).stdout
+    library = re.search(r"LD_PRELOAD='?([^'\s;:]+)", library).group(1)
+    if os.geteuid() != 0 or os.statvfs(WORK).f_flag & os.ST_NOSUID:
+        report(name + " # SKIP needs root", "")
+        return
+    os.chmod(WORK, 0o755)
+    program, area = os.path.join(WORK, "privileged"), os.path.join(WORK, "users")
+    source = "#include <stdio.h>\nint main(void) { FILE *f = fopen(\"/proc/self/maps\", \"r\"); for (int c; (c = getc(f)) != EOF;) putchar(c); }"
+    built = subprocess.run([*COMPILER, "-x", "c", "-", "-o", program, "-x", "none", "-Wl,--no-as-needed",
+                            shutil.copy(library, WORK), "-Wl,-rpath," + WORK], input=source.encode(), capture_output=True)
+    recorder = record(area + ".trace", "--attach-shm", area)
+    wait_for(lambda: os.path.exists(area))
+    os.chmod(area, 0o666)
+    os.chmod(program, 0o4755)
+    report(name, "it has" if mapped_by(program, area, user=65534) else built.stderr.decode())
+    report("... while any other program does", "" if mapped_by(program, area) else "it has not")
+    recorder.send_signal(signal.SIGINT)
+    end(recorder)
+
+
+def test_absent_memory():
+    """Only a SIGKILL would end a read of such memory."""
+    name = "memory that a process withholds does not stop trail stuck"
+    program = os.path.join(WORK, "absent")
+    subprocess.run([*COMPILER, "-pthread", os.path.join(os.path.dirname(os.path.abspath(__file__)), "absent.c"), "-o", program], check=True)
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tid = process.stdout.readline().strip()
+
+    def waits():
+        with open(f"/proc/{process.pid}/task/{tid}/syscall") as file:
+            return file.read().split()[0] in ("202", "98")  # futex, also on arm64
+
+    if tid and wait_for(waits):
+        process.stdin.write("x")
+        process.stdin.flush()
+    if not tid or process.stdout.readline() != "absent\n":
+        report(name + " # SKIP no userfaultfd of the kernel's reads here", "")
+    else:
+        looked = subprocess.Popen([TRAIL, "stuck", str(process.pid)], stdout=subprocess.PIPE, text=True)
+        try:
+            out = looked.communicate(timeout=HANGS)[0]
+        except subprocess.TimeoutExpired:
+            looked.kill()
+            out = "it waits"
+        report(name, "" if f"thread {tid} " in out else out)
+    process.kill()
+    process.wait()
+
+
 test_sealed()
+test_absent_memory()
+test_set_user_id()
 test_cut_file()
 test_deaf_program()
 test_stranger()

@@ -1,0 +1,19 @@
+/*
+ * Which memory of another process can be read without waiting. The kernel lets a reader wait, only a
+ * SIGKILL ends this, for pages that are not there: their process may provide them itself
+ * (userfaultfd(2)), or a file system of a user does (fuse(4)).
+ */
+#ifndef TRAIL_BASE_PRESENT_MEMORY_H
+#define TRAIL_BASE_PRESENT_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Returns how many bytes, of `size` from an address on, are in memory or in swap; `size` if the
+ * kernel does not say. `pid` may be a TID.
+ */
+size_t present_memory(pid_t pid, uint64_t at, size_t size);
+
+#endif
