@@ -227,7 +227,15 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
         finding_explain(findings, "The wait is at %.*s.", SHOWN(place));
 }
 
-static void say_open(struct findings *findings, const struct stuck_wait *wait)
+/* Whether both wait for the same; where only the place is known, whether both wait there. */
+static bool same_awaited(const struct stuck_wait *a, const struct stuck_wait *b)
+{
+    return a->wanted == b->wanted && a->kind == b->kind && a->object == b->object &&
+           (a->kind != 0 || a->place == b->place);
+}
+
+/* `others`: as many wait for the same, for a shorter time. */
+static void say_open(struct findings *findings, const struct stuck_wait *wait, size_t others)
 {
     char task[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
@@ -243,6 +251,27 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     finding_say(findings, &of, "%s had waited %s for %s when the trace ended", task, wanted,
                 duration(wait->ns).text);
     explain_open(findings, wait);
+    if (others > 0)
+        finding_explain(findings, "%zu other %s waited %s as well.", others,
+                        word(findings, others == 1 ? TERM_task : TERM_tasks),
+                        wait->kind ? "for it" : "there");
+}
+
+/* Adds a finding for each of the first that are waited for. `waits` are sorted by length. */
+static void say_each_open(struct findings *findings, const struct stuck_wait **waits, size_t count)
+{
+    for (size_t i = 0, said = 0; i < count && said < MOST_OPEN; i++) {
+        size_t others = 0;
+        for (size_t n = i + 1; n < count && waits[i]; n++)
+            if (waits[n] && same_awaited(waits[i], waits[n])) {
+                waits[n] = NULL;
+                others++;
+            }
+        if (!waits[i])
+            continue;
+        say_open(findings, waits[i], others);
+        said++;
+    }
 }
 
 /* Adds "goroutine main.work (7) at main.work (main.go:42)" to a list. */
@@ -393,8 +422,7 @@ void finding_open_waits(struct findings *findings)
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
     qsort((void *)longest, count, sizeof(void *), by_length);
-    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
-        say_open(findings, longest[i]);
+    say_each_open(findings, longest, count);
     free((void *)longest);
 }
 

@@ -97,10 +97,10 @@ static bool waits_for_all(const struct findings *findings, const struct blame_ro
 
 /* MARK: Sleeps and the world outside */
 
-/* The time, but for that in which those that sleep there had no CPU. */
-static int64_t time_with_cpu(const struct findings *findings, const struct outside_row *row)
+/* The time, but for that in which those that wait had no CPU. */
+static int64_t time_but(const struct findings *findings, int64_t ready_ns)
 {
-    int64_t ready_ns = ns_between(row->exec_ns, row->between_ns), length = length_of(findings);
+    int64_t length = length_of(findings);
     return ready_ns < length / 2 ? length - ready_ns : length / 2;
 }
 
@@ -114,7 +114,8 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
-            share_of(blame_union_ns(&row->at_least_one), time_with_cpu(findings, row)) < POLL_SHARE)
+            share_of(blame_union_ns(&row->at_least_one),
+                     time_but(findings, ns_between(row->exec_ns, row->between_ns))) < POLL_SHARE)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
@@ -175,7 +176,7 @@ void finding_time_outs(struct findings *findings)
             const trail_histogram *spread = &wait->spread;
             if (wait->timed_out < POLL_TIMES ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
-                share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
+                share_of(spread->sum_ns, time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
@@ -226,6 +227,12 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     finding_last(findings)->weight /= 2;
 }
 
+/* From which share of the time on it is reported: lower where programs hardly ever wait on purpose. */
+static const double outside_least[WIRE_WAITS] = {
+    [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
+    [WIRE_WAIT_LOOKUP] = 0.15, [WIRE_WAIT_CONNECT] = OUTSIDE_SHARE,
+};
+
 /* Much of the time a goroutine waits for a child process, a file or a connection. */
 void finding_outside(struct findings *findings)
 {
@@ -233,10 +240,8 @@ void finding_outside(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
-        bool counts = row->kind == WIRE_WAIT_CHILD || row->kind == WIRE_WAIT_FILE ||
-                      row->kind == WIRE_WAIT_FAULT || row->kind == WIRE_WAIT_LOOKUP ||
-                      row->kind == WIRE_WAIT_CONNECT;
-        if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+        if (ns < OUTSIDE_LEAST || outside_least[row->kind] == 0 ||
+            share_of(ns, length_of(findings)) < outside_least[row->kind])
             continue;
         if (row->kind == WIRE_WAIT_CHILD && row->peer.start != 0) {
             say_child(findings, row, ns);
@@ -245,9 +250,11 @@ void finding_outside(struct findings *findings)
         const struct finding_of of =
             finding_saves("outside", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(findings, &of,
-                    "%.*s waited for something outside the program for %.0f %% of the time (%.*s)",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)), SHOWN(wait));
+        char what[240] = "child processes";
+        if (row->kind != WIRE_WAIT_CHILD)
+            (void)snprintf(what, sizeof what, "something outside the program (%.*s)", SHOWN(wait));
+        finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
+                    100 * share_of(ns, length_of(findings)));
         finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
                         row->spread.count, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
@@ -569,10 +576,12 @@ void finding_bottleneck(struct findings *findings)
     }
 }
 
-/* How long goroutines of a group did what. */
+/*
+ * How long goroutines of a group did what: in all, but for the time that they were ready, which
+ * other programs make longer; waiting for work; waiting, but not for work, input or locks.
+ */
 struct group_time {
-    int64_t all, work,
-        others; /* in all; waiting for work; waiting, but not for work, input or locks */
+    int64_t all, work, others;
     uint64_t work_waits;
     const trail_wait *most; /* of the others, the longest in all */
 };
@@ -580,7 +589,6 @@ struct group_time {
 static struct group_time time_of(const struct findings *findings, const struct wait_group *group)
 {
     struct group_time time = {.all = group->exec_ns};
-    ns_add(&time.all, group->row.ready.sum_ns);
     for (size_t i = 0; i < group->row.wait_count; i++) {
         const trail_wait *wait = &group->waits[i];
         const struct wait_facts *facts = facts_of(findings, wait->reason);
@@ -691,6 +699,20 @@ static bool outlives(const struct waits *waits, const struct blame_pair *pair)
     return after / OUTLIVES >= mean(pair->ns, pair->waits);
 }
 
+/* Whether those that end the waits of `pair` ended later because they waited for the others' exit. */
+static bool awaits_exit(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == pair->waiter &&
+            row->waiter == pair->waker)
+            return true;
+    }
+    return false;
+}
+
 /*
  * A queue is full, and what takes from it waits for something else most of the time, but hardly ever
  * for work. It still had some when those that fill the queue had ended: else it could be the one
@@ -708,7 +730,8 @@ void finding_slow_consumer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
             share_of(ns, length) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
-            !outlives(waits, pair) || finding_names(findings, "pool-too-small", pair->waker))
+            !outlives(waits, pair) || awaits_exit(findings, pair) ||
+            finding_names(findings, "pool-too-small", pair->waker))
             continue;
         struct group_time time = time_of(findings, waits->by_name[pair->waker]);
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
@@ -1376,7 +1399,6 @@ void finding_unseen(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         struct group_time time = time_of(findings, group);
         ns_add(&time.all, group->unseen_ns);
-        time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
             share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
             finding_names(findings, "futile-wakeups", group->row.name))

@@ -202,7 +202,7 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     found = contended(10, 2 * MS)
     equal(list(found), ["lock-serialises"])
     equal(found["lock-serialises"]["weight"], 0.2)
-    assert "during 20 % " in found["lock-serialises"]["text"], found
+    assert ". For 20 % of the time, others waited for it and at most one goroutine worked. 10 waits" in found["lock-serialises"]["text"], found
     assert "10 waits took 20.0 ms, the longest 2.00 ms at main.deposit" in found["lock-serialises"]["text"], found
     equal(found["lock-serialises"]["gain_ns"], 20 * MS)
     equal(found["lock-serialises"]["function"], "main.pay")
@@ -509,7 +509,7 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms, which app (12): main ended by its exit. "), found
     assert abs(found["weight"] - 0.3) < 1e-3 and found["gain_ns"] == 60 * MS, found
     found = child_ends(recorded=False)["outside"]
-    assert found["text"].startswith("main.build (main.go:10) waited for something outside the program for 60 % of the time (child process). "), found
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. At most "), found
     assert abs(found["weight"] - 0.6) < 1e-3, found
     # Of two CPUs, main and its children use 85 %, or wait for one.
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
@@ -2618,10 +2618,12 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
 
 @test
 def much_of_the_time_outside_the_program_is_said():
-    found = outside([60 * MS], "name look-up db", of=200 * MS)
+    found = outside([60 * MS], "connect 10.0.0.1:5432", of=200 * MS)
     equal(list(found), ["outside"])
-    assert "main.ask (main.go:10) waited for something outside the program for 30 % of the time (name look-up db). 1 wait, 60.0 ms in all" in found["outside"]["text"], found
-    equal(outside([59 * MS], "name look-up db", of=200 * MS), {})
+    assert "main.ask (main.go:10) waited for something outside the program (connect 10.0.0.1:5432) for 30 % of the time. 1 wait, 60.0 ms in all" in found["outside"]["text"], found
+    for wait, least in (("connect 10.0.0.1:5432", 30), ("file data", 30), ("name look-up db", 15), ("child process", 15), ("page fault", 10)):
+        equal(list(outside([least * 5 * MS], wait, of=500 * MS)), ["outside"])
+        equal(outside([(least * 5 - 1) * MS], wait, of=500 * MS), {})
     equal(outside([49 * MS], "name look-up db", of=100 * MS), {})
     equal(outside([60 * MS], "read pipe:[7]", of=200 * MS), {})
 
