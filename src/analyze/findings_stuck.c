@@ -11,6 +11,7 @@
 #define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */
 #define PLACE_SHARE                                                                                \
     0.2 /* of the time, one that may be for work: of which only the place is known */
+#define TICKS_SHARE 0.3 /* the same, while others still sleep from time to time */
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
 #define MOST_NAMED  3 /* of a deadlock, in its heading */
@@ -431,10 +432,11 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
 {
     trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
     if (signalled.size == 0 && wait->wanted == STUCK_READ) {
-        finding_explain(findings,
-                        "Unless another process has the other end too, nothing will come.");
-        finding_advise(findings, "Close it, or end the wait before waiting for the exit of its %s.",
-                       word(findings, TERM_task));
+        bool both = text_is(names_text(&findings->analysis->names, wait->object), "[eventfd]");
+        finding_explain(findings, "Unless another process has %s too, nothing will come.",
+                        both ? "it" : "the other end");
+        finding_advise(findings, "%s it, or end the wait before waiting for the exit of its %s.",
+                       both ? "Write to" : "Close", word(findings, TERM_task));
         return;
     }
     if (signalled.size)
@@ -452,7 +454,8 @@ void finding_never_woken(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = &stuck->still;
-    if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0)
+    if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0 ||
+        (stuck->ticks && share_of(stuck->still_ns, length_of(findings)) < TICKS_SHARE))
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     const struct finding_of of = {
@@ -468,5 +471,7 @@ void finding_never_woken(struct findings *findings)
     finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
+    if (stuck->ticks)
+        finding_explain(findings, "Those that go on sleep periodically and have woken none.");
     explain_never_woken(findings, wait);
 }

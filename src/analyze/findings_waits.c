@@ -18,6 +18,7 @@
 #define ANSWER_TIMES       10 /* compared with the 95th percentile */
 #define ANSWER_SHARE       0.05
 #define PEER_SHARE         0.5
+#define SERVER_SHARE       0.4 /* the same of a C program, which is known to have connected to it */
 #define QUEUE_SHARE        0.3
 #define QUEUE_WAITS        3
 #define ONCE_SHARE         0.2
@@ -348,10 +349,39 @@ static void explain_answerer(struct findings *findings, const struct outside_row
 {
     trail_string by = text_of(findings, (trail_name)row->answerer.key);
     if (row->answerer.ns > 0 && row->answered * 2 > row->spread.count)
-        finding_explain(findings, "%.*s, in the same program, answers late.", SHOWN(by));
+        finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,");
     else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
                                  "things at the same time.");
+}
+
+/* The start function of the threads that answer a C program; 0: not recorded. */
+static trail_name server_of(const struct outside_row *row)
+{
+    return row->of_server && row->answerer.ns > 0 ? (trail_name)row->answerer.key : 0;
+}
+
+/* For how long threads with this start function were ready. */
+static int64_t ready_ns(const struct findings *findings, trail_name name)
+{
+    const struct waits *waits = findings->waits;
+    return name < waits->by_name_capacity && waits->by_name[name]
+               ? waits->by_name[name]->row.ready.sum_ns
+               : 0;
+}
+
+/*
+ * The share of the time in which answers are waited for. Of a C program, without that in which the
+ * one that waits, or a recorded server, had no CPU.
+ */
+static double waits_for_peer(const struct findings *findings, const struct outside_row *row)
+{
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    if (!row->of_server)
+        return share_of(ns, length_of(findings));
+    return share_of(ns_between(ready_ns(findings, server_of(row)), ns),
+                    time_but(findings, ready_ns(findings, row->start)));
 }
 
 /* What the program, or a region, needs waits most of the time for answers from the network. */
@@ -362,10 +392,12 @@ void finding_slow_peer(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
+        double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
-        if (row->start == 0 || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
+        if (row->start == 0 || ns < OUTSIDE_LEAST || waits_for_peer(findings, row) < least ||
             row->longest.ns > ns / 2 ||
-            !(row->in_region || is_needed(findings, &row->longest, row->start, PEER_SHARE)))
+            !(row->in_region || is_needed(findings, &row->longest, row->start, least) ||
+              (server_of(row) && is_needed(findings, &row->longest, server_of(row), least))))
             continue;
         const struct finding_of of =
             finding_saves("slow-peer", ns, &row->longest, row->function, row->wait);

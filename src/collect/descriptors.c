@@ -9,6 +9,8 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,7 @@ struct descriptors {
     size_t text_count, text_room;
     uint64_t tables_ns; /* when the tables may be read again */
     uint64_t sets_ns;   /* the same for the lists of epoll sets */
+    uint8_t listened[(UINT16_MAX + 1) / CHAR_BIT]; /* bits of TCP ports that had a listening socket */
 };
 
 static void begin_step(struct descriptors *d)
@@ -144,19 +147,38 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     return true;
 }
 
-/* Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
- * peer. */
-static void read_inet(struct descriptors *d, const char *line)
+/* Notes that a TCP port has a listening socket, or returns whether it had one. */
+static void note_listened(struct descriptors *d, unsigned port)
 {
-    char local[33], remote[33], text[64];
-    unsigned local_port, remote_port;
+    d->listened[port / CHAR_BIT % sizeof d->listened] |= (uint8_t)(1u << port % CHAR_BIT);
+}
+
+static bool was_listened(const struct descriptors *d, unsigned port)
+{
+    return d->listened[port / CHAR_BIT % sizeof d->listened] >> port % CHAR_BIT & 1;
+}
+
+/*
+ * Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
+ * peer. The kernel lists the sockets that listen first. A TCP connection from another port than
+ * theirs was made by connect(2): its peer is a server.
+ */
+static void read_inet(struct descriptors *d, const char *line, bool tcp)
+{
+    char local[33], remote[33], address[64], text[72];
+    unsigned local_port, remote_port, state;
     uint64_t inode;
-    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
-               local, &local_port, remote, &remote_port, &inode) != 5)
+    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
+               local, &local_port, remote, &remote_port, &state, &inode) != 6)
         return;
-    if (remote_port != 0 ? address_text(remote, remote_port, text, sizeof text)
-                         : address_text(local, local_port, text, sizeof text))
+    if (tcp && state == TCP_LISTEN)
+        note_listened(d, local_port);
+    bool server = tcp && remote_port != 0 && !was_listened(d, local_port);
+    if (remote_port != 0 ? address_text(remote, remote_port, address, sizeof address)
+                         : address_text(local, local_port, address, sizeof address)) {
+        snprintf(text, sizeof text, "%s%s", server ? WIRE_WAIT_SERVER : "", address);
         add_socket(d, inode, text);
+    }
 }
 
 /* Reads a line of `unix` if the socket has a name. */
@@ -180,7 +202,7 @@ static void read_table(struct descriptors *d, int pid, const char *name)
         if (strcmp(name, "unix") == 0)
             read_unix(d, lines.text);
         else
-            read_inet(d, lines.text);
+            read_inet(d, lines.text, strncmp(name, "tcp", 3) == 0);
         if (count > MAX_SOCKETS)
             break;
     }

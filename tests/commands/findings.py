@@ -1390,6 +1390,56 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         assert "never-woken" not in all_wait(wanted), wanted
 
 
+def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
+    """Main waits for the exit of a worker, which waits to the end, while a third thread wakes up each 20 ms."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("worker",))
+    trace.start(20, 1, 2)
+    trace.create(30, 0, 3, ("beat",))
+    trace.start(40, 2, 3)
+    trace.log(MS, 0, "wait", join)
+    trace.block(MS + 10, 0, "sync", WORK_STACK)
+    trace.log(begins - 10, 1, "wait", wanted)
+    trace.block(begins, 1, "network" if "read" in wanted else "sync.(*Cond).Wait", WORK_STACK)
+    for i in range(ticks):
+        now = (1 + 20 * i) * MS
+        trace.log(now + runs - 10, 2, "wait", timed or "sleep")
+        trace.block(now + runs, 2, "sync.(*Cond).Wait" if timed else "sleep", ("nap", "beat"))
+        trace.at(now + 19 * MS, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 19 * MS + 10, 2, 3)
+        if timed:
+            trace.log(now + 19 * MS + 20, 2, "wait", "timed out")
+        if wakes and i == 0:
+            trace.wake(now + 19 * MS + 30, 2, 2, ("beat",))
+            trace.start(now + 19 * MS + 40, 1, 2)
+            trace.log(now + 19 * MS + 50, 1, "wait", wanted)
+            trace.block(now + 19 * MS + 60, 1, "sync.(*Cond).Wait", WORK_STACK)
+    end = (1 + 20 * ticks) * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def that_a_heartbeat_goes_on_does_not_hide_a_wait_that_nothing_ends():
+    for wanted in ("condition queue_cv", "read [eventfd]", "semaphore slots"):
+        found = beside_ticker(wanted, ticks=6)
+        equal(list(found), ["never-woken"])
+        text = found["never-woken"]["text"]
+        assert "Thread worker (2) had waited " in text.replace("Goroutine", "Thread") and " when the trace ended. " in text, text
+        assert " (1) waits for a thread to exit). Those that go on sleep periodically and have woken none. " in text, text
+        assert ("Write to it, or end the wait" in text) == ("eventfd" in wanted), text
+    equal(list(beside_ticker(ticks=6, timed="condition tick_cv")), ["never-woken"])
+    # One that works now and then, or has woken another, may do so again.
+    equal(beside_ticker(ticks=6, wakes=True), {})
+    equal(list(beside_ticker(ticks=6, runs=MS)), ["never-woken"])
+    equal(beside_ticker(ticks=6, runs=2 * MS), {})
+    equal(beside_ticker(ticks=2), {})
+    # Main does not wait for it; it may be idle.
+    equal(beside_ticker(ticks=6, join="condition other"), {})
+    equal(beside_ticker("read pipe:[7]", ticks=6), {})
+    equal(beside_ticker(ticks=10, begins=142 * MS), {})
+
+
 @test
 def what_is_waited_for_after_another_has_ended_is_never_woken_either():
     trace = Trace(2)
@@ -2586,6 +2636,47 @@ def outside(lengths, log, reason="network", of=None, peer_sleeps=None):
         now += length + MS
     end = of or now
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_server_that_a_c_program_connected_to_answers_late():
+    for wait in ("read server 10.0.0.1:5432", "poll server 10.0.0.1:5432"):
+        found = outside(10 * [7 * MS], wait, of=150 * MS)
+        equal(list(found), ["slow-peer"])
+        assert found["slow-peer"]["text"].startswith("main.ask (main.go:10) waited for answers from the network for 47 % of the time. 10 waits, 70.0 ms in all"), found
+        assert " Its peer is slow or far away: " in found["slow-peer"]["text"], found
+        equal(list(outside(10 * [6 * MS], wait, of=150 * MS)), ["slow-peer"])
+        equal(outside(10 * [5900 * US], wait, of=150 * MS), {})
+    # Servers wait for requests, and event loops for any of several connections.
+    for wait in ("read 10.0.0.1:51324", "poll server 10.0.0.1:5432, pipe:[7]", "read pipe:[7]"):
+        equal(outside(10 * [7 * MS], wait, of=150 * MS), {})
+
+
+def asked_server(late, ready=0):
+    """Goroutine 1 asks 20 times, each 10 ms; goroutine 2, which is ready for some time first, answers so late."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.serve",))
+    trace.start(20, 1, 2)
+    for i in range(20):
+        now = (1 + i) * 10 * MS
+        trace.log(now - 40, 1, "wait", "read 127.0.0.1:51324")
+        trace.block(now - 30, 1, "network", ("main.serve",))
+        trace.wake(now - 20, 0, 2, ("main.ask",))
+        trace.start(now - 20 + ready + 10, 1, 2)
+        trace.log(now - 10, 0, "wait", "read server 127.0.0.1:80")
+        trace.block(now, 0, "network", ("main.ask",))
+        trace.wake(now + late, 1, 1, ("main.serve",))
+        trace.start(now + late + 10, 0, 1)
+    return trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")
+
+
+@test
+def a_recorded_server_that_answers_late_is_named_unless_it_had_no_cpu():
+    found = asked_server(5 * MS)
+    assert "slow-peer" in found and " main.serve answers late. " in found["slow-peer"]["text"] + " ", found
+    assert "slow-peer" not in asked_server(4 * MS)
+    assert "slow-peer" not in asked_server(5 * MS, ready=MS)
 
 
 @test
