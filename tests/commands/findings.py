@@ -864,6 +864,16 @@ def processes_that_wait_for_each_other_are_in_a_deadlock():
 
 
 @test
+def threads_of_a_process_that_has_both_ends_of_their_pipes_are_in_a_deadlock():
+    text = ended_by([(1, "write pipe:[1]", "0"), (2, "write pipe:[2]", "0")])[1]["deadlock"]["text"]
+    assert re.match(r"Deadlock of thread \S+ \(1\) and thread \S+ \(2\) for 199 ms when", text), text
+    assert text.endswith(" Read and write at the same time."), text
+    text = ended_by([(1, "write pipe:[1]", "0"), (2, "read pipe:[2]", "0"), (3, "write pipe:[3]", "0")])[1]["deadlock"]["text"]
+    assert re.match(r"Deadlock of thread \S+ \(1\), thread \S+ \(2\) and thread \S+ \(3\) for 199 ms when", text), text
+    assert "deadlock" not in ended_by([(1, "write pipe:[1]", "0"), (2, "read pipe:[2]", None)])[1]
+
+
+@test
 def threads_that_wait_for_one_of_them_do_not_end_a_deadlock_of_processes():
     locked = [*CROSS, (CHILD + 2, "mutex a", None)]
     assert "deadlock" in ended_by(locked, holds=[(CHILD + 1, "mutex a")])[1]
@@ -923,6 +933,18 @@ def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
     assert "(5)" not in found[0]["text"] + found[1]["text"], found
     assert "(5) had waited for mutex a for 150 ms when the trace ended. It is held by " in found[2]["text"], found
     assert found[2]["text"].endswith(" (1). The wait is at main.work (main.go:10)."), found
+
+
+@test
+def of_several_that_wait_for_one_lock_to_the_end_the_longest_is_named_with_their_number():
+    found, trace = waiting([(["mutex a"], None), ([], "mutex a"), ([], "mutex a"), ([], "mutex b"), ([], "mutex a")])
+    opens = [f["text"] for f in trace.summary(152 * MS, "--from=0ns", "--to=152ms")["findings"] if f["kind"] == "open-wait"]
+    equal(len(opens), 2)
+    (of_a,) = [text for text in opens if "for mutex a" in text]
+    assert of_a.endswith(" 2 other goroutines waited for it as well."), opens
+    assert not any("other goroutine" in text for text in opens if "for mutex b" in text), opens
+    found, trace = waiting([([], "mutex a"), ([], "mutex a")])
+    assert found["open-wait"]["text"].endswith(" 1 other goroutine waited for it as well."), found
 
 
 @test
@@ -2247,10 +2269,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0):
     """
-    Thread 1 sleeps and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or for a semaphore; another
-    thread may run the same.
+    Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or
+    for a semaphore; another thread may run the same.
     """
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
@@ -2268,6 +2290,7 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
         trace.block(at, 1, "sync", ("main.parse",))
         trace.block(at + 10, 0, "sleep", ("main.fetch",))
         trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        at += ready
         trace.start(at + sleeps + 10, 0, 1)
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
@@ -2293,6 +2316,8 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" in produced(awaited="main.parse")  # whose end needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
+    # That it had no CPU for some time does not make it a quicker one.
+    assert "slow-producer" in produced(ready=9 * MS)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
