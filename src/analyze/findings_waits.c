@@ -344,14 +344,18 @@ static bool is_needed(const struct findings *findings, const trail_longest *long
     return false;
 }
 
-/* Explains what answers, if it is part of the program; else, what may help. */
+/*
+ * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
+ */
 static void explain_answerer(struct findings *findings, const struct outside_row *row)
 {
     trail_string by = text_of(findings, (trail_name)row->answerer.key);
-    if (row->answerer.ns > 0 && row->answered * 2 > row->spread.count)
+    if (row->answerer.ns > 0 && row->answerer.key > 0 &&
+        row->answered_ns > row->spread.sum_ns / 2) {
         finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,");
-    else
+        finding_last(findings)->weight /= 2;
+    } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
                                  "things at the same time.");
 }

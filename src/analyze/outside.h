@@ -37,11 +37,11 @@ struct outside_row {
     bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server;     /* for what a server sends over a connection that the program made */
 
-    /* Of answers: the start function; whether it was asked within a region; how many came from what
-     * is recorded, and the place, in a C program the start function, from where most did. */
+    /* Of answers: the start function; whether it was asked within a region; how long those waits took
+     * that what is recorded ended, and the place, in a C program the start function, that did. */
     trail_name start;
     bool in_region;
-    uint64_t answered;
+    int64_t answered_ns;
     struct blame_most answerer;
 };
 

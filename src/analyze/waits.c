@@ -839,23 +839,21 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
         return;
     const struct connections *connections = &waits->connections;
     struct outside_row *row = &waits->outside.rows[outside->row - 1];
-    if (row->of_server) {
-        row->start = g->name;
-        row->in_region |= g->region != NULL;
-        row->answered += waker != NULL;
-        if (waker)
-            blame_most_add(&row->answerer, waker->name, 1);
-        return;
-    }
-    if (outside->wait != waits->network)
+    if (!row->of_server && outside->wait != waits->network)
         return;
     row->start = g->name;
     row->in_region |= g->region != NULL;
+    int64_t ns = ns_between(outside->begin_ns, now);
+    if (row->of_server) {
+        ns_add(&row->answered_ns, waker ? ns : 0);
+        blame_most_add(&row->answerer, waker ? waker->name : 0, ns);
+        return;
+    }
     if (connections->reply == 0 || connections->reply_ns < g->since_ns ||
         ns_between(connections->reply_ns, now) > REPLY_MOST_NS)
         return;
-    row->answered++;
-    blame_most_add(&row->answerer, connections->reply, 1);
+    ns_add(&row->answered_ns, ns);
+    blame_most_add(&row->answerer, connections->reply, ns);
 }
 
 /* A system call of Go begins. Returns false on out of memory. */

@@ -2700,6 +2700,8 @@ def asked_server(late, ready=0):
 def a_recorded_server_that_answers_late_is_named_unless_it_had_no_cpu():
     found = asked_server(5 * MS)
     assert "slow-peer" in found and " main.serve answers late. " in found["slow-peer"]["text"] + " ", found
+    # What it waited for itself comes first.
+    assert abs(found["slow-peer"]["weight"] - found["slow-peer"]["gain_ns"] / (2 * 210 * MS)) < 1e-3, found
     assert "slow-peer" not in asked_server(4 * MS)
     assert "slow-peer" not in asked_server(5 * MS, ready=MS)
 
