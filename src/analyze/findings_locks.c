@@ -5,6 +5,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/waits.h"
+#include "analyze/why_ready.h"
 
 #define LOCK_SHARE 0.2
 #define MOST_LOCKS 3
@@ -209,15 +210,16 @@ void finding_lock_contention(struct findings *findings)
 
 /*
  * One wait for a lock took long, though it hardly shows in the sum of them: a request was slow. Not
- * where the holder only had no CPU, as happens beside other programs.
+ * where the holder only had no CPU, unless the program's own threads had all.
  */
 void finding_long_hold(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst = NULL;
+    bool by_others = !why_ready_not_by_others(findings->analysis->reader);
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        bool no_cpu = (trail_name)row->outside.key == findings->waits->ready &&
+        bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
                       share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE;
         if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
             worst = row;

@@ -9,8 +9,6 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +49,6 @@ struct descriptors {
     size_t text_count, text_room;
     uint64_t tables_ns; /* when the tables may be read again */
     uint64_t sets_ns;   /* the same for the lists of epoll sets */
-    uint8_t listened[(UINT16_MAX + 1) / CHAR_BIT]; /* bits of TCP ports that had a listening socket */
 };
 
 static void begin_step(struct descriptors *d)
@@ -147,36 +144,23 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     return true;
 }
 
-/* Notes that a TCP port has a listening socket, or returns whether it had one. */
-static void note_listened(struct descriptors *d, unsigned port)
-{
-    d->listened[port / CHAR_BIT % sizeof d->listened] |= (uint8_t)(1u << port % CHAR_BIT);
-}
-
-static bool was_listened(const struct descriptors *d, unsigned port)
-{
-    return d->listened[port / CHAR_BIT % sizeof d->listened] >> port % CHAR_BIT & 1;
-}
-
 /*
  * Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
- * peer. The kernel lists the sockets that listen first. A TCP connection from another port than
- * theirs was made by connect(2): its peer is a server.
+ * peer. That of a TCP connection is kept as that of a server, which it is if the program made the
+ * connection.
  */
 static void read_inet(struct descriptors *d, const char *line, bool tcp)
 {
     char local[33], remote[33], address[64], text[72];
-    unsigned local_port, remote_port, state;
+    unsigned local_port, remote_port;
     uint64_t inode;
-    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
-               local, &local_port, remote, &remote_port, &state, &inode) != 6)
+    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
+               local, &local_port, remote, &remote_port, &inode) != 5)
         return;
-    if (tcp && state == TCP_LISTEN)
-        note_listened(d, local_port);
-    bool server = tcp && remote_port != 0 && !was_listened(d, local_port);
     if (remote_port != 0 ? address_text(remote, remote_port, address, sizeof address)
                          : address_text(local, local_port, address, sizeof address)) {
-        snprintf(text, sizeof text, "%s%s", server ? WIRE_WAIT_SERVER : "", address);
+        snprintf(text, sizeof text, "%s%s", tcp && remote_port != 0 ? WIRE_WAIT_SERVER : "",
+                 address);
         add_socket(d, inode, text);
     }
 }
@@ -309,6 +293,9 @@ static uint32_t look_up(struct collect *c, struct descriptors *d, unsigned fd, b
         const char *found = socket_text(d, pid, inode);
         *settled = found != NULL;
         text = found ? found : target;
+        if (strncmp(text, WIRE_WAIT_SERVER, strlen(WIRE_WAIT_SERVER)) == 0 &&
+            !area_has_connected(c->area, fd))
+            text += strlen(WIRE_WAIT_SERVER);
     } else if (is_pidfd(target)) {
         unsigned process = pid_of_pidfd(pid, fd);
         *settled = process != 0;

@@ -450,9 +450,11 @@ def a_p_is_kept_from_50_ms_on():
     assert "keeps-p" in kept(200 * MS, blocks=False)
 
 
-def held_once(ns, of, ready=False):
-    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU."""
+def held_once(ns, of, ready=False, others=None):
+    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU; other programs used so many CPUs."""
     trace = Trace(2)
+    if others is not None:
+        trace.string(f"trail.recorded machine pid=0 count=2 cpu={int(others * MS)} recorder={MS} name=")
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
     trace.start(20, 1, 2)
@@ -475,7 +477,11 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert found["text"].startswith("main.vacuum (main.go:10) held mutex user_mu for 100 ms while others waited. The longest wait took 5 % of the time. 1 wait took 100 ms at main.lookup (main.go:10). "), found
     equal((found["function"], found["object"], found["gain_ns"]), ("main.vacuum", "mutex user_mu", 100 * MS))
     assert "long-hold" not in held_once(100 * MS - 1, 1900 * MS) and "long-hold" not in held_once(100 * MS, 2001 * MS)
+    # Without a CPU, if it was not other programs that had it.
     assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True)
+    assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True, others=0.5)
+    found = held_once(100 * MS, 2000 * MS, ready=True, others=0.01)["long-hold"]
+    assert " For 100 % of that time the holder was ready but had no CPU. " in found["text"], found
     found = held_once(100 * MS, 400 * MS)
     assert "lock-serialises" in found and "long-hold" not in found, found
 
