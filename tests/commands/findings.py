@@ -2093,8 +2093,9 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
 
-def filled(outlives=90 * MS, kind="condition room", consumer="sleep"):
-    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it."""
+def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False):
+    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it;
+    or waits for its exit."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.fill",))
@@ -2113,6 +2114,12 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep"):
         at += 10 * MS
         trace.wake(at - 100, 1, 1, ("main.take",))
         trace.start(at - 50, 0, 1)
+    if joins:
+        trace.log(at + 10, 1, "wait", "join main.fill")
+        trace.block(at + 20, 1, "sync", ("main.take",))
+        at += MS
+        trace.wake(at - 10, 0, 2, ("main.fill",))
+        trace.start(at + 10, 1, 2)
     trace.at(at, 0, "GoDestroy")
     trace.at(at + outlives, 1, "GoDestroy")
     end = at + outlives + MS
@@ -2128,6 +2135,8 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     equal((found["function"], found["object"]), ("main.take", "condition room"))
     # One that ends with the other, before three times as long as a wait takes, may be the one that makes work.
     assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
+    # Nor is one that waits for those that it wakes to exit.
+    assert "queue" not in filled(joins=True)
     assert "queue" in filled(kind="semaphore room") and "queue" not in filled(kind="read socket")
     found = filled(consumer="run")
     assert "queue" not in found and "bottleneck" in found, found
