@@ -5,6 +5,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/waits.h"
+#include "analyze/why_ready.h"
 
 #define LOCK_SHARE 0.2
 #define MOST_LOCKS 3
@@ -13,6 +14,7 @@
 #define LOCK_LEAST INT64_C(100000000) /* fewer waits count if they took this long in all */
 /* From this share on, what the holder waited for meanwhile is why it held the lock for so long. */
 #define OUTSIDE_SHARE 0.4
+#define MOST_RAN      0.1 /* kept the holder from a CPU */
 
 /* Whether both rows are of one lock. */
 static bool same_lock(const struct blame_row *a, const struct blame_row *b)
@@ -54,7 +56,10 @@ void finding_put_lock(const struct findings *findings, trail_name name, char *te
                    named ? wait.data : "a lock");
 }
 
-/* The start function of those that ran for longest, but for `name`; 0: none. */
+/*
+ * The start function of those that ran for longest, but for `name`; 0: none ran for long, so that
+ * other programs had the CPUs.
+ */
 static trail_name busiest_but(const struct findings *findings, trail_name name)
 {
     const struct waits *waits = findings->waits;
@@ -63,7 +68,7 @@ static trail_name busiest_but(const struct findings *findings, trail_name name)
         if (waits->items[i]->row.name != name &&
             (!most || waits->items[i]->exec_ns > most->exec_ns))
             most = waits->items[i];
-    return most ? most->row.name : 0;
+    return most && share_of(most->exec_ns, length_of(findings)) >= MOST_RAN ? most->row.name : 0;
 }
 
 /* Explains why the holder held it so long, and what to do; or only that. */
@@ -160,10 +165,11 @@ void finding_lock_serialises(struct findings *findings)
         }
     }
     for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
-        char effect[120];
-        (void)snprintf(effect, sizeof effect, "At most one %s worked during %.0f %% of the time",
-                       word(findings, TERM_task),
-                       100 * share_of(blame_union_ns(&worst[i]->serial), length_of(findings)));
+        char effect[160];
+        (void)snprintf(effect, sizeof effect,
+                       "For %.0f %% of the time, others waited for it and at most one %s worked",
+                       100 * share_of(blame_union_ns(&worst[i]->serial), length_of(findings)),
+                       word(findings, TERM_task));
         say_lock(findings, "lock-serialises", worst[i], effect);
     }
 }
@@ -204,15 +210,16 @@ void finding_lock_contention(struct findings *findings)
 
 /*
  * One wait for a lock took long, though it hardly shows in the sum of them: a request was slow. Not
- * where the holder only had no CPU, as happens beside other programs.
+ * where the holder only had no CPU, unless the program's own threads had all.
  */
 void finding_long_hold(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst = NULL;
+    bool by_others = !why_ready_not_by_others(findings->analysis->reader);
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        bool no_cpu = (trail_name)row->outside.key == findings->waits->ready &&
+        bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
                       share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE;
         if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
             worst = row;

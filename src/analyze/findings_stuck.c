@@ -11,6 +11,7 @@
 #define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */
 #define PLACE_SHARE                                                                                \
     0.2 /* of the time, one that may be for work: of which only the place is known */
+#define TICKS_SHARE 0.3 /* the same, while others still sleep from time to time */
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
 #define MOST_NAMED  3 /* of a deadlock, in its heading */
@@ -227,7 +228,15 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
         finding_explain(findings, "The wait is at %.*s.", SHOWN(place));
 }
 
-static void say_open(struct findings *findings, const struct stuck_wait *wait)
+/* Whether both wait for the same; where only the place is known, whether both wait there. */
+static bool same_awaited(const struct stuck_wait *a, const struct stuck_wait *b)
+{
+    return a->wanted == b->wanted && a->kind == b->kind && a->object == b->object &&
+           (a->kind != 0 || a->place == b->place);
+}
+
+/* `others`: as many wait for the same, for a shorter time. */
+static void say_open(struct findings *findings, const struct stuck_wait *wait, size_t others)
 {
     char task[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
@@ -243,6 +252,27 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     finding_say(findings, &of, "%s had waited %s for %s when the trace ended", task, wanted,
                 duration(wait->ns).text);
     explain_open(findings, wait);
+    if (others > 0)
+        finding_explain(findings, "%zu other %s waited %s as well.", others,
+                        word(findings, others == 1 ? TERM_task : TERM_tasks),
+                        wait->kind ? "for it" : "there");
+}
+
+/* Adds a finding for each of the first that are waited for. `waits` are sorted by length. */
+static void say_each_open(struct findings *findings, const struct stuck_wait **waits, size_t count)
+{
+    for (size_t i = 0, said = 0; i < count && said < MOST_OPEN; i++) {
+        size_t others = 0;
+        for (size_t n = i + 1; n < count && waits[i]; n++)
+            if (waits[n] && same_awaited(waits[i], waits[n])) {
+                waits[n] = NULL;
+                others++;
+            }
+        if (!waits[i])
+            continue;
+        say_open(findings, waits[i], others);
+        said++;
+    }
 }
 
 /* Adds "goroutine main.work (7) at main.work (main.go:42)" to a list. */
@@ -393,8 +423,7 @@ void finding_open_waits(struct findings *findings)
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
     qsort((void *)longest, count, sizeof(void *), by_length);
-    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
-        say_open(findings, longest[i]);
+    say_each_open(findings, longest, count);
     free((void *)longest);
 }
 
@@ -403,10 +432,11 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
 {
     trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
     if (signalled.size == 0 && wait->wanted == STUCK_READ) {
-        finding_explain(findings,
-                        "Unless another process has the other end too, nothing will come.");
-        finding_advise(findings, "Close it, or end the wait before waiting for the exit of its %s.",
-                       word(findings, TERM_task));
+        bool both = text_is(names_text(&findings->analysis->names, wait->object), "[eventfd]");
+        finding_explain(findings, "Unless another process has %s too, nothing will come.",
+                        both ? "it" : "the other end");
+        finding_advise(findings, "%s it, or end the wait before waiting for the exit of its %s.",
+                       both ? "Write to" : "Close", word(findings, TERM_task));
         return;
     }
     if (signalled.size)
@@ -424,7 +454,8 @@ void finding_never_woken(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = &stuck->still;
-    if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0)
+    if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0 ||
+        (stuck->ticks && share_of(stuck->still_ns, length_of(findings)) < TICKS_SHARE))
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     const struct finding_of of = {
@@ -440,5 +471,7 @@ void finding_never_woken(struct findings *findings)
     finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
+    if (stuck->ticks)
+        finding_explain(findings, "Those that go on sleep periodically and have woken none.");
     explain_never_woken(findings, wait);
 }

@@ -18,6 +18,7 @@
 #define ANSWER_TIMES       10 /* compared with the 95th percentile */
 #define ANSWER_SHARE       0.05
 #define PEER_SHARE         0.5
+#define SERVER_SHARE       0.4 /* the same of a C program, which is known to have connected to it */
 #define QUEUE_SHARE        0.3
 #define QUEUE_WAITS        3
 #define ONCE_SHARE         0.2
@@ -97,10 +98,10 @@ static bool waits_for_all(const struct findings *findings, const struct blame_ro
 
 /* MARK: Sleeps and the world outside */
 
-/* The time, but for that in which those that sleep there had no CPU. */
-static int64_t time_with_cpu(const struct findings *findings, const struct outside_row *row)
+/* The time, but for that in which those that wait had no CPU. */
+static int64_t time_but(const struct findings *findings, int64_t ready_ns)
 {
-    int64_t ready_ns = ns_between(row->exec_ns, row->between_ns), length = length_of(findings);
+    int64_t length = length_of(findings);
     return ready_ns < length / 2 ? length - ready_ns : length / 2;
 }
 
@@ -114,7 +115,8 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
-            share_of(blame_union_ns(&row->at_least_one), time_with_cpu(findings, row)) < POLL_SHARE)
+            share_of(blame_union_ns(&row->at_least_one),
+                     time_but(findings, ns_between(row->exec_ns, row->between_ns))) < POLL_SHARE)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
@@ -175,7 +177,7 @@ void finding_time_outs(struct findings *findings)
             const trail_histogram *spread = &wait->spread;
             if (wait->timed_out < POLL_TIMES ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
-                share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
+                share_of(spread->sum_ns, time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
@@ -226,6 +228,12 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     finding_last(findings)->weight /= 2;
 }
 
+/* From which share of the time on it is reported: lower where programs hardly ever wait on purpose. */
+static const double outside_least[WIRE_WAITS] = {
+    [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
+    [WIRE_WAIT_LOOKUP] = 0.15, [WIRE_WAIT_CONNECT] = OUTSIDE_SHARE,
+};
+
 /* Much of the time a goroutine waits for a child process, a file or a connection. */
 void finding_outside(struct findings *findings)
 {
@@ -233,10 +241,8 @@ void finding_outside(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
-        bool counts = row->kind == WIRE_WAIT_CHILD || row->kind == WIRE_WAIT_FILE ||
-                      row->kind == WIRE_WAIT_FAULT || row->kind == WIRE_WAIT_LOOKUP ||
-                      row->kind == WIRE_WAIT_CONNECT;
-        if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+        if (ns < OUTSIDE_LEAST || outside_least[row->kind] == 0 ||
+            share_of(ns, length_of(findings)) < outside_least[row->kind])
             continue;
         if (row->kind == WIRE_WAIT_CHILD && row->peer.start != 0) {
             say_child(findings, row, ns);
@@ -245,9 +251,11 @@ void finding_outside(struct findings *findings)
         const struct finding_of of =
             finding_saves("outside", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(findings, &of,
-                    "%.*s waited for something outside the program for %.0f %% of the time (%.*s)",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)), SHOWN(wait));
+        char what[240] = "child processes";
+        if (row->kind != WIRE_WAIT_CHILD)
+            (void)snprintf(what, sizeof what, "something outside the program (%.*s)", SHOWN(wait));
+        finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
+                    100 * share_of(ns, length_of(findings)));
         finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
                         row->spread.count, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
@@ -336,15 +344,48 @@ static bool is_needed(const struct findings *findings, const trail_longest *long
     return false;
 }
 
-/* Explains what answers, if it is part of the program; else, what may help. */
+/*
+ * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
+ */
 static void explain_answerer(struct findings *findings, const struct outside_row *row)
 {
     trail_string by = text_of(findings, (trail_name)row->answerer.key);
-    if (row->answerer.ns > 0 && row->answered * 2 > row->spread.count)
-        finding_explain(findings, "%.*s, in the same program, answers late.", SHOWN(by));
-    else
+    if (row->answerer.ns > 0 && row->answerer.key > 0 &&
+        row->answered_ns > row->spread.sum_ns / 2) {
+        finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,");
+        finding_last(findings)->weight /= 2;
+    } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
                                  "things at the same time.");
+}
+
+/* The start function of the threads that answer a C program; 0: not recorded. */
+static trail_name server_of(const struct outside_row *row)
+{
+    return row->of_server && row->answerer.ns > 0 ? (trail_name)row->answerer.key : 0;
+}
+
+/* For how long threads with this start function were ready. */
+static int64_t ready_ns(const struct findings *findings, trail_name name)
+{
+    const struct waits *waits = findings->waits;
+    return name < waits->by_name_capacity && waits->by_name[name]
+               ? waits->by_name[name]->row.ready.sum_ns
+               : 0;
+}
+
+/*
+ * The share of the time in which answers are waited for. Of a C program, without that in which the
+ * one that waits, or a recorded server, had no CPU.
+ */
+static double waits_for_peer(const struct findings *findings, const struct outside_row *row)
+{
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    if (!row->of_server)
+        return share_of(ns, length_of(findings));
+    return share_of(ns_between(ready_ns(findings, server_of(row)), ns),
+                    time_but(findings, ready_ns(findings, row->start)));
 }
 
 /* What the program, or a region, needs waits most of the time for answers from the network. */
@@ -355,10 +396,12 @@ void finding_slow_peer(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
+        double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
-        if (row->start == 0 || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
+        if (row->start == 0 || ns < OUTSIDE_LEAST || waits_for_peer(findings, row) < least ||
             row->longest.ns > ns / 2 ||
-            !(row->in_region || is_needed(findings, &row->longest, row->start, PEER_SHARE)))
+            !(row->in_region || is_needed(findings, &row->longest, row->start, least) ||
+              (server_of(row) && is_needed(findings, &row->longest, server_of(row), least))))
             continue;
         const struct finding_of of =
             finding_saves("slow-peer", ns, &row->longest, row->function, row->wait);
@@ -569,10 +612,12 @@ void finding_bottleneck(struct findings *findings)
     }
 }
 
-/* How long goroutines of a group did what. */
+/*
+ * How long goroutines of a group did what: in all, but for the time that they were ready, which
+ * other programs make longer; waiting for work; waiting, but not for work, input or locks.
+ */
 struct group_time {
-    int64_t all, work,
-        others; /* in all; waiting for work; waiting, but not for work, input or locks */
+    int64_t all, work, others;
     uint64_t work_waits;
     const trail_wait *most; /* of the others, the longest in all */
 };
@@ -580,7 +625,6 @@ struct group_time {
 static struct group_time time_of(const struct findings *findings, const struct wait_group *group)
 {
     struct group_time time = {.all = group->exec_ns};
-    ns_add(&time.all, group->row.ready.sum_ns);
     for (size_t i = 0; i < group->row.wait_count; i++) {
         const trail_wait *wait = &group->waits[i];
         const struct wait_facts *facts = facts_of(findings, wait->reason);
@@ -691,6 +735,20 @@ static bool outlives(const struct waits *waits, const struct blame_pair *pair)
     return after / OUTLIVES >= mean(pair->ns, pair->waits);
 }
 
+/* Whether those that end the waits of `pair` ended later because they waited for the others' exit. */
+static bool awaits_exit(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == pair->waiter &&
+            row->waiter == pair->waker)
+            return true;
+    }
+    return false;
+}
+
 /*
  * A queue is full, and what takes from it waits for something else most of the time, but hardly ever
  * for work. It still had some when those that fill the queue had ended: else it could be the one
@@ -708,7 +766,8 @@ void finding_slow_consumer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
             share_of(ns, length) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
-            !outlives(waits, pair) || finding_names(findings, "pool-too-small", pair->waker))
+            !outlives(waits, pair) || awaits_exit(findings, pair) ||
+            finding_names(findings, "pool-too-small", pair->waker))
             continue;
         struct group_time time = time_of(findings, waits->by_name[pair->waker]);
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
@@ -1376,7 +1435,6 @@ void finding_unseen(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         struct group_time time = time_of(findings, group);
         ns_add(&time.all, group->unseen_ns);
-        time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
             share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
             finding_names(findings, "futile-wakeups", group->row.name))

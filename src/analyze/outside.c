@@ -56,14 +56,18 @@ void outside_woke(struct outside *outside, int64_t goroutine)
 /* Returns the number of the row, from 1; 0 on out of memory. */
 static size_t row_of(struct outside *outside, const struct outside_wait *wait)
 {
-    const uint32_t key[] = {wait->kind, wait->function, wait->in_sqlite};
+    const uint32_t key[] = {wait->kind, wait->function, wait->in_sqlite, wait->of_server};
     bool fresh;
     if (!GROW(outside->rows, outside->capacity, outside->count + 1))
         return 0;
     size_t number = (size_t)intern_put(&outside->keys, key, sizeof key, &fresh);
     if (number != 0 && fresh)
         outside->rows[outside->count++] = (struct outside_row){
-            .kind = wait->kind, .function = wait->function, .in_sqlite = wait->in_sqlite};
+            .kind = wait->kind,
+            .function = wait->function,
+            .in_sqlite = wait->in_sqlite,
+            .of_server = wait->of_server,
+        };
     return number;
 }
 

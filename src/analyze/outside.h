@@ -35,12 +35,13 @@ struct outside_row {
     int64_t between_ns; /* from one wait to the next */
     uint64_t woke;      /* others that it woke in between */
     bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
+    bool of_server;     /* for what a server sends over a connection that the program made */
 
-    /* Of answers in a Go program: the start function; whether it was asked within a region; how many
-     * came from the program itself, and the place from where most did. */
+    /* Of answers: the start function; whether it was asked within a region; how long those waits took
+     * that what is recorded ended, and the place, in a C program the start function, that did. */
     trail_name start;
     bool in_region;
-    uint64_t answered;
+    int64_t answered_ns;
     struct blame_most answerer;
 };
 
@@ -73,7 +74,7 @@ struct outside_wait {
     int64_t goroutine, begin_ns, exec_ns;
     enum wire_wait kind;
     trail_name wait, function, place;
-    bool in_sqlite;
+    bool in_sqlite, of_server;
 };
 
 /* Returns false on out of memory. */

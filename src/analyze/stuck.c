@@ -189,9 +189,11 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 {
     const struct wait_facts *facts =
         g->state == TRAIL_GO_WAITING ? wait_facts_of(&stuck->analysis->names, g->reason) : NULL;
+    trail_string object = facts ? names_text(&stuck->analysis->names, facts->object)
+                                : (trail_string){0};
     bool pipe = facts && (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_WRITE) &&
-                text_begins(names_text(&stuck->analysis->names, facts->object), "pipe:") &&
-                is_served(stuck, g->reason);
+                (text_is(object, "[eventfd]") ||
+                 (text_begins(object, "pipe:") && is_served(stuck, g->reason)));
     return facts && (pipe || (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK &&
                               facts->kind != WIRE_WAIT_FILE_LOCK))
                ? facts
@@ -234,7 +236,59 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
     *(joins ? &stuck->has_joiner : &stuck->has_still) = true;
 }
 
-/* Looks whether every goroutine waits for another one, and since when. */
+/* MARK: Tickers */
+
+#define TICKS_LEAST 3   /* waits that a time limit ended */
+#define TICKS_SHARE 0.9 /* of all its waits */
+#define TICKS_RUN   0.1 /* of its time */
+
+/* Whether goroutines with this start function have ended waits of others. */
+static bool has_woken(const struct blame *blame, trail_name start)
+{
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].start == start)
+            return true;
+    for (size_t i = 0; i < blame->pair_count; i++)
+        if (blame->pairs[i].waker == start)
+            return true;
+    return false;
+}
+
+/*
+ * Whether the goroutine only waits for times that pass, does little in between and has woken no
+ * other: a heartbeat or watchdog. That others wait for ever does not keep it from going on.
+ */
+static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
+{
+    const struct waits *waits = stuck->waits_at;
+    const struct wait_group *group =
+        waits && g->name < waits->by_name_capacity ? waits->by_name[g->name] : NULL;
+    const struct wait_facts *open = wait_facts_of(&stuck->analysis->names, g->reason);
+    bool timer = open && open->kind == WIRE_WAIT_READ &&
+                 text_is(names_text(&stuck->analysis->names, open->object), "[timerfd]");
+    uint64_t passed = 0, all = 0;
+    for (size_t i = 0; group && i < group->row.wait_count; i++) {
+        const trail_wait *wait = &group->waits[i];
+        const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, wait->reason);
+        bool sleeps = wait->reason == waits->sleep ||
+                      (timer && facts && facts->kind == WIRE_WAIT_READ);
+        all += wait->spread.count;
+        passed += sleeps ? wait->spread.count : wait->timed_out;
+    }
+    return passed >= TICKS_LEAST && (double)passed >= TICKS_SHARE * (double)all &&
+           share_of(g->exec_ns, ns_between(g->creation_ns, now)) <= TICKS_RUN &&
+           !has_woken(&waits->blame, g->name);
+}
+
+/* Whether the main goroutine waits for ever: for what `still` waits for, or for its exit. */
+static bool keeps_main(const struct stuck *stuck)
+{
+    return stuck->still.goroutine == 1 ||
+           (stuck->has_joiner && stuck->joiner.goroutine == 1 &&
+            stuck->joiner.object == stuck->still.name);
+}
+
+/* Looks whether every goroutine, but for tickers, waits for another one, and since when. */
 static void find_still(struct stuck *stuck, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
@@ -242,6 +296,10 @@ static void find_still(struct stuck *stuck, int64_t now)
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         const struct wait_facts *facts = waits_for_thread(stuck, g);
+        if (is_ticker(stuck, g, now)) {
+            stuck->ticks = true;
+            continue;
+        }
         if (!facts) {
             stuck->has_still = false;
             return;
@@ -249,6 +307,7 @@ static void find_still(struct stuck *stuck, int64_t now)
         since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
         still_waits(stuck, g, facts, now);
     }
+    stuck->has_still = stuck->has_still && (!stuck->ticks || keeps_main(stuck));
     stuck->still_ns = ns_between(since_ns, now);
 }
 

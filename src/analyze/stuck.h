@@ -76,6 +76,7 @@ struct stuck {
      * known to hold, and another goroutine's wait for that one's exit.
      */
     bool has_still, has_joiner;
+    bool ticks; /* ... but for such as only sleep from time to time: see is_ticker */
     struct stuck_wait still, joiner;
     bool has_group;
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */

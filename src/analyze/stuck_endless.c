@@ -134,6 +134,18 @@ static bool mark(struct stuck *stuck, struct idmap *active)
     return true;
 }
 
+/*
+ * Returns the index of the next wait of the same process, after its last one its first: none of its
+ * threads can end the wait at `at`, of which it has the other end.
+ */
+static size_t next_of_own(const struct stuck *stuck, size_t at)
+{
+    uint64_t process = id_block(stuck->waits[at].goroutine);
+    return at + 1 < stuck->count && id_block(stuck->waits[at + 1].goroutine) == process
+               ? at + 1
+               : first_of(stuck, process);
+}
+
 bool stuck_endless_find(struct stuck *stuck)
 {
     struct idmap active = {0};
@@ -145,7 +157,8 @@ bool stuck_endless_find(struct stuck *stuck)
         uint64_t process;
         /* The first one of the row has the other end. */
         if (!wait->can_go && next_process(&list, &process))
-            wait->next = first_of(stuck, process);
+            wait->next = process == id_block(wait->goroutine) ? next_of_own(stuck, i)
+                                                              : first_of(stuck, process);
     }
     return good;
 }

@@ -675,6 +675,14 @@ static bool is_in_sqlite(const struct waits *waits, trail_stack stack)
     return false;
 }
 
+/* Whether it is a wait for what a server sends over a connection that the program made to it. */
+static bool is_of_server(const struct waits *waits, const struct wait_facts *facts)
+{
+    trail_string object = names_text(&waits->analysis->names, facts->object);
+    return (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_POLL) &&
+           text_begins(object, WIRE_WAIT_SERVER) && memchr(object.data, ',', object.size) == NULL;
+}
+
 /* A wait for `wait` begins that may be for something outside. Returns false on out of memory. */
 static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name wait,
                           const trail_event *event)
@@ -683,6 +691,9 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     enum wire_wait kind = facts                  ? facts->kind
                           : wait == waits->sleep ? WIRE_WAIT_SLEEP
                                                  : WIRE_WAIT_NONE;
+    bool of_server = facts && is_of_server(waits, facts);
+    if (of_server)
+        kind = WIRE_WAIT_READ;
     if (!(wire_wait_kinds[kind].traits & WIRE_WAIT_OUTSIDE) && wait != waits->collection) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
@@ -700,6 +711,7 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
         .function = at.function ? at.function : g->name,
         .place = at.function ? blamed_place(waits, &at) : g->name,
         .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
+        .of_server = of_server,
     };
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
@@ -818,21 +830,30 @@ static bool answer_enter(struct waits *waits, struct goroutine *g, const trail_e
     return outside_begin(&waits->outside, &begun);
 }
 
-/* An answer has come. */
-static void answer_leave(struct waits *waits, const struct goroutine *g, int64_t now)
+/* An answer has come, of a server if `waker` is known. */
+static void answer_leave(struct waits *waits, const struct goroutine *g,
+                         const struct goroutine *waker, int64_t now)
 {
     const struct outside_now *outside = objects_find(&waits->outside.now, (uint64_t)g->id);
-    if (!outside || !outside->waits || outside->wait != waits->network)
+    if (!outside || !outside->waits)
         return;
     const struct connections *connections = &waits->connections;
     struct outside_row *row = &waits->outside.rows[outside->row - 1];
+    if (!row->of_server && outside->wait != waits->network)
+        return;
     row->start = g->name;
     row->in_region |= g->region != NULL;
+    int64_t ns = ns_between(outside->begin_ns, now);
+    if (row->of_server) {
+        ns_add(&row->answered_ns, waker ? ns : 0);
+        blame_most_add(&row->answerer, waker ? waker->name : 0, ns);
+        return;
+    }
     if (connections->reply == 0 || connections->reply_ns < g->since_ns ||
         ns_between(connections->reply_ns, now) > REPLY_MOST_NS)
         return;
-    row->answered++;
-    blame_most_add(&row->answerer, connections->reply, 1);
+    ns_add(&row->answered_ns, ns);
+    blame_most_add(&row->answerer, connections->reply, ns);
 }
 
 /* A system call of Go begins. Returns false on out of memory. */
@@ -880,10 +901,10 @@ static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
         return false;
     if (!waits->analysis->counting)
         return true;
-    answer_leave(waits, g, event->time_ns);
     const struct goroutine *waker =
         event->goroutine == g->id ? NULL
                                   : goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    answer_leave(waits, g, waker, event->time_ns);
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, waker);
 }
 

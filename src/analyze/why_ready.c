@@ -127,3 +127,9 @@ bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t s
         add(text, "neither their affinity, nor a quota, nor other programs explain it");
     return false;
 }
+
+bool why_ready_not_by_others(const trail_reader *reader)
+{
+    const trail_recorded *machine = limits_of(reader).machine;
+    return machine && share_of(machine->cpu_ns, machine->recorder_ns) < OTHERS_LEAST;
+}

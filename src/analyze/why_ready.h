@@ -18,4 +18,7 @@
 bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                int64_t length_ns, char *text);
 
+/* Whether the trace shows that other programs hardly used the CPUs. */
+bool why_ready_not_by_others(const trail_reader *reader);
+
 #endif

@@ -710,6 +710,11 @@ uint32_t area_generation(const struct area *area, uint32_t fd)
     return __atomic_load_n(&area->shared->generations[fd], __ATOMIC_ACQUIRE);
 }
 
+bool area_has_connected(const struct area *area, uint32_t fd)
+{
+    return __atomic_load_n(&area->shared->connected[fd], __ATOMIC_RELAXED) != 0;
+}
+
 char *area_modules(const struct area *area, uint32_t *version, bool *no_memory)
 {
     const struct shm_header *header = &area->shared->header;

@@ -225,6 +225,9 @@ uint32_t area_fork(const struct area *area);
 /* Returns how often the descriptor `fd`, below SHM_DESCRIPTORS, was closed. */
 uint32_t area_generation(const struct area *area, uint32_t fd);
 
+/* Whether the program made the descriptor's connection, as long as its generation is the same. */
+bool area_has_connected(const struct area *area, uint32_t fd);
+
 /*
  * Returns the module lines if their version differs from *version, which is updated.
  * NUL-terminated; the caller frees them. NULL: unchanged, or being written, or out of memory

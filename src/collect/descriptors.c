@@ -144,19 +144,25 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     return true;
 }
 
-/* Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
- * peer. */
-static void read_inet(struct descriptors *d, const char *line)
+/*
+ * Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
+ * peer. That of a TCP connection is kept as that of a server, which it is if the program made the
+ * connection.
+ */
+static void read_inet(struct descriptors *d, const char *line, bool tcp)
 {
-    char local[33], remote[33], text[64];
+    char local[33], remote[33], address[64], text[72];
     unsigned local_port, remote_port;
     uint64_t inode;
     if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
                local, &local_port, remote, &remote_port, &inode) != 5)
         return;
-    if (remote_port != 0 ? address_text(remote, remote_port, text, sizeof text)
-                         : address_text(local, local_port, text, sizeof text))
+    if (remote_port != 0 ? address_text(remote, remote_port, address, sizeof address)
+                         : address_text(local, local_port, address, sizeof address)) {
+        snprintf(text, sizeof text, "%s%s", tcp && remote_port != 0 ? WIRE_WAIT_SERVER : "",
+                 address);
         add_socket(d, inode, text);
+    }
 }
 
 /* Reads a line of `unix` if the socket has a name. */
@@ -180,7 +186,7 @@ static void read_table(struct descriptors *d, int pid, const char *name)
         if (strcmp(name, "unix") == 0)
             read_unix(d, lines.text);
         else
-            read_inet(d, lines.text);
+            read_inet(d, lines.text, strncmp(name, "tcp", 3) == 0);
         if (count > MAX_SOCKETS)
             break;
     }
@@ -287,6 +293,9 @@ static uint32_t look_up(struct collect *c, struct descriptors *d, unsigned fd, b
         const char *found = socket_text(d, pid, inode);
         *settled = found != NULL;
         text = found ? found : target;
+        if (strncmp(text, WIRE_WAIT_SERVER, strlen(WIRE_WAIT_SERVER)) == 0 &&
+            !area_has_connected(c->area, fd))
+            text += strlen(WIRE_WAIT_SERVER);
     } else if (is_pidfd(target)) {
         unsigned process = pid_of_pidfd(pid, fd);
         *settled = process != 0;

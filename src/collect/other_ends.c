@@ -19,7 +19,8 @@
 /* No event for so long: the model is COLLECT_DELAY_NS behind. */
 #define QUIET_NS (COLLECT_DELAY_NS + 300000000)
 
-/* The longest look: the kernel's tables of connections are read for each socket. */
+/* The longest look, of CPU time, which other programs do not shorten: the kernel's tables of
+ * connections are read for each socket. */
 #define LOOK_NS 100000000
 
 struct look {
@@ -185,8 +186,9 @@ static void look_at(struct look *look, const struct recorded *p)
 {
     struct other_ends *found = &look->found;
     const struct thread *thread;
+    const uint64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + LOOK_NS;
     for (size_t at = 0; (thread = threads_next(p->collect, &at)) != NULL;) {
-        if (found->count == OTHER_ENDS || recorder_now_ns() > found->at_ns + LOOK_NS ||
+        if (found->count == OTHER_ENDS || clock_ns(CLOCK_THREAD_CPUTIME_ID) > until_ns ||
             !GROW(found->rows, found->capacity, found->count + 1))
             break;
         found->count += find(look, p, thread, &found->rows[found->count]);

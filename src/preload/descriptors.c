@@ -121,8 +121,11 @@ static unsigned forget(int fd, bool *last)
     file_locks_shared(fd);
     if ((unsigned)fd < DESCRIPTORS && descriptor_is_plain[fd])
         descriptor_is_plain[fd] = false;
-    if (preload.area && (unsigned)fd < DESCRIPTORS)
+    if (preload.area && (unsigned)fd < DESCRIPTORS) {
+        __atomic_store_n(&preload.area->connected[fd], 0, __ATOMIC_RELAXED);
+        /* With the load of area_generation: a reader of another number sees what was stored before. */
         __atomic_fetch_add(&preload.area->generations[fd], 1, __ATOMIC_RELEASE);
+    }
     if (LIKELY(!descriptor_end(fd)) || !is_this_process())
         return 0;
     index = __atomic_exchange_n(&of_descriptor[fd], 0, __ATOMIC_ACQ_REL);
@@ -253,10 +256,12 @@ static uint64_t use_shared(struct end *end, enum side side, const struct unwind_
     return own;
 }
 
-void descriptor_connected(int fd)
+void descriptor_connected(int fd, bool made)
 {
     if (board_of_several)
         descriptor_new(fd);
+    if (made && preload.area && (unsigned)fd < DESCRIPTORS && is_this_process())
+        __atomic_store_n(&preload.area->connected[fd], 1, __ATOMIC_RELAXED);
 }
 
 void descriptor_half(int fd)

@@ -118,8 +118,8 @@ bool descriptor_in_events(int set, const struct epoll_event *events, int count, 
 
 /* MARK: Connections */
 
-/* Called when a socket gets a peer, perhaps a new one. */
-void descriptor_connected(int fd);
+/* Called when a socket gets a peer, perhaps a new one; `made`: connect(2) has succeeded, or goes on. */
+void descriptor_connected(int fd, bool made);
 
 /* Registers one end of a connection whose other end is not known yet; joins two such ends. */
 void descriptor_half(int fd);

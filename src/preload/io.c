@@ -112,8 +112,9 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
     bool own = connection_is_own(address, length);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_CONNECT, 0, (uint32_t)fd + 1, 0);
     int status = RETURNED(REAL(connect)(fd, address, length));
-    descriptor_connected(fd);
-    if (UNLIKELY(own) && (status == 0 || errno == EINPROGRESS))
+    bool made = status == 0 || errno == EINPROGRESS;
+    descriptor_connected(fd, made);
+    if (UNLIKELY(own) && made)
         connection_made(fd, false);
     return status;
 }

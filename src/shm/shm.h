@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 12
+#define SHM_VERSION 13
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word;
  * or "path:FILE". */
@@ -517,6 +517,8 @@ struct shm_area {
     /* How often each descriptor was closed: knowledge about a descriptor is valid while its number
      * here is unchanged. */
     uint32_t generations[SHM_DESCRIPTORS];
+    /* Whether the process made the connection of each descriptor, by connect(2). */
+    uint8_t connected[SHM_DESCRIPTORS];
     uint8_t chunks[SHM_CHUNKS][SHM_CHUNK_SIZE] __attribute__((aligned(4096)));
 };
 

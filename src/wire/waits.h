@@ -20,6 +20,8 @@
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
+/* Before the address of the peer of a TCP connection that the process made: "read server 10.0.0.1:5432". */
+#define WIRE_WAIT_SERVER "server "
 /*
  * Of calls without events of their own: "read 512 1.2ms", the kind of the last one, how many there
  * were since the last such log, and how long in all. They are waits too short for events, or yields

@@ -202,7 +202,7 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     found = contended(10, 2 * MS)
     equal(list(found), ["lock-serialises"])
     equal(found["lock-serialises"]["weight"], 0.2)
-    assert "during 20 % " in found["lock-serialises"]["text"], found
+    assert ". For 20 % of the time, others waited for it and at most one goroutine worked. 10 waits" in found["lock-serialises"]["text"], found
     assert "10 waits took 20.0 ms, the longest 2.00 ms at main.deposit" in found["lock-serialises"]["text"], found
     equal(found["lock-serialises"]["gain_ns"], 20 * MS)
     equal(found["lock-serialises"]["function"], "main.pay")
@@ -450,9 +450,11 @@ def a_p_is_kept_from_50_ms_on():
     assert "keeps-p" in kept(200 * MS, blocks=False)
 
 
-def held_once(ns, of, ready=False):
-    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU."""
+def held_once(ns, of, ready=False, others=None):
+    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU; other programs used so many CPUs."""
     trace = Trace(2)
+    if others is not None:
+        trace.string(f"trail.recorded machine pid=0 count=2 cpu={int(others * MS)} recorder={MS} name=")
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
     trace.start(20, 1, 2)
@@ -475,7 +477,11 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert found["text"].startswith("main.vacuum (main.go:10) held mutex user_mu for 100 ms while others waited. The longest wait took 5 % of the time. 1 wait took 100 ms at main.lookup (main.go:10). "), found
     equal((found["function"], found["object"], found["gain_ns"]), ("main.vacuum", "mutex user_mu", 100 * MS))
     assert "long-hold" not in held_once(100 * MS - 1, 1900 * MS) and "long-hold" not in held_once(100 * MS, 2001 * MS)
+    # Without a CPU, if it was not other programs that had it.
     assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True)
+    assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True, others=0.5)
+    found = held_once(100 * MS, 2000 * MS, ready=True, others=0.01)["long-hold"]
+    assert " For 100 % of that time the holder was ready but had no CPU. " in found["text"], found
     found = held_once(100 * MS, 400 * MS)
     assert "lock-serialises" in found and "long-hold" not in found, found
 
@@ -509,7 +515,7 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms, which app (12): main ended by its exit. "), found
     assert abs(found["weight"] - 0.3) < 1e-3 and found["gain_ns"] == 60 * MS, found
     found = child_ends(recorded=False)["outside"]
-    assert found["text"].startswith("main.build (main.go:10) waited for something outside the program for 60 % of the time (child process). "), found
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. At most "), found
     assert abs(found["weight"] - 0.6) < 1e-3, found
     # Of two CPUs, main and its children use 85 %, or wait for one.
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
@@ -864,6 +870,16 @@ def processes_that_wait_for_each_other_are_in_a_deadlock():
 
 
 @test
+def threads_of_a_process_that_has_both_ends_of_their_pipes_are_in_a_deadlock():
+    text = ended_by([(1, "write pipe:[1]", "0"), (2, "write pipe:[2]", "0")])[1]["deadlock"]["text"]
+    assert re.match(r"Deadlock of thread \S+ \(1\) and thread \S+ \(2\) for 199 ms when", text), text
+    assert text.endswith(" Read and write at the same time."), text
+    text = ended_by([(1, "write pipe:[1]", "0"), (2, "read pipe:[2]", "0"), (3, "write pipe:[3]", "0")])[1]["deadlock"]["text"]
+    assert re.match(r"Deadlock of thread \S+ \(1\), thread \S+ \(2\) and thread \S+ \(3\) for 199 ms when", text), text
+    assert "deadlock" not in ended_by([(1, "write pipe:[1]", "0"), (2, "read pipe:[2]", None)])[1]
+
+
+@test
 def threads_that_wait_for_one_of_them_do_not_end_a_deadlock_of_processes():
     locked = [*CROSS, (CHILD + 2, "mutex a", None)]
     assert "deadlock" in ended_by(locked, holds=[(CHILD + 1, "mutex a")])[1]
@@ -923,6 +939,18 @@ def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
     assert "(5)" not in found[0]["text"] + found[1]["text"], found
     assert "(5) had waited for mutex a for 150 ms when the trace ended. It is held by " in found[2]["text"], found
     assert found[2]["text"].endswith(" (1). The wait is at main.work (main.go:10)."), found
+
+
+@test
+def of_several_that_wait_for_one_lock_to_the_end_the_longest_is_named_with_their_number():
+    found, trace = waiting([(["mutex a"], None), ([], "mutex a"), ([], "mutex a"), ([], "mutex b"), ([], "mutex a")])
+    opens = [f["text"] for f in trace.summary(152 * MS, "--from=0ns", "--to=152ms")["findings"] if f["kind"] == "open-wait"]
+    equal(len(opens), 2)
+    (of_a,) = [text for text in opens if "for mutex a" in text]
+    assert of_a.endswith(" 2 other goroutines waited for it as well."), opens
+    assert not any("other goroutine" in text for text in opens if "for mutex b" in text), opens
+    found, trace = waiting([([], "mutex a"), ([], "mutex a")])
+    assert found["open-wait"]["text"].endswith(" 1 other goroutine waited for it as well."), found
 
 
 @test
@@ -1388,6 +1416,56 @@ def threads_that_all_wait_for_each_other_are_never_woken():
     # A thread that waits for a lock is not the one that nothing wakes; others may be woken from outside.
     for wanted in "mutex m", "poll", "read pipe", "accept", "signal", "file lock f", "work GHC":
         assert "never-woken" not in all_wait(wanted), wanted
+
+
+def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
+    """Main waits for the exit of a worker, which waits to the end, while a third thread wakes up each 20 ms."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("worker",))
+    trace.start(20, 1, 2)
+    trace.create(30, 0, 3, ("beat",))
+    trace.start(40, 2, 3)
+    trace.log(MS, 0, "wait", join)
+    trace.block(MS + 10, 0, "sync", WORK_STACK)
+    trace.log(begins - 10, 1, "wait", wanted)
+    trace.block(begins, 1, "network" if "read" in wanted else "sync.(*Cond).Wait", WORK_STACK)
+    for i in range(ticks):
+        now = (1 + 20 * i) * MS
+        trace.log(now + runs - 10, 2, "wait", timed or "sleep")
+        trace.block(now + runs, 2, "sync.(*Cond).Wait" if timed else "sleep", ("nap", "beat"))
+        trace.at(now + 19 * MS, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 19 * MS + 10, 2, 3)
+        if timed:
+            trace.log(now + 19 * MS + 20, 2, "wait", "timed out")
+        if wakes and i == 0:
+            trace.wake(now + 19 * MS + 30, 2, 2, ("beat",))
+            trace.start(now + 19 * MS + 40, 1, 2)
+            trace.log(now + 19 * MS + 50, 1, "wait", wanted)
+            trace.block(now + 19 * MS + 60, 1, "sync.(*Cond).Wait", WORK_STACK)
+    end = (1 + 20 * ticks) * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def that_a_heartbeat_goes_on_does_not_hide_a_wait_that_nothing_ends():
+    for wanted in ("condition queue_cv", "read [eventfd]", "semaphore slots"):
+        found = beside_ticker(wanted, ticks=6)
+        equal(list(found), ["never-woken"])
+        text = found["never-woken"]["text"]
+        assert "Thread worker (2) had waited " in text.replace("Goroutine", "Thread") and " when the trace ended. " in text, text
+        assert " (1) waits for a thread to exit). Those that go on sleep periodically and have woken none. " in text, text
+        assert ("Write to it, or end the wait" in text) == ("eventfd" in wanted), text
+    equal(list(beside_ticker(ticks=6, timed="condition tick_cv")), ["never-woken"])
+    # One that works now and then, or has woken another, may do so again.
+    equal(beside_ticker(ticks=6, wakes=True), {})
+    equal(list(beside_ticker(ticks=6, runs=MS)), ["never-woken"])
+    equal(beside_ticker(ticks=6, runs=2 * MS), {})
+    equal(beside_ticker(ticks=2), {})
+    # Main does not wait for it; it may be idle.
+    equal(beside_ticker(ticks=6, join="condition other"), {})
+    equal(beside_ticker("read pipe:[7]", ticks=6), {})
+    equal(beside_ticker(ticks=10, begins=142 * MS), {})
 
 
 @test
@@ -2015,8 +2093,9 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
 
-def filled(outlives=90 * MS, kind="condition room", consumer="sleep"):
-    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it."""
+def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False):
+    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it;
+    or waits for its exit."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.fill",))
@@ -2035,6 +2114,12 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep"):
         at += 10 * MS
         trace.wake(at - 100, 1, 1, ("main.take",))
         trace.start(at - 50, 0, 1)
+    if joins:
+        trace.log(at + 10, 1, "wait", "join main.fill")
+        trace.block(at + 20, 1, "sync", ("main.take",))
+        at += MS
+        trace.wake(at - 10, 0, 2, ("main.fill",))
+        trace.start(at + 10, 1, 2)
     trace.at(at, 0, "GoDestroy")
     trace.at(at + outlives, 1, "GoDestroy")
     end = at + outlives + MS
@@ -2050,6 +2135,8 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     equal((found["function"], found["object"]), ("main.take", "condition room"))
     # One that ends with the other, before three times as long as a wait takes, may be the one that makes work.
     assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
+    # Nor is one that waits for those that it wakes to exit.
+    assert "queue" not in filled(joins=True)
     assert "queue" in filled(kind="semaphore room") and "queue" not in filled(kind="read socket")
     found = filled(consumer="run")
     assert "queue" not in found and "bottleneck" in found, found
@@ -2197,10 +2284,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0):
     """
-    Thread 1 sleeps and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or for a semaphore; another
-    thread may run the same.
+    Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or
+    for a semaphore; another thread may run the same.
     """
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
@@ -2218,6 +2305,7 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
         trace.block(at, 1, "sync", ("main.parse",))
         trace.block(at + 10, 0, "sleep", ("main.fetch",))
         trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        at += ready
         trace.start(at + sleeps + 10, 0, 1)
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
@@ -2243,6 +2331,8 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" in produced(awaited="main.parse")  # whose end needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
+    # That it had no CPU for some time does not make it a quicker one.
+    assert "slow-producer" in produced(ready=9 * MS)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
@@ -2589,6 +2679,49 @@ def outside(lengths, log, reason="network", of=None, peer_sleeps=None):
 
 
 @test
+def a_server_that_a_c_program_connected_to_answers_late():
+    for wait in ("read server 10.0.0.1:5432", "poll server 10.0.0.1:5432"):
+        found = outside(10 * [7 * MS], wait, of=150 * MS)
+        equal(list(found), ["slow-peer"])
+        assert found["slow-peer"]["text"].startswith("main.ask (main.go:10) waited for answers from the network for 47 % of the time. 10 waits, 70.0 ms in all"), found
+        assert " Its peer is slow or far away: " in found["slow-peer"]["text"], found
+        equal(list(outside(10 * [6 * MS], wait, of=150 * MS)), ["slow-peer"])
+        equal(outside(10 * [5900 * US], wait, of=150 * MS), {})
+    # Servers wait for requests, and event loops for any of several connections.
+    for wait in ("read 10.0.0.1:51324", "poll server 10.0.0.1:5432, pipe:[7]", "read pipe:[7]"):
+        equal(outside(10 * [7 * MS], wait, of=150 * MS), {})
+
+
+def asked_server(late, ready=0):
+    """Goroutine 1 asks 20 times, each 10 ms; goroutine 2, which is ready for some time first, answers so late."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.serve",))
+    trace.start(20, 1, 2)
+    for i in range(20):
+        now = (1 + i) * 10 * MS
+        trace.log(now - 40, 1, "wait", "read 127.0.0.1:51324")
+        trace.block(now - 30, 1, "network", ("main.serve",))
+        trace.wake(now - 20, 0, 2, ("main.ask",))
+        trace.start(now - 20 + ready + 10, 1, 2)
+        trace.log(now - 10, 0, "wait", "read server 127.0.0.1:80")
+        trace.block(now, 0, "network", ("main.ask",))
+        trace.wake(now + late, 1, 1, ("main.serve",))
+        trace.start(now + late + 10, 0, 1)
+    return trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")
+
+
+@test
+def a_recorded_server_that_answers_late_is_named_unless_it_had_no_cpu():
+    found = asked_server(5 * MS)
+    assert "slow-peer" in found and " main.serve answers late. " in found["slow-peer"]["text"] + " ", found
+    # What it waited for itself comes first.
+    assert abs(found["slow-peer"]["weight"] - found["slow-peer"]["gain_ns"] / (2 * 210 * MS)) < 1e-3, found
+    assert "slow-peer" not in asked_server(4 * MS)
+    assert "slow-peer" not in asked_server(5 * MS, ready=MS)
+
+
+@test
 def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     found = outside(19 * [MS] + [100 * MS], "read pipe:[7]")
     equal(list(found), ["slow-answer"])
@@ -2618,10 +2751,12 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
 
 @test
 def much_of_the_time_outside_the_program_is_said():
-    found = outside([60 * MS], "name look-up db", of=200 * MS)
+    found = outside([60 * MS], "connect 10.0.0.1:5432", of=200 * MS)
     equal(list(found), ["outside"])
-    assert "main.ask (main.go:10) waited for something outside the program for 30 % of the time (name look-up db). 1 wait, 60.0 ms in all" in found["outside"]["text"], found
-    equal(outside([59 * MS], "name look-up db", of=200 * MS), {})
+    assert "main.ask (main.go:10) waited for something outside the program (connect 10.0.0.1:5432) for 30 % of the time. 1 wait, 60.0 ms in all" in found["outside"]["text"], found
+    for wait, least in (("connect 10.0.0.1:5432", 30), ("file data", 30), ("name look-up db", 15), ("child process", 15), ("page fault", 10)):
+        equal(list(outside([least * 5 * MS], wait, of=500 * MS)), ["outside"])
+        equal(outside([(least * 5 - 1) * MS], wait, of=500 * MS), {})
     equal(outside([49 * MS], "name look-up db", of=100 * MS), {})
     equal(outside([60 * MS], "read pipe:[7]", of=200 * MS), {})
 

@@ -464,14 +464,18 @@ static void make_tcp(void)
     connect_both(AF_INET, 0);
 }
 
+static void swap_ends(void)
+{
+    int first = fds[0];
+    fds[0] = fds[1];
+    fds[1] = first;
+}
+
 /* The connecting side waits. */
 static void make_tcp_back(void)
 {
-    int accepted;
     connect_both(AF_INET, 0);
-    accepted = fds[0];
-    fds[0] = fds[1];
-    fds[1] = accepted;
+    swap_ends();
 }
 
 static void make_tcp_epoll(void)
@@ -1713,7 +1717,7 @@ static int make_udp6(const char *host)
 static int names(char **paths)
 {
     static const char *const hosts[] = {"::ffff:127.0.0.1", "::1"};
-    struct sockaddr_in address = {0};
+    struct sockaddr_in address = {0}, server = {0};
     socklen_t size = sizeof address;
     int first = 0, ports[2], pairs[2][2];
     wait_by = wait_read;
@@ -1733,7 +1737,10 @@ static int names(char **paths)
     }
     make_tcp();
     CHECK(getsockname(fds[1], (struct sockaddr *)&address, &size) == 0);
-    printf("%d %d %d\n", ntohs(address.sin_port), ports[0], ports[1]);
+    CHECK(getsockname(fds[0], (struct sockaddr *)&server, &size) == 0);
+    printf("%d %d %d %d\n", ntohs(address.sin_port), ntohs(server.sin_port), ports[0], ports[1]);
+    let_in();
+    swap_ends();
     let_in();
     for (int i = 0; i < 2; i++) {
         memcpy(fds, pairs[i], sizeof pairs[i]);

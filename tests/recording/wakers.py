@@ -306,7 +306,7 @@ def names_of_waits(trace):
     return [w.object for w in trace.in_function("wait_here") if not w.of_kernel]
 
 
-@test("names: each wait names the file that its descriptor was then, or the socket's peer")
+@test("names: each wait names the file that its descriptor was then, or the socket's peer, a server if it was connected to")
 def _():
     if FOREIGN:
         too_slow()
@@ -317,7 +317,8 @@ def _():
     found, ports = names_of_waits(trace), trace.printed
     fifos[1] = fifos[1].replace("\n", "?").replace("\x1b", "?")
     # An address of IPv4 in one of IPv6 is what it is; port 0: there is no IPv6 here.
-    sockets = [host + ":" + port for host, port in zip(("127.0.0.1", "127.0.0.1", "[::1]"), ports) if port != "0"]
+    hosts = ("127.0.0.1", "server 127.0.0.1", "127.0.0.1", "[::1]")
+    sockets = [host + ":" + port for host, port in zip(hosts, ports) if port != "0"]
     expected = [f"read {name}" for name in (*fifos, *sockets)]
     assert found == expected, f"{found}, not {expected}"
 
