@@ -15,6 +15,7 @@ import shlex
 import sys
 import tarfile
 import zipfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, WORK, answer, assembled, equal, good, good_text, run, run_text  # noqa: E402
@@ -601,6 +602,24 @@ def the_unpacked_size_of_an_archive_is_limited():
     equal(run("check", "--max-ratio=0", path)[0], 1)
     code, _, err = run_text("check", "--max-ratio=0", "--max-inflated=1M", path)
     assert code == 3 and "inflated_max" in err, (code, err)
+
+
+@test
+def a_compressed_trace_is_read_up_to_its_damage():
+    """All of it precedes a block of a type that does not exist, or the checksum and size at the end of a gzip stream."""
+    data = generations(40)
+    packer = zlib.compressobj(wbits=-15)
+    deflated = packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH) + b"\x07"
+    whole = good_text("print", written("plain", data))
+    archive = zipped(data, zipfile.ZIP_DEFLATED)  # a header of 30 bytes, with the size at 18, and the name
+    for form in (
+        gzip.compress(data)[:-8] + b"\xff" * 8,
+        gzip.compress(b"")[:10] + deflated,
+        archive[:18] + len(deflated).to_bytes(4, "little") + archive[22:39] + deflated,
+    ):
+        code, out, err = run_text("print", written("form", form))
+        equal(code, 1, err)
+        assert "damaged" in err and out.startswith(whole), (err, len(out), len(whole))
 
 
 @test
