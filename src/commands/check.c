@@ -194,16 +194,16 @@ static void show_notes(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;
     if (stats->misused > 0)
-        show_line(
-            "  misused      %" PRIu64
-            " region%s, tasks or logs against the rules (Go's tools reject this trace), first %s",
-            stats->misused, plural_s(stats->misused), verdict->misused);
+        show_line("  misused      %" PRIu64 " event%s of regions, tasks or logs break%s the rules "
+                  "(Go's tools reject this trace), first %s",
+                  stats->misused, plural_s(stats->misused), stats->misused == 1 ? "s" : "",
+                  verdict->misused);
     char text[SHOW_SIZE];
     if (strcmp(verdict->form, "none") != 0)
         show_line("  read from    %s", verdict->form);
     if (stats->text_bytes > 0)
-        show_line("  text         %" PRIu64 " byte%s at offset %#" PRIx64 " are text that the "
-                  "program wrote into the trace: left out",
+        show_line("  text         %" PRIu64 " byte%s of text that the program wrote into the "
+                  "trace, at offset %#" PRIx64 ": left out",
                   stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
     if (stats->holes > 0)
         show_line("  holes        %" PRIu64

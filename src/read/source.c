@@ -35,12 +35,13 @@
 #include "read/unwrap.h"
 #include "wire/wire.h"
 
-#define INPUT_SIZE     ((size_t)128 << 10)
-#define PEEK_MAX       512 /* a header of tar */
-#define WRAPPINGS      4   /* at most, one inside another */
-#define WHOLE_AT_FIRST ((size_t)1 << 20)
-#define XZ_MEMORY      ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
-#define INFLATED_FREE  ((uint64_t)64 << 20)  /* allowed whatever the ratio */
+#define INPUT_SIZE        ((size_t)128 << 10)
+#define PEEK_MAX          512 /* a header of tar */
+#define WRAPPINGS         4   /* at most, one inside another */
+#define WHOLE_AT_FIRST    ((size_t)1 << 20)
+#define XZ_MEMORY         ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
+#define INFLATED_FREE     ((uint64_t)64 << 20)  /* allowed whatever the ratio */
+#define ZSTD_BLOCK_HEADER 3                     /* bytes */
 
 struct codec {
     const char *name;
@@ -76,6 +77,7 @@ struct trail_source {
         ZSTD_DStream *zstd;
         lzma_stream xz;
     } state;
+    size_t zstd_wanted; /* bytes that the library needs next; 0: unknown */
 #endif
     bool between;                          /* the compressed data may end here */
     bool pending;                          /* the codec may have more output without more input */
@@ -200,12 +202,13 @@ static void show_position(trail_source *s)
 
 #ifndef TRAIL_PLAIN_ONLY
 
-static ssize_t fail_codec(trail_source *s, const char *reason)
+/* Returns the `decoded` bytes before the damage, if any: the next read fails. */
+static ssize_t fail_codec(trail_source *s, ssize_t decoded, const char *reason)
 {
     error_set(&s->error, TRAIL_CORRUPT, "damaged %s data near compressed offset %lld: %s",
               s->codec->name, (long long)raw_position(s), reason);
-    s->error.offset = s->delivered;
-    return -1;
+    s->error.offset = s->delivered + decoded;
+    return decoded > 0 ? decoded : -1;
 }
 
 #endif
@@ -246,7 +249,7 @@ static ssize_t gzip_decode(trail_source *s, uint8_t *buf, size_t size)
     int result = inflate(z, Z_NO_FLUSH);
     s->at = z->next_in;
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        return fail_codec(s, z->msg ? z->msg : zError(result));
+        return fail_codec(s, z->next_out - buf, z->msg ? z->msg : zError(result));
     s->between = result == Z_STREAM_END;
     s->pending = z->avail_out == 0 && !s->between;
     return z->next_out - buf;
@@ -271,18 +274,34 @@ static bool zstd_init(trail_source *s)
     return s->state.zstd != NULL;
 }
 
+/*
+ * Returns how much input takes the library no further than the end of a block: on an error it does
+ * not report how many bytes it has produced in the same call.
+ */
+static size_t zstd_step(const trail_source *s)
+{
+    size_t input = (size_t)(s->end - s->at), wanted = s->zstd_wanted;
+    if (s->pending)
+        return 0;
+    /* It prefers to have the header of the next block with a block. */
+    wanted = wanted > ZSTD_BLOCK_HEADER ? wanted - ZSTD_BLOCK_HEADER : wanted > 0 ? wanted : 1;
+    return input < wanted ? input : wanted;
+}
+
 /* The library handles concatenated and skippable frames. */
 static ssize_t zstd_decode(trail_source *s, uint8_t *buf, size_t size)
 {
-    ZSTD_inBuffer in = {.src = s->at, .size = (size_t)(s->end - s->at)};
+    ZSTD_inBuffer in = {.src = s->at, .size = zstd_step(s)};
     ZSTD_outBuffer out = {.dst = buf, .size = size};
     size_t result = ZSTD_decompressStream(s->state.zstd, &out, &in);
     s->at += in.pos;
     if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge)
-        return fail_codec(s, "it needs a window of more than 128 MiB; decompress it first, with "
-                             "zstd -d --long=31");
+        return fail_codec(s, 0,
+                          "it needs a window of more than 128 MiB; decompress it first, with "
+                          "zstd -d --long=31");
     if (ZSTD_isError(result))
-        return fail_codec(s, ZSTD_getErrorName(result));
+        return fail_codec(s, 0, ZSTD_getErrorName(result));
+    s->zstd_wanted = result;
     s->between = result == 0;
     s->pending = out.pos == size && !s->between;
     return (ssize_t)out.pos;
@@ -331,7 +350,7 @@ static ssize_t xz_decode(trail_source *s, uint8_t *buf, size_t size)
         if (s->at == s->end)
             return 0;
         if (!xz_init(s))
-            return fail_codec(s, xz_reason(LZMA_MEM_ERROR));
+            return fail_codec(s, 0, xz_reason(LZMA_MEM_ERROR));
     }
     z->next_in = s->at;
     z->avail_in = (size_t)(s->end - s->at);
@@ -340,7 +359,7 @@ static ssize_t xz_decode(trail_source *s, uint8_t *buf, size_t size)
     lzma_ret result = lzma_code(z, LZMA_RUN);
     s->at = z->next_in;
     if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR)
-        return fail_codec(s, xz_reason(result));
+        return fail_codec(s, z->next_out - buf, xz_reason(result));
     s->between = result == LZMA_STREAM_END;
     s->pending = z->avail_out == 0 && !s->between;
     return z->next_out - buf;

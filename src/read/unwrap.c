@@ -495,8 +495,10 @@ static uint32_t little(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* Returns bytes of the current file; 0 at its end, with u->damaged set if the data stop before
- * it. */
+/*
+ * Returns bytes of the current file; 0 at its end. Sets u->damaged where the data are damaged: the
+ * bytes before that are returned.
+ */
 static ssize_t zip_bytes(struct unwrap *u, uint8_t *buf, size_t size)
 {
     int have = u->left > 0 || u->streamed ? more(u) : 0;
@@ -515,7 +517,7 @@ static ssize_t zip_bytes(struct unwrap *u, uint8_t *buf, size_t size)
     u->left -= u->streamed ? 0 : input - u->z.avail_in;
     u->damaged = result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END;
     u->over = result == Z_STREAM_END;
-    return u->damaged ? 0 : u->z.next_out - buf;
+    return u->z.next_out - buf;
 }
 
 /* Reads what follows the data of a file whose size was not known before: perhaps a mark, CRC, two
@@ -574,11 +576,11 @@ static bool zip_find_file(struct unwrap *u)
         u->over = false;
         for (u->head_size = 0; u->head_size < sizeof u->head && !u->over;) {
             ssize_t n = zip_bytes(u, u->head + u->head_size, sizeof u->head - u->head_size);
-            if (n < 0 || u->damaged)
+            if (n < 0)
                 return false;
-            if (n == 0)
-                break;
             u->head_size += (size_t)n;
+            if (n == 0 || u->damaged)
+                break;
         }
         if (is_trace(u->head, u->head_size))
             return true;

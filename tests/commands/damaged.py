@@ -15,9 +15,10 @@ import shlex
 import sys
 import tarfile
 import zipfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, WORK, answer, assembled, equal, good, good_text, run, run_text  # noqa: E402
+from command import EXAMPLES, WORK, answer, assembled, content, equal, good, good_text, run, run_text  # noqa: E402
 from go_readers import go_of, go_prints  # noqa: E402
 from tap import main, test  # noqa: E402
 
@@ -386,6 +387,78 @@ def text_of_the_program_is_cut_out():
         assert f"at offset {at:#x}" in good_text("check", path)
 
 
+def record_v1(data, at):
+    """The type and the end of a record of Go 1.7 to 1.21."""
+
+    def number(at):
+        end = next(i for i in range(at, at + 10) if data[i] < 0x80) + 1
+        return sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data[at:end])), end
+
+    kind, count, at = data[at] & 0x3F, data[at] >> 6, at + 1
+    if kind == 37:  # String
+        _, at = number(at)
+        size, at = number(at)
+        return kind, at + size
+    if count == 3:
+        size, at = number(at)
+        at += size
+    else:
+        for _ in range(count + 1):
+            _, at = number(at)
+    if kind == 48:  # UserLog
+        size, at = number(at)
+        at += size
+    return kind, at
+
+
+def batches_v1(data):
+    """The offsets of its batches, and of its frequency: Go writes what is between them in one piece."""
+    at, found = 16, []
+    while at < len(data):
+        kind, end = record_v1(data, at)
+        if kind in (1, 2):
+            found.append(at)
+        at = end
+    return found
+
+
+# All their letters are of a record's first byte or not, as chance has it: "A" is a batch, "e" swallows what follows.
+PRINTED = ["sum is 1\n", "Done.\n", "All done\n", "e%A#c", "100%\n", "Größe: 12 – fertig\n", "\x1b[1mAAAA\n", "C: Because\n", "q\n" * 4000]
+
+
+@test
+def text_in_an_old_trace_is_cut_out():
+    for example in EXAMPLES[:2]:
+        data = content(example)
+        whole, places = good("print", "--format=jsonl", example), batches_v1(data)
+        assert places[0] == 16 and len(places) > 5, places
+        for i, text in enumerate(t.encode() for t in PRINTED):
+            for at in (16, places[1 + i % (len(places) - 2)], places[-1]):
+                path = written("text", data[:at] + text + data[at:])
+                equal(good("print", "--format=jsonl", path) == whole, True, (example, text, at))
+                check = answer("check", path)
+                equal((check["good"], check["text_bytes"]), (True, len(text)), (example, text, at))
+                assert f"at offset {at:#x}" in good_text("check", path), (text, at)
+        path = written("text", b"".join((data[: places[2]], b"begin\n", data[places[2] : places[4]], b"end\n", data[places[4] :], b"bye\n")))
+        equal(good("print", "--format=jsonl", "-", stdin=gzip.compress(content(path))), whole)
+        equal(answer("check", path)["text_bytes"], 14)
+        assert run("check", "--strict", path)[0] == 1
+
+
+@test
+def the_first_batch_of_an_old_trace_may_be_damaged():
+    tables = (1, 2, 3, 35, 37)
+    for example in EXAMPLES[:2]:
+        data = bytearray(content(example))
+        at, others = batches_v1(data)[1], 0
+        while at < len(data):
+            kind, at = record_v1(data, at)
+            others += kind not in tables
+        data[16:24] = b"\xff" * 8
+        check = answer("check", written("first", data), code=1)
+        assert check["file_events"] >= 0.95 * others > 1000, (check, others)
+
+
 @test
 def a_trace_of_a_program_that_died_ends_without_a_stop():
     data = generations(2)
@@ -601,6 +674,24 @@ def the_unpacked_size_of_an_archive_is_limited():
     equal(run("check", "--max-ratio=0", path)[0], 1)
     code, _, err = run_text("check", "--max-ratio=0", "--max-inflated=1M", path)
     assert code == 3 and "inflated_max" in err, (code, err)
+
+
+@test
+def a_compressed_trace_is_read_up_to_its_damage():
+    """All of it precedes a block of a type that does not exist, or the checksum and size at the end of a gzip stream."""
+    data = generations(40)
+    packer = zlib.compressobj(wbits=-15)
+    deflated = packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH) + b"\x07"
+    whole = good_text("print", written("plain", data))
+    archive = zipped(data, zipfile.ZIP_DEFLATED)  # a header of 30 bytes, with the size at 18, and the name
+    for form in (
+        gzip.compress(data)[:-8] + b"\xff" * 8,
+        gzip.compress(b"")[:10] + deflated,
+        archive[:18] + len(deflated).to_bytes(4, "little") + archive[22:39] + deflated,
+    ):
+        code, out, err = run_text("print", written("form", form))
+        equal(code, 1, err)
+        assert "damaged" in err and out.startswith(whole), (err, len(out), len(whole))
 
 
 @test

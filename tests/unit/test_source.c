@@ -500,6 +500,67 @@ static void test_damaged_compression(void **state)
     free(plain.data);
 }
 
+/* Reads all that precedes an error into `got`. Returns how much that is. */
+static size_t read_to_the_error(struct bytes raw, uint8_t *got, size_t size, size_t at_once,
+                                trail_error *err)
+{
+    trail_source *source = trail_source_open_memory(raw.data, raw.size, err);
+    uint8_t first[16];
+    assert_int_equal(source_peek(source, first, sizeof first, err), sizeof first);
+    size_t done = 0;
+    ssize_t n;
+    while ((n = source_read(source, got + done, size - done < at_once ? size - done : at_once,
+                            err)) > 0)
+        done += (size_t)n;
+    assert_int_equal(n, -1);
+    assert_int_equal(source_read(source, got, size, err), -1); /* no more afterwards */
+    trail_source_close(source);
+    return done;
+}
+
+/* The last byte belongs to a checksum, or to the mark of the end: all data precede it. */
+static void test_all_before_the_damage_is_read(void **state)
+{
+    (void)state;
+    const size_t steps[] = {1000, 1 << 20};
+    struct bytes plain = make_plain();
+    struct bytes got = {malloc(plain.size + 1), plain.size + 1};
+    for (int encoding = GZIP; encoding <= XZ_TWICE; encoding++) {
+        struct bytes raw = encode(plain, encoding);
+        raw.size -= encoding == XZ_TWICE ? 4 : 0; /* zero bytes behind it */
+        raw.data[raw.size - 1] ^= 0x10;
+        for (unsigned i = 0; i < 2; i++) {
+            trail_error err;
+            assert_int_equal(read_to_the_error(raw, got.data, got.size, steps[i], &err),
+                             plain.size);
+            assert_memory_equal(got.data, plain.data, plain.size);
+            assert_int_equal(err.code, TRAIL_CORRUPT);
+            assert_int_equal(err.offset, plain.size);
+        }
+        free(raw.data);
+    }
+    free(got.data);
+    free(plain.data);
+}
+
+/* Blocks and windows of the codecs are smaller than half of the data. */
+static void test_half_of_what_is_damaged_later_is_read(void **state)
+{
+    (void)state;
+    struct bytes plain = make_plain();
+    struct bytes got = {malloc(2 * plain.size), 2 * plain.size}; /* damage may give more */
+    for (int encoding = GZIP; encoding <= XZ; encoding++) {
+        struct bytes raw = encode(plain, encoding);
+        memset(raw.data + raw.size * 3 / 4, 0xff, 100);
+        trail_error err;
+        assert_true(read_to_the_error(raw, got.data, got.size, 1 << 20, &err) > plain.size / 2);
+        assert_memory_equal(got.data, plain.data, plain.size / 2);
+        free(raw.data);
+    }
+    free(got.data);
+    free(plain.data);
+}
+
 static void test_whole_keeps_what_came_before_the_error(void **state)
 {
     (void)state;
@@ -718,6 +779,8 @@ int main(void)
         cmocka_unit_test(test_waits_on_a_descriptor_that_does_not_block),
         cmocka_unit_test(test_paths_that_cannot_be_read),
         cmocka_unit_test(test_damaged_compression),
+        cmocka_unit_test(test_all_before_the_damage_is_read),
+        cmocka_unit_test(test_half_of_what_is_damaged_later_is_read),
         cmocka_unit_test(test_whole_keeps_what_came_before_the_error),
         cmocka_unit_test(test_garbage_after_gzip),
         cmocka_unit_test(test_what_compressed_data_give_is_limited),

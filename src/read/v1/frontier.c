@@ -215,7 +215,7 @@ static int next_batch(struct v1_merge *merge, struct v1_lane *lane)
         lane->sequence = merge->format->version < 7 ? (int64_t)record.number[1] : 0;
         lane->ticks = (int64_t)record.number[record.numbers - 1];
     }
-    if (__builtin_expect(batch->hole > 0, 0)) {
+    if (__builtin_expect(batch->hole > 0, 0) && !index->holes[batch->hole - 1].text) {
         lane->end = v1_hole_trusted(&index->holes[batch->hole - 1], merge->format, &lane->bytes,
                                     lane->at, lane->end, lane->ticks);
         lane->damaged = true;

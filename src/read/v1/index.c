@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "base/utf8.h"
+#include "read/printed.h"
 
 /* Ticks per second of any clock that Go uses. */
 #define LOWEST_HZ  100000
@@ -29,6 +30,15 @@
 /* How much earlier than the file's first batch another P's batch may begin: seconds. */
 #define EARLIER_TICKS (UINT64_C(1) << 31)
 
+/* The first batch is not earlier: its time is that of a clock that has run for a while. */
+#define FIRST_TICKS 128
+
+/* Text that the program printed in one place is shorter. */
+#define TEXT_REACH ((ptrdiff_t)1 << 20)
+
+/* The records of the last batch stay in the window up to this size: Go's have 64 KiB. */
+#define MOST_KEPT ((ptrdiff_t)256 << 10)
+
 /* State of the sweep. */
 struct sweep {
     struct v1_index *index;
@@ -37,8 +47,9 @@ struct sweep {
     trail_error first; /* why the first hole begins */
     uint64_t *frames;  /* of the stack being read: 4 numbers each */
     size_t frames_capacity;
-    bool salvage;  /* continues after damage */
-    bool orphaned; /* between a hole and the next Batch: the P of its events is unknown */
+    bool salvage;      /* continues after damage */
+    bool orphaned;     /* between a hole and the next Batch: the P of its events is unknown */
+    uint64_t searched; /* no text begins before this offset, in the last batch */
 };
 
 static int no_memory(struct sweep *sweep)
@@ -118,7 +129,7 @@ static int on_batch(struct sweep *sweep, const struct v1_record *record, uint64_
 static int on_frequency(struct sweep *sweep, const struct v1_record *record)
 {
     uint64_t frequency = record->number[0];
-    bool doubted = sweep->index->has_frequency || sweep->index->hole_count > 0;
+    bool doubted = sweep->index->has_frequency || v1_index_is_damaged(sweep->index);
     if (sweep->salvage && doubted && (frequency < LOWEST_HZ || frequency > HIGHEST_HZ))
         return 0;
     sweep->index->has_frequency = true;
@@ -235,6 +246,31 @@ static int take_record(struct sweep *sweep, const struct v1_record *record, uint
     }
 }
 
+/* MARK: Input */
+
+/* Returns the first record in the window, of the last batch, at which text may begin. */
+static const uint8_t *text_may_begin(const struct sweep *sweep)
+{
+    const struct v1_index *index = sweep->index;
+    const struct v1_bytes *bytes = &index->input.bytes;
+    uint64_t begin =
+        index->batch_count > 0 ? index->batches[index->batch_count - 1].offset : WIRE_HEADER_SIZE;
+    begin = begin > sweep->searched ? begin : sweep->searched;
+    begin = begin > bytes->offset ? begin : bytes->offset;
+    return bytes->data + (begin - bytes->offset);
+}
+
+/* As v1_input_more, but keeps records before *at, which may be text. */
+static int more_input(struct sweep *sweep, const uint8_t **at, trail_error *err)
+{
+    const uint8_t *kept = sweep->salvage ? text_may_begin(sweep) : *at;
+    kept = *at - kept > MOST_KEPT ? *at : kept;
+    ptrdiff_t between = *at - kept;
+    int more = v1_input_more(&sweep->index->input, &kept, err);
+    *at = kept + between;
+    return more;
+}
+
 /* MARK: Holes */
 
 /* Whether `a` is greater than `b` by more than `most`. */
@@ -247,6 +283,8 @@ static bool fits_batch(const struct v1_index *index, const struct v1_record *rec
 {
     uint64_t proc = record->number[0];
     int64_t ticks = (int64_t)record->number[record->numbers - 1];
+    if (index->batch_count == 0)
+        return ticks >= FIRST_TICKS && (proc < V1_MAX_LANES || proc == V1_NO_PROC);
     if (is_beyond(index->first_ticks, ticks, EARLIER_TICKS) ||
         is_beyond(ticks, index->newest_ticks, MOST_TICKS))
         return false;
@@ -356,10 +394,152 @@ static struct v1_hole *add_hole(struct v1_index *index, uint64_t begin)
         return NULL;
     struct v1_hole *hole = &index->holes[index->hole_count++];
     *hole = (struct v1_hole){.begin = begin, .latest_ticks = INT64_MAX};
-    struct v1_batch *batch = &index->batches[index->batch_count - 1];
-    if (batch->hole == 0)
+    struct v1_batch *batch =
+        index->batch_count > 0 ? &index->batches[index->batch_count - 1] : NULL;
+    if (batch && batch->hole == 0)
         batch->hole = (uint32_t)index->hole_count;
     return hole;
+}
+
+/* MARK: Text */
+
+/*
+ * Whether the frequency is at `at`: between two batches, without one of its own, perhaps followed by
+ * the goroutines that run timers.
+ */
+static bool frequency_goes_on(const struct v1_index *index, const struct tables *tables,
+                              const uint8_t *at)
+{
+    const struct v1_bytes *bytes = &index->input.bytes;
+    const uint8_t *end = bytes->data + bytes->size;
+    struct v1_record record;
+    for (uint8_t type = V1_Frequency; at < end && *at == type; at = record.end) {
+        if (v1_record_read(index->format, bytes, at, &record, NULL) < 0 ||
+            (type == V1_Frequency &&
+             (record.number[0] < LOWEST_HZ || record.number[0] > HIGHEST_HZ)))
+            return false;
+        type = V1_TimerGoroutine;
+        if (record.end == end || goes_on(index, tables, record.end))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Returns where records continue after text at `from`; NULL if they do not. Sets *none to a place
+ * before which no such text begins.
+ */
+static const uint8_t *text_end(const struct sweep *sweep, const uint8_t *from, const uint8_t **none)
+{
+    const struct v1_index *index = sweep->index;
+    const uint8_t *end = index->input.bytes.data + index->input.bytes.size, *at = from;
+    for (; at < end && is_printed(at, 1); at++)
+        if (at > from && (*at & V1_TYPE_MASK) == V1_Batch && goes_on(index, sweep->tables, at))
+            return at;
+    *none = at;
+    if (at == from)
+        return NULL;
+    if (at == end)
+        return at[-1] == '\n' ? at : NULL; /* else a string that is cut */
+    return frequency_goes_on(index, sweep->tables, at) ? at : NULL;
+}
+
+/*
+ * Whether a record of printable bytes is more likely the event after which a P's batch was written:
+ * in one of ten batches it is, nearly always of these types. Text rarely begins with an X, a Z or a
+ * backslash.
+ */
+static bool is_last_event(uint8_t first)
+{
+    unsigned type = first & V1_TYPE_MASK;
+    return first >> V1_COUNT_SHIFT == 1 &&
+           (type == V1_GoBlockSelect || type == V1_GoBlockCond || type == V1_GoSysCall);
+}
+
+/* Finds text that begins at a record from `from` to `at`. Returns false if there is none. */
+static bool find_text(const struct sweep *sweep, const uint8_t *from, const uint8_t *at,
+                      const uint8_t **begin, const uint8_t **end)
+{
+    const struct v1_index *index = sweep->index;
+    const uint8_t *none = from;
+    for (struct v1_record record; from <= at; from = record.end) {
+        *begin = from;
+        *end = from >= none && !is_last_event(*from) ? text_end(sweep, from, &none) : NULL;
+        if (*end && utf8_valid((trail_string){(const char *)from, (size_t)(*end - from)}))
+            return true;
+        if (v1_record_read(index->format, &index->input.bytes, from, &record, NULL) < 0)
+            return false;
+    }
+    return false;
+}
+
+/* Counts the timed records in [at, end), which turned out to be text. */
+static uint64_t count_timed(const struct v1_index *index, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t count = 0;
+    struct v1_record record;
+    for (; at < end && v1_record_read(index->format, &index->input.bytes, at, &record, NULL) == 0;
+         at = record.end)
+        count += v1_time_fields(record.type, index->format->version) > 0;
+    return count;
+}
+
+/*
+ * Moves *at behind text that the program printed, if that begins there or in the records before it.
+ * Returns 1, 0 if there is none, -1 on an error.
+ */
+static int cut_text(struct sweep *sweep, const uint8_t **at)
+{
+    struct v1_index *index = sweep->index;
+    const struct v1_bytes *bytes = &index->input.bytes;
+    const uint8_t *begin, *end;
+    int more = 1;
+    while (more > 0 && bytes->data + bytes->size - *at < TEXT_REACH)
+        more = more_input(sweep, at, sweep->err);
+    if (more < 0)
+        return -1;
+    const uint8_t *from = text_may_begin(sweep);
+    sweep->searched = v1_offset(bytes, *at);
+    if (!find_text(sweep, from, *at, &begin, &end))
+        return 0;
+    uint64_t offset = v1_offset(bytes, begin);
+    struct v1_hole *hole = index->batch_count > 0 ? add_hole(index, offset) : NULL;
+    if (index->batch_count > 0 && !hole)
+        return no_memory(sweep);
+    if (hole) {
+        *hole = (struct v1_hole){offset, offset + (uint64_t)(end - begin), .text = true};
+        index->text_holes++;
+    }
+    if (index->text_bytes == 0)
+        index->text_offset = (int64_t)offset;
+    index->text_bytes += (uint64_t)(end - begin);
+    index->timed -= count_timed(index, begin, *at);
+    error_clear(sweep->err);
+    *at = end;
+    sweep->searched = index->end = (size_t)v1_offset(bytes, end);
+    return 1;
+}
+
+/*
+ * Whether a record may be a letter of printed text: a batch that does not fit, or a record whose
+ * first byte Go does not write.
+ */
+static bool is_doubtful(const struct v1_index *index, const struct v1_record *record, uint8_t first)
+{
+    switch (record->type) {
+    case V1_Batch:
+        return !fits_batch(index, record);
+    case V1_Frequency:
+    case V1_String:
+    case V1_TimerGoroutine:
+    case V1_FutileWakeup:
+        return first != record->type;
+    case V1_Stack:
+    case V1_CPUSample:
+        return first >> V1_COUNT_SHIFT != V1_COUNT_LENGTH;
+    default:
+        return index->batch_count == 0;
+    }
 }
 
 /*
@@ -372,9 +552,12 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
     bool began = index->batch_count > 0;
     reason.batch = began ? (int64_t)index->batch_count - 1 : TRAIL_NOWHERE;
     *sweep->err = reason;
-    if (!sweep->salvage || !began || reason.code == TRAIL_NO_MEMORY || reason.code == TRAIL_IO)
+    if (!sweep->salvage || reason.code == TRAIL_NO_MEMORY || reason.code == TRAIL_IO)
         return -1;
-    if (index->hole_count == 0)
+    int is_text = sweep->orphaned ? 0 : cut_text(sweep, at);
+    if (is_text != 0)
+        return is_text;
+    if (!v1_index_is_damaged(index))
         sweep->first = reason;
     if (!sweep->orphaned && !add_hole(index, v1_offset(&index->input.bytes, *at)))
         return no_memory(sweep);
@@ -398,7 +581,7 @@ static int at_trace(struct sweep *sweep, const uint8_t **at)
     const struct v1_bytes *bytes = &index->input.bytes;
     int more = 1;
     while (more > 0 && bytes->data + bytes->size - *at < WIRE_HEADER_SIZE)
-        more = v1_input_more(&index->input, at, sweep->err);
+        more = more_input(sweep, at, sweep->err);
     if (more <= 0)
         return more;
     if (wire_header_parse(*at) == 0)
@@ -423,7 +606,7 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
         /* The record may only be incomplete in the window. */
         bool cut = err.code == TRAIL_OK || err.code == TRAIL_TRUNCATED;
         trail_error reason = err;
-        int more = cut ? v1_input_more(&index->input, at, &err) : 0;
+        int more = cut ? more_input(sweep, at, &err) : 0;
         if (more > 0) {
             error_clear(&err);
             continue;
@@ -438,6 +621,13 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
     uint64_t offset = v1_offset(bytes, *at);
     if (sweep->orphaned && v1_time_fields(record.type, index->format->version) > 0)
         return damaged(sweep, at, sweep->first);
+    if (sweep->salvage && !sweep->orphaned && is_doubtful(index, &record, **at)) {
+        int is_text = cut_text(sweep, at);
+        if (is_text != 0)
+            return is_text;
+        if (v1_record_read(index->format, bytes, *at, &record, &err) < 0) /* it has moved */
+            return damaged(sweep, at, err);
+    }
     if (take_record(sweep, &record, offset) < 0) {
         sweep->err->offset = (int64_t)offset;
         return damaged(sweep, at, *sweep->err);
@@ -498,7 +688,7 @@ int v1_index_build(struct v1_index *index, const struct v1_format *format, trail
 {
     error_clear(err);
     index->format = format;
-    index->next_trace = -1;
+    index->next_trace = index->text_offset = -1;
     if (v1_input_open(&index->input, source, format->version < 7, err) < 0)
         return -1;
     struct sweep sweep = {.index = index, .tables = tables, .err = err, .salvage = salvage};
@@ -508,7 +698,7 @@ int v1_index_build(struct v1_index *index, const struct v1_format *format, trail
     if (index->sample_count > 0)
         qsort(index->samples, index->sample_count, sizeof *index->samples, compare_samples);
     bound_holes(index);
-    if (result < 0 || index->hole_count == 0)
+    if (result < 0 || !v1_index_is_damaged(index))
         return result;
     *err = sweep.first;
     return -1;

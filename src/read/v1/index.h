@@ -9,6 +9,10 @@
  * Holes: after bytes that are not a record, the sweep continues at the next Batch that fits the
  * others, and takes strings and stacks before it. The events of the damaged batch after the start
  * of the hole are lost, because their times are relative to those before them.
+ *
+ * Text: what the program prints into the file lies between two batches, each of which Go writes in
+ * one piece. Many letters are records: the sweep notices the text at one that is not, or that Go
+ * would encode in another way, and searches for its start among the records before.
  */
 #ifndef TRAIL_READ_V1_INDEX_H
 #define TRAIL_READ_V1_INDEX_H
@@ -41,6 +45,7 @@ struct v1_hole {
     uint64_t begin, end;
     int64_t latest_ticks; /* later events of its batch are chance bytes */
     bool exact;           /* the trace was cut here: all records before it are sound */
+    bool text;            /* the program printed it: no records are lost */
 };
 
 struct v1_sample {
@@ -71,8 +76,11 @@ struct v1_index {
     int64_t longest_ticks;             /* between two batches of one P */
     struct v1_hole *holes;
     size_t hole_count, hole_capacity;
-    bool cut;           /* set by the reader: the last events of the Ps are lost */
-    int64_t next_trace; /* offset of another trace behind this one, -1: none */
+    size_t text_holes;   /* how many of them are text */
+    uint64_t text_bytes; /* that the program printed into the trace */
+    int64_t text_offset; /* of the first of them; -1: none */
+    bool cut;            /* set by the reader: the last events of the Ps are lost */
+    int64_t next_trace;  /* offset of another trace behind this one, -1: none */
 };
 
 /*
@@ -84,6 +92,11 @@ struct v1_index {
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,
                    struct tables *tables, bool salvage, trail_error *err);
 void v1_index_fini(struct v1_index *index);
+
+static inline bool v1_index_is_damaged(const struct v1_index *index)
+{
+    return index->hole_count > index->text_holes;
+}
 
 /* Returns the end of batch number `i`. */
 static inline size_t v1_index_batch_end(const struct v1_index *index, size_t i)

@@ -155,6 +155,8 @@ static void count_holes(struct v1_reader *r)
         r->index.cut = r->repairs.enabled = true;
     for (size_t i = 0; i < r->index.hole_count; i++) {
         const struct v1_hole *hole = &r->index.holes[i];
+        if (hole->text)
+            continue;
         r->base.stats.holes += hole->end < r->base.stats.bytes; /* else the trace was cut */
         r->base.stats.lost_bytes += hole->end - hole->begin;
         r->repairs.enabled = true;
@@ -179,6 +181,8 @@ static int read_index(struct v1_reader *r)
     stats->strings = r->base.tables.string_ids.count;
     stats->stacks = r->base.tables.stack_ids.count;
     stats->cpu_samples = r->index.sample_count;
+    stats->text_bytes = r->index.text_bytes;
+    stats->text_offset = r->index.text_offset;
     if (salvage)
         count_holes(r);
     if (result < 0) {
@@ -220,7 +224,7 @@ static int set_clock(struct v1_reader *r)
 
 static bool is_repaired(const struct v1_reader *r)
 {
-    return r->repairs.count > 0 || r->index.cut || r->index.hole_count > 0;
+    return r->repairs.count > 0 || r->index.cut || v1_index_is_damaged(&r->index);
 }
 
 static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool fast)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/varint.h"
+#include "read/printed.h"
 #include "read/source.h"
 #include "read/v2/batch.h"
 #include "read/v2/order.h"
@@ -627,7 +628,7 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     size_t end = limit;
     if (!last || limit > s->at)
         end = from + v2_resync_find(&rules, g->buffer + from, limit - from);
-    if (!last && end == limit && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
+    if (!last && end == limit && !(g->at_end && is_printed(g->buffer + s->at, end - s->at)))
         return false;
     if (s->any && sure && end < limit) {
         if (ends_later(g, from, end))
@@ -636,7 +637,7 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     }
     size_t at = end < s->at ? end : s->at;
     g->gaps[g->gap_count++] = (struct v2_gap){at, end};
-    if (end > at && v2_resync_is_text(g->buffer + at, end - at)) {
+    if (end > at && is_printed(g->buffer + at, end - at)) {
         g->text_offset = g->text_offset < 0 ? g->offset + (int64_t)at : g->text_offset;
         g->text_bytes += end - at;
     } else {

@@ -1,8 +1,6 @@
 /* v2 resync: see resync.h. */
 #include "read/v2/resync.h"
 
-#include <string.h>
-
 #include "read/v2/batch.h"
 #include "wire/wire.h"
 
@@ -75,14 +73,4 @@ size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t
             return at;
     }
     return size;
-}
-
-bool v2_resync_is_text(const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        uint8_t c = data[i];
-        if (c == 0x7f || (c < ' ' && (c == '\0' || !strchr("\t\n\v\f\r\033", c))))
-            return false;
-    }
-    return size > 0;
 }

@@ -27,7 +27,4 @@ struct v2_resync {
  */
 size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t size);
 
-/* Whether the bytes are text such as programs print. */
-bool v2_resync_is_text(const uint8_t *data, size_t size);
-
 #endif

@@ -67,11 +67,13 @@ class Bytes:
 
 
 class Batch:
-    """A batch: its header's fields, the byte before its records (or b""), and these; `end` ends a generation."""
+    """A batch: its header's fields, the byte before its records (or b""), and these; `end` ends a generation, and a `cut`
+    one ends within a record."""
 
     def __init__(self, exp, gen, m, time):
         self.exp, self.gen, self.m, self.time = exp, gen, m, time
         self.prefix, self.records, self.end = b"", [], False
+        self.cut = False
 
     def encoded(self):
         if self.end:
@@ -121,6 +123,7 @@ def decode_v2(data, types):
                 numbers += [inner.number() for _ in range(4 * numbers[1])]
             text = inner.bytes(inner.number()) if type == V2_STRING else None
             batch.records.append([type, numbers, text])
+        batch.cut = inner.at > inner.end
         batches.append(batch)
     return batches
 
