@@ -368,13 +368,19 @@ static bool is_in_trace(struct v1_index *index, const uint8_t *at)
     return false;
 }
 
-/* Moves *at to where records continue. Returns 1, 0 at the end of the trace, -1 on an error. */
+/*
+ * Moves *at to where records continue. Returns 1, 0 at the end of the trace, -1 on an error. What
+ * has no batch near its start is no trace.
+ */
 static int find_records(struct sweep *sweep, const uint8_t **at)
 {
     struct v1_index *index = sweep->index;
     const struct v1_bytes *bytes = &index->input.bytes;
+    const uint64_t begin = v1_offset(bytes, *at);
     bool ended = false;
     for (;; (*at)++) {
+        if (index->batch_count == 0 && v1_offset(bytes, *at) - begin > TEXT_REACH)
+            return 0;
         while (!ended && bytes->data + bytes->size - *at < REACH) {
             int more = v1_input_more(&index->input, at, sweep->err);
             if (more < 0)
