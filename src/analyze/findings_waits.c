@@ -727,26 +727,30 @@ static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
     return most;
 }
 
-/* Whether those that end the waits of `pair` still had work when those that wait had ended. */
-static bool outlives(const struct waits *waits, const struct blame_pair *pair)
-{
-    int64_t after = ns_between(waits->by_name[pair->waiter]->last_end_ns,
-                               waits->by_name[pair->waker]->last_end_ns);
-    return after / OUTLIVES >= mean(pair->ns, pair->waits);
-}
-
-/* Whether those that end the waits of `pair` ended later because they waited for the others' exit. */
-static bool awaits_exit(const struct findings *findings, const struct blame_pair *pair)
+/* For how long goroutines with the start function `waiter` waited for those of `name` to exit. */
+static int64_t exit_awaited_by_ns(const struct findings *findings, trail_name waiter,
+                                  trail_name name)
 {
     const struct blame *blame = &findings->waits->blame;
+    int64_t sum = 0;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
-        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == pair->waiter &&
-            row->waiter == pair->waker)
-            return true;
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && row->waiter == waiter)
+            ns_add(&sum, blame_union_ns(&row->held));
     }
-    return false;
+    return sum;
+}
+
+/* Whether those that end the waits of `pair` still had work when those that wait had ended, or had
+ * nothing to do any more but to wait for their exit. */
+static bool outlives(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct waits *waits = findings->waits;
+    int64_t after = ns_between(waits->by_name[pair->waiter]->last_end_ns,
+                               waits->by_name[pair->waker]->last_end_ns);
+    int64_t joined = exit_awaited_by_ns(findings, pair->waiter, pair->waker);
+    return (joined > after ? joined : after) / OUTLIVES >= mean(pair->ns, pair->waits);
 }
 
 /*
@@ -766,7 +770,7 @@ void finding_slow_consumer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
             share_of(ns, length) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
-            !outlives(waits, pair) || awaits_exit(findings, pair) ||
+            !outlives(findings, pair) || exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
             finding_names(findings, "pool-too-small", pair->waker))
             continue;
         struct group_time time = time_of(findings, waits->by_name[pair->waker]);
@@ -808,7 +812,7 @@ void finding_slow_producer(struct findings *findings)
             continue;
         struct group_time makes = time_of(findings, made_by), takes = time_of(findings, made_for);
         int64_t ns = blame_union_ns(&pair->waiting);
-        if (!makes.most || makes.work_waits > 0 || outlives(waits, pair) ||
+        if (!makes.most || makes.work_waits > 0 || outlives(findings, pair) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
             share_of(ns, length) < CONSUMER_WAITS ||

@@ -2093,9 +2093,9 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
 
-def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False):
-    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it;
-    or waits for its exit."""
+def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False, joined=False):
+    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it.
+    `joins`: waits for its exit; `joined`: the other waits for its."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.fill",))
@@ -2120,7 +2120,12 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=Fals
         at += MS
         trace.wake(at - 10, 0, 2, ("main.fill",))
         trace.start(at + 10, 1, 2)
-    trace.at(at, 0, "GoDestroy")
+    if joined:
+        trace.log(at + 10, 0, "wait", "join main.take")
+        trace.block(at + 20, 0, "sync", ("main.fill",))
+        trace.wake(at + outlives - 10, 1, 1, ("main.take",))
+        trace.start(at + outlives, 0, 1)
+    trace.at(at + outlives if joined else at, 0, "GoDestroy")
     trace.at(at + outlives, 1, "GoDestroy")
     end = at + outlives + MS
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
@@ -2135,6 +2140,8 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     equal((found["function"], found["object"]), ("main.take", "condition room"))
     # One that ends with the other, before three times as long as a wait takes, may be the one that makes work.
     assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
+    # What fills the queue may wait for the exit instead of ending.
+    assert "queue" in filled(joined=True) and "queue" not in filled(joined=True, outlives=29 * MS)
     # Nor is one that waits for those that it wakes to exit.
     assert "queue" not in filled(joins=True)
     assert "queue" in filled(kind="semaphore room") and "queue" not in filled(kind="read socket")
