@@ -38,17 +38,19 @@ static void count_switch(struct collect *c, const struct switch_record *record)
     if (record->kind == SWITCH_IN)
         switch_cost_in(&thread->oncpu.cost, record->ns);
     else if ((record->kind == SWITCH_OUT || record->kind == SWITCH_PREEMPTED) &&
-             switch_cost_out(&thread->oncpu.cost, record->ns) && !c->switch_costs.serial)
-        c->switch_costs.serial = thread->serial;
+             switch_cost_out(&thread->oncpu.cost, record->ns))
+        switch_cost_want(&c->switch_costs, thread->serial);
 }
 
 void oncpu_read_count(struct collect *c)
 {
-    struct thread *thread = c->switch_costs.serial ? thread_of(c, c->switch_costs.serial) : NULL;
-    c->switch_costs.serial = 0;
-    if (thread && c->options.process.pid)
-        switch_cost_read(&thread->oncpu.cost, &c->switch_costs, c->options.process.pid,
-                         thread->tid);
+    struct switch_costs *costs = &c->switch_costs;
+    for (size_t i = 0; i < costs->count; i++) {
+        struct thread *thread = thread_of(c, costs->serials[i]);
+        if (thread && c->options.process.pid)
+            switch_cost_read(&thread->oncpu.cost, costs, c->options.process.pid, thread->tid);
+    }
+    costs->count = 0;
 }
 
 void collect_switch(struct collect *c, const struct switch_record *record)
@@ -89,12 +91,17 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
     o->at[i] = *sw;
 }
 
+/* The most that one switch takes of what earlier ones could not. */
+#define MOST_OWED_NS 50000
+
 /* Inserts a switch in, earlier than its record by what the switch costs, but not before the
- * preceding switch. */
+ * preceding switch or wake-up: the cost is a mean, and what exceeds one switch is that of the next. */
 static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
 {
     struct oncpu *o = &thread->oncpu;
-    int64_t cost = switch_cost_of(&o->cost, &c->switch_costs);
+    int64_t mean = switch_cost_of(&o->cost, &c->switch_costs);
+    uint64_t cost = (mean > 0 ? ticks_of_ns(c->ticks, (uint64_t)mean) : 0) + o->owed;
+    uint64_t most = ticks_of_ns(c->ticks, MOST_OWED_NS);
     struct cpu_switch moved = *in;
     uint64_t before = o->off ? o->off_time : 0;
     size_t i = o->first + o->count;
@@ -102,10 +109,11 @@ static void insert_in(struct collect *c, struct thread *thread, const struct cpu
         i--;
     if (i > o->first)
         before = o->at[i - 1].time;
-    if (cost > 0)
-        moved.time -= ticks_of_ns(c->ticks, (uint64_t)cost);
+    moved.time -= cost < moved.time ? cost : 0;
     if (moved.time < before)
         moved.time = before < in->time ? before + 1 : in->time;
+    cost -= in->time - moved.time;
+    o->owed = cost < most ? cost : most;
     insert(c, thread, &moved);
 }
 

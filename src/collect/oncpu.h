@@ -35,6 +35,7 @@ struct oncpu {
     struct cpu_switch *at; /* not yet taken by the model: [first, first + count) */
     size_t first, count, room;
     struct switch_cost cost;
+    uint64_t owed;     /* of the costs of switches, ticks by which none could be earlier yet */
     int64_t newest_ns; /* of the newest record of a switch, taken by the model or not */
     bool newest_out;   /* ... it is a switch out, of the thread's own will */
     bool off;          /* off its CPU, since off_time */
@@ -78,7 +79,7 @@ bool oncpu_is_known(const struct collect *c, uint64_t time);
 
 /* MARK: Coming in */
 
-/* Reads the kernel's count of a thread's CPU time, if one is due; called in each step. */
+/* Reads the kernel's counts of threads' CPU time that are due; called in each step. */
 void oncpu_read_count(struct collect *c);
 
 /* Gives each thread its switches that are earlier than a time. */

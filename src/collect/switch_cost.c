@@ -47,8 +47,18 @@ static bool read_count(const struct switch_cost *cost, pid_t pid, uint64_t tid,
            sscanf(text, "%" SCNd64 " %*d %" SCNd64, &now->ns, &now->times) == 2;
 }
 
+void switch_cost_want(struct switch_costs *costs, uint64_t serial)
+{
+    for (size_t i = 0; i < costs->count; i++) {
+        if (costs->serials[i] == serial)
+            return;
+    }
+    if (costs->count < SWITCH_COST_READS)
+        costs->serials[costs->count++] = serial;
+}
+
 /*
- * Moves the costs of the thread and the program towards their values since the last reading. The
+ * Sets the thread's cost to that since the last reading, and moves the program's towards it. The
  * kernel may have switched to the thread again since the records were read: such times are assumed
  * to be as long as the others.
  */
@@ -63,7 +73,7 @@ static void compare(struct switch_cost *cost, struct switch_costs *costs,
                     : (double)(now->ns - cost->last.ns) / times - on_ns / count;
     if (ns < 0 || ns > MOST_NS)
         return;
-    cost->ns = cost->ns ? (cost->ns + (int64_t)ns) / 2 : (int64_t)ns;
+    cost->ns = (int64_t)ns;
     costs->ns += costs->ns ? ((int64_t)ns - costs->ns) / 4 : (int64_t)ns;
 }
 

@@ -3,12 +3,15 @@
  * record of the switch is stamped some microseconds later, which for a thread that wakes to work
  * for microseconds is most of its CPU time. So the kernel's own count
  * (/proc/PID/task/TID/schedstat) is compared now and then with the time between the records; the
- * difference per switch is how much earlier than its record the thread ran.
+ * difference per switch is how much earlier than its record the thread ran. The cost changes with
+ * the machine's load by the millisecond, so it is taken of the records that are about to be used,
+ * without a mean over earlier ones.
  */
 #ifndef TRAIL_COLLECT_SWITCH_COST_H
 #define TRAIL_COLLECT_SWITCH_COST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -27,11 +30,13 @@ struct switch_cost {
     int64_t ns; /* the cost; 0: not known */
 };
 
-/* Of one program: used for threads without a cost of their own; and the thread whose count is read
- * next. */
+/* Of one program: used for threads without a cost of their own; and the threads whose counts are
+ * read next. */
+#define SWITCH_COST_READS 16
 struct switch_costs {
     int64_t ns;
-    uint64_t serial; /* 0: none */
+    uint64_t serials[SWITCH_COST_READS];
+    size_t count; /* of serials */
 };
 
 /* Counts a switch to the thread, when its record is read. */
@@ -42,6 +47,9 @@ bool switch_cost_out(struct switch_cost *cost, int64_t ns);
 
 /* Called when records are missing. */
 void switch_cost_forget(struct switch_cost *cost);
+
+/* Adds a thread to those whose counts are read next, if there is room. */
+void switch_cost_want(struct switch_costs *costs, uint64_t serial);
 
 /* Reads the kernel's count of the thread; called soon after the records were read. */
 void switch_cost_read(struct switch_cost *cost, struct switch_costs *costs, pid_t pid,

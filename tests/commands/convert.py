@@ -180,7 +180,7 @@ def shared_traces():
         skip("shared traces", "no traces with known answers")
         return
     paths = sorted(glob.glob(TRACES + "/go-v1/*") + glob.glob(TRACES + "/real/*.trace"))
-    for path in some(paths, 16):
+    for path in some(paths, 8):
         with open(path, "rb") as f:
             version = version_of(f.read(16))
         if version and run("check", "-q", path)[0] == 0:

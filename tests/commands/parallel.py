@@ -229,7 +229,7 @@ def all_traces():
     paths = [path for path in paths if os.path.isfile(path)]
     if not paths:
         raise Skip("no traces")
-    for path in some(paths, 24):
+    for path in some(paths, 10):
         check_alike(path, ANSWERS)
 
 

@@ -290,7 +290,7 @@ def states_add_up_to_what_the_analysis_says():
 def states_of_real_traces_add_up_to_what_the_analysis_says():
     folder = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
     traces = [t for kind in ("go-v1/*", "go-v2-text/*.bin", "real/*.trace") for t in glob.glob(os.path.join(folder, kind))]
-    traces = [t for t in some(sorted(traces), 24) if is_whole(t)]
+    traces = [t for t in some(sorted(traces), 12) if is_whole(t)]
     if not traces:
         raise Skip("no traces in ../shared/traces")
     for trace in traces:

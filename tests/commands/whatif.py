@@ -871,7 +871,7 @@ def an_output_is_a_file_of_its_own():
 
 def reproduced():
     """The unchanged replay of real traces."""
-    for path in some(sorted(glob.glob(os.path.join(SHARED, "real", "*.trace"))), 9):
+    for path in some(sorted(glob.glob(os.path.join(SHARED, "real", "*.trace"))), 5):
         off = answer("whatif", "--limit=1", path)["replay_error"]
         tap.report(abs(off) < 0.05, os.path.basename(path), off)
         again = replayed(path)

@@ -291,7 +291,7 @@ def segments_cover_the_span_in_any_trace():
 
 def shared():
     number = walked = failed = 0
-    for path in some(sorted(glob.glob(os.path.join(SHARED, "**", "*"), recursive=True)), 100):
+    for path in some(sorted(glob.glob(os.path.join(SHARED, "**", "*"), recursive=True)), 40):
         try:
             with open(path, "rb") as f:
                 if f.read(5) != b"go 1." or not walk_all(path):

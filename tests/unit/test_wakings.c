@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "area_by_hand.h"
+#include "collect/parts.h"
 #include "collect/wakings.h"
 
 #define US (MS / 1000)
@@ -392,6 +393,30 @@ static void a_thread_that_is_woken_to_be_killed_has_waited_to_the_end(void **sta
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 474900 * US);
 }
 
+/* A switch costs 40 us. The first comes 10 us after its wake-up; the second takes the 30 us that are left. */
+static void what_a_switch_costs_in_excess_of_one_is_that_of_the_next(void **state)
+{
+    struct world w;
+    struct shm_record sleeps = wait_at(5), again = wait_at(15);
+    (void)state;
+    two_threads(&w);
+    second_exits(&w);
+    w.collect->switch_costs.ns = 40 * US;
+    sleeps.wait = again.wait = SHM_SLEEP;
+    sleeps.end = OPENED + 10200 * US;
+    again.end = OPENED + 20200 * US;
+    put(&w, 1, sleeps);
+    put(&w, 1, again);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 10000);
+    give(&w, SWITCH_IN, 10010);
+    give(&w, SWITCH_OUT, 15100);
+    give(&w, SWITCH_WOKEN, 20000);
+    give(&w, SWITCH_IN, 20100);
+    finish(&w);
+    assert_in_range(w.summary.ready_ns, 30 * US - 10, 30 * US + 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end),
         cmocka_unit_test(no_wake_up_is_lost_unnoticed),
         cmocka_unit_test(no_thread_delays_the_others_for_long),
+        cmocka_unit_test(what_a_switch_costs_in_excess_of_one_is_that_of_the_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+    ALL,
     complaints,
     equal,
     main,
@@ -92,9 +93,11 @@ test("names that run the other way leave what is around in its order", async () 
 
 test("axe has no complaint, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
-        for (const name of ["shop-c", "load-go1.19"]) {
+        for (const name of ALL || colorScheme === "light"
+            ? ["shop-c", "load-go1.19"]
+            : ["shop-c"]) {
             const page = await open(ofExample(name), { colorScheme, bypassCSP: true });
-            equal(await complaints(page), [], `${name} ${colorScheme}`);
+            equal(await complaints(page, colorScheme), [], `${name} ${colorScheme}`);
         }
     }
 });

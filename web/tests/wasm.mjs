@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import vm from "node:vm";
 import {
+    ALL,
     equal,
     main,
     ok,
@@ -204,7 +205,7 @@ for (const [name, bytes] of given) {
     });
 }
 
-for (const [name, bytes] of given) {
+for (const [name, bytes] of ALL ? given : [given[0], given.at(-1)]) {
     test(`${name}, damaged and cut off: every answer is the server's`, async () => {
         let seed = 7;
         const random = (below) => {
