@@ -12,6 +12,13 @@
 /* So many findings get one, the first ones. */
 enum { GAINS = 3 };
 
+/* A replay cuts running into slices of milliseconds: with more than this it takes too long beside the
+ * other analyses. */
+#define RUN_MOST_NS INT64_C(600000000000)
+
+/* A start function of more threads is no pool. */
+enum { POOL_MOST = 1024 };
+
 /* Smaller gains, as a part of the goal, are none. */
 #define GAIN_LEAST 0.005
 
@@ -106,10 +113,14 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
         if (!wait || !take_name(question, names_text(chains->names, plan_wait_name(chains, wait))))
             return false;
         break;
-    case CHANGE_FASTER:
     case CHANGE_POOL:
-        question->change.factor = 0.5;
         question->change.threads = 2 * threads_of(chains, finding->function);
+        if (question->change.threads > POOL_MOST ||
+            !take_name(question, text_of(gains->findings, finding->function)))
+            return false;
+        break;
+    case CHANGE_FASTER:
+        question->change.factor = 0.5;
         if (!take_name(question, text_of(gains->findings, finding->function)))
             return false;
         break;
@@ -263,6 +274,18 @@ static const struct removal *removal_of(const trail_finding *finding)
     return NULL;
 }
 
+/* Whether the trace can be replayed, and quickly. */
+static bool can_replay(const struct chains *chains)
+{
+    int64_t run_ns = 0;
+    if (!chains || chains->too_long || chains->goal == CHAIN_NONE || chains->readiness_inferred ||
+        trial_misses_places(chains))
+        return false;
+    for (size_t i = 0; i < chains->class_count; i++)
+        ns_add(&run_ns, chains->classes[i].ns);
+    return run_ns <= RUN_MOST_NS;
+}
+
 bool gains_add(const trail_analysis *answers)
 {
     const struct chains *chains = chains_of(answers);
@@ -271,8 +294,7 @@ bool gains_add(const trail_analysis *answers)
     bool any = false;
     for (size_t i = 0; gains.findings && i < gains.findings->count && i < GAINS; i++)
         any |= removal_of(&gains.findings->rows[i]) != NULL;
-    if (!any || !chains || chains->too_long || chains->goal == CHAIN_NONE ||
-        chains->readiness_inferred || trial_misses_places(chains))
+    if (!any || !can_replay(chains))
         return true;
     if (!trial_begin(&gains.trial, chains, &to_the_end))
         return false;
