@@ -770,7 +770,8 @@ void finding_slow_consumer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
             share_of(ns, length) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
-            !outlives(findings, pair) || exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
+            !outlives(findings, pair) ||
+            exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
             finding_names(findings, "pool-too-small", pair->waker))
             continue;
         struct group_time time = time_of(findings, waits->by_name[pair->waker]);

@@ -189,8 +189,8 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 {
     const struct wait_facts *facts =
         g->state == TRAIL_GO_WAITING ? wait_facts_of(&stuck->analysis->names, g->reason) : NULL;
-    trail_string object = facts ? names_text(&stuck->analysis->names, facts->object)
-                                : (trail_string){0};
+    trail_string object =
+        facts ? names_text(&stuck->analysis->names, facts->object) : (trail_string){0};
     bool pipe = facts && (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_WRITE) &&
                 (text_is(object, "[eventfd]") ||
                  (text_begins(object, "pipe:") && is_served(stuck, g->reason)));
@@ -270,8 +270,8 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
     for (size_t i = 0; group && i < group->row.wait_count; i++) {
         const trail_wait *wait = &group->waits[i];
         const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, wait->reason);
-        bool sleeps = wait->reason == waits->sleep ||
-                      (timer && facts && facts->kind == WIRE_WAIT_READ);
+        bool sleeps =
+            wait->reason == waits->sleep || (timer && facts && facts->kind == WIRE_WAIT_READ);
         all += wait->spread.count;
         passed += sleeps ? wait->spread.count : wait->timed_out;
     }
@@ -283,9 +283,8 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
 /* Whether the main goroutine waits for ever: for what `still` waits for, or for its exit. */
 static bool keeps_main(const struct stuck *stuck)
 {
-    return stuck->still.goroutine == 1 ||
-           (stuck->has_joiner && stuck->joiner.goroutine == 1 &&
-            stuck->joiner.object == stuck->still.name);
+    return stuck->still.goroutine == 1 || (stuck->has_joiner && stuck->joiner.goroutine == 1 &&
+                                           stuck->joiner.object == stuck->still.name);
 }
 
 /* Looks whether every goroutine, but for tickers, waits for another one, and since when. */

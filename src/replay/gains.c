@@ -50,8 +50,8 @@ static const struct removal {
 };
 
 struct gains {
-    struct trial trial; /* up to the end */
-    struct trial tasks; /* of the most frequent type of task; goal.name: NULL if there are few */
+    struct trial trial;  /* up to the end */
+    struct trial second; /* the length of tasks if there are enough of a type, else waits */
     struct findings *findings;
     char name[256]; /* of the tasks */
 };
@@ -182,34 +182,47 @@ static bool can_answer(const struct trial *trial, const struct change *change, b
     return good;
 }
 
-/* "the median task 'request' takes 3.2 ms instead of 9 ms". */
-static void put_tasks(const struct trial *tasks, double then, char *text, size_t size)
+/* "the median task 'request' takes 3.2 ms instead of 9 ms", or "threads wait 2.1 s less for each
+ * other". */
+static void put_second(const struct gains *gains, double then, char *text, size_t size)
 {
-    const char *format = tasks->goal.quantile > 0.5
+    const struct trial *second = &gains->second;
+    const char *format = second->goal.quantile > 0.5
                              ? "99 %% of the tasks '%.160s' take at most %s instead of %s"
                              : "the median task '%.160s' takes %s instead of %s";
-    (void)snprintf(text, size, format, tasks->goal.name, duration((int64_t)then).text,
-                   duration((int64_t)trial_now(tasks)).text);
+    if (second->goal.of == GOAL_TASK)
+        (void)snprintf(text, size, format, second->goal.name, duration((int64_t)then).text,
+                       duration((int64_t)trial_now(second)).text);
+    else
+        (void)snprintf(text, size, "%s wait %s less for each other",
+                       word(gains->findings, TERM_tasks),
+                       duration((int64_t)(trial_now(second) - then)).text);
 }
 
-/* Writes what the replay showed. *end, *tasks: the goals' values; not a gain: NULL. */
+/* Writes what the replay showed. *end, *second: the goals' values; not a gain: NULL. */
 static void put_answer(const struct gains *gains, const struct change *change, const double *end,
-                       const double *tasks, char *text, size_t size)
+                       const double *second, char *text, size_t size)
 {
-    char condition[256], shorter[320] = "something else decides when it ends", earlier[64] = "no";
+    char condition[256], other[320] = "something else decides when it ends", earlier[64] = "no";
+    const char *joined = end && second ? ", and " : second ? ", but " : end ? "" : ": ";
     put_condition(gains, change, condition, sizeof condition);
     if (end)
         (void)snprintf(earlier, sizeof earlier, "%s",
                        duration((int64_t)(trial_now(&gains->trial) - *end)).text);
-    if (tasks)
-        put_tasks(&gains->tasks, *tasks, shorter, sizeof shorter);
+    if (second)
+        put_second(gains, *second, other, sizeof other);
     (void)snprintf(text, size, "In a replay %s, the same work is done %s earlier%s%s.", condition,
-                   earlier,
-                   end && tasks ? ", and "
-                   : tasks      ? ", but "
-                   : end        ? ""
-                                : ": ",
-                   end && !tasks ? "" : shorter);
+                   earlier, joined, *joined ? other : "");
+}
+
+/* Writes the option for the second goal. */
+static const char *second_option(const struct gains *gains, char *text, size_t size)
+{
+    const struct replay_goal *goal = &gains->second.goal;
+    if (goal->of != GOAL_TASK)
+        return "--goal=waits";
+    (void)snprintf(text, size, "--goal=task:%s:p%g", goal->name, 100 * goal->quantile);
+    return text;
 }
 
 /* Adds the answer for one finding, if this change has one. `none`: also that it gains nothing. */
@@ -217,53 +230,55 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
 {
     struct question question;
     char text[768], option[640], goal[320];
-    double end, tasks = -1;
+    double end, second;
     bool can;
     if (!make_question(gains, finding, kind, &question))
         return true;
     if (!can_answer(&gains->trial, &question.change, &can) ||
         !ask(&gains->trial, &question.change, &end) ||
-        (gains->tasks.goal.name && !ask(&gains->tasks, &question.change, &tasks)))
+        !ask(&gains->second, &question.change, &second))
         return false;
     bool sooner = is_gain(&gains->trial, end),
-         shorter = tasks >= 0 && is_gain(&gains->tasks, tasks);
+         less = second >= 0 && is_gain(&gains->second, second);
+    less = less && (!sooner || gains->second.goal.of == GOAL_TASK);
     /* More than the bound: the finding and the replay do not mean the same. */
     if (!can || end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
-        !(sooner || shorter || none))
+        !(sooner || less || none))
         return true;
-    put_answer(gains, &question.change, sooner ? &end : NULL, shorter ? &tasks : NULL, text,
+    put_answer(gains, &question.change, sooner ? &end : NULL, less ? &second : NULL, text,
                sizeof text);
-    (void)snprintf(goal, sizeof goal, "--goal=task:%s:p%g", gains->name,
-                   100 * gains->tasks.goal.quantile);
-    const char *options[2] = {change_option(&question.change, option, sizeof option),
-                              !sooner && shorter ? goal : NULL};
+    const char *options[2] = {
+        change_option(&question.change, option, sizeof option),
+        !sooner && less ? second_option(gains, goal, sizeof goal) : NULL,
+    };
     return finding_replayed(gains->findings, finding, options, text);
 }
 
 /* MARK: All */
 
-/* Sets the goal of the type with the most tasks, if it has enough. */
-static bool choose_tasks(struct gains *gains, const trail_analysis *answers)
+/* Returns the type with the most tasks, NULL if it has too few. */
+static const trail_task_kind *most_tasks(const trail_analysis *answers)
 {
     const trail_task_kind *const *kinds, *most = NULL;
     size_t count = trail_analysis_task_kinds(answers, &kinds);
     for (size_t i = 0; i < count; i++)
         if (!most || kinds[i]->ended > most->ended)
             most = kinds[i];
-    if (!most || most->ended < TASKS_OF_MEDIAN)
-        return true;
-    trail_string name = text_of(gains->findings, most->name);
-    if (name.size >= sizeof gains->name)
-        return true;
+    return most && most->ended >= TASKS_OF_MEDIAN ? most : NULL;
+}
+
+static bool choose_second(struct gains *gains, const trail_analysis *answers)
+{
+    const trail_task_kind *kind = most_tasks(answers);
+    trail_string name = kind ? text_of(gains->findings, kind->name) : (trail_string){0};
+    struct replay_goal waits = {.of = GOAL_WAITS}, tasks = {.of = GOAL_TASK, .name = gains->name};
+    gains->second = gains->trial;
+    if (name.size == 0 || name.size >= sizeof gains->name)
+        return trial_goal(&gains->second, &waits);
     memcpy(gains->name, name.data, name.size);
-    struct replay_goal goal = {
-        .of = GOAL_TASK, .name = gains->name, .quantile = most->ended < TASKS_OF_P99 ? 0.5 : 0.99};
-    gains->tasks = gains->trial;
-    if (!trial_goal(&gains->tasks, &goal))
-        return false;
-    if (gains->tasks.unchanged < 0)
-        gains->tasks.goal.name = NULL;
-    return true;
+    tasks.quantile = kind->ended < TASKS_OF_P99 ? 0.5 : 0.99;
+    return trial_goal(&gains->second, &tasks) &&
+           (gains->second.unchanged >= 0 || trial_goal(&gains->second, &waits));
 }
 
 static const struct removal *removal_of(const trail_finding *finding)
@@ -300,7 +315,7 @@ bool gains_add(const trail_analysis *answers)
         return false;
     if (fabs(gains.trial.off) > TRIAL_OFF_SURE)
         return true;
-    bool good = choose_tasks(&gains, answers);
+    bool good = choose_second(&gains, answers);
     for (size_t i = 0; good && i < gains.findings->count && i < GAINS; i++) {
         trail_finding *finding = &gains.findings->rows[i];
         const struct removal *removal = removal_of(finding);
