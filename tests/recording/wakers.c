@@ -4,15 +4,17 @@
  * once the kernel reports that the waiter sleeps, and first prints "wakes TID NS" on stderr, with
  * the time of CLOCK_MONOTONIC.
  *
- * wakers processes CASE: the same between two processes, one forked by the other. wakers forked
- * CASE: in one process, which forks its first child while the thread waits. wakers others: a pipe
- * between processes: while one child reads it, this process closes it in close_here(), and another
- * child writes in wake_here(). wakers child, wakers any-child: waits until a child ends;
- * child-pselect and others: until SIGCHLD for it arrives. wakers flock-killed, range-killed,
- * flock-left: waits for a file lock whose holder is killed. wakers flock-executes, flock-passed,
- * flock-kept, ...: the same, but the holder executes another program. wakers reads FILE, wakers
- * writes FILE: one side only, reading stdin or writing stdout; the two synchronize through a page
- * of FILE.
+ * wakers processes CASE: the same between two processes, one forked by the other.
+ * wakers forked CASE: in one process, which forks its first child while the thread waits.
+ * wakers others: a pipe between processes. While one child reads it, this process closes it in
+ *     close_here(), and another child writes in wake_here().
+ * wakers child, wakers any-child: waits until a child ends; child-pselect and others: until the
+ *     SIGCHLD for it arrives.
+ * wakers flock-killed, range-killed, flock-left: waits for a file lock whose holder is killed.
+ * wakers flock-executes, flock-passed, flock-kept, ...: the same, but the holder executes another
+ *     program.
+ * wakers reads FILE, wakers writes FILE: one side only, reading stdin or writing stdout; the two
+ *     synchronize through a page of FILE.
  *
  * If the word "looked" follows CASE, the waker also waits until the recorder has examined the
  * waiter.
