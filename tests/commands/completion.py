@@ -163,7 +163,7 @@ def fish_completes_lines():
         )  # fmt: skip
         offered = [answer.split("\t")[0] for answer in p.stdout.splitlines()]
         word = right.rstrip(" ").split(" ")[-1] if "\\ " not in right else "with space.trace"
-        # An option is offered as a word without its "=", its value alone or with it.
+        # An option is offered without its "=", its value with or without it.
         assert any(answer in (word, word.rstrip("="), word.partition("=")[2]) for answer in offered), (line, offered, p.stderr)
 
 

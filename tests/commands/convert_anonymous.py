@@ -137,7 +137,7 @@ def equal_texts_stay_equal_and_different_ones_different():
             for k, a, b in found:
                 if k == field:
                     assert forth.setdefault(a, b) == b, f"{path}: {a} became {forth[a]} and {b}"
-            # Files of the library lose the name of the library's folder.
+            # Library files lose the name of the library's folder.
             assert len(set(forth.values())) == len(forth), f"{path} {field}"
 
 

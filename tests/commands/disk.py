@@ -93,7 +93,7 @@ def fresh(name):
 
 
 def sizes_that_fail(folder):
-    """Limits below the largest file that was written: none of it, a little, nearly all."""
+    """Limits below the size of the largest file: nothing, a little and nearly all of it is written."""
     most = max(len(data) for data in tree(folder).values() if data is not None)
     return sorted({0, 1, most // 3, most - 1})
 

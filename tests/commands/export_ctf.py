@@ -26,7 +26,7 @@ made = 0
 
 
 def export(trace, *args):
-    """[(ns, event, {field: value})] as printed by babeltrace2; of a stack, only the functions."""
+    """[(ns, event, {field: value})] as printed by babeltrace2; stacks are reduced to their functions."""
     global made
     made += 1
     folder = path(f"{made}.ctf")

@@ -61,7 +61,7 @@ def blocks(lines):
 
 
 def commands(lines, begin, end, indent):
-    """(first line, end) of each command of a block with its output."""
+    """Yields (first line, end) for each command of a block, with its output."""
     starts = [i for i in range(begin, end) if lines[i].startswith(indent + "$ ")]
     for i, start in enumerate(starts):
         stop = starts[i + 1] if i + 1 < len(starts) else end
