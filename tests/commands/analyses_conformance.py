@@ -37,7 +37,7 @@ def version(path):
 
 
 class Differences:
-    """Collects the differences from what is expected."""
+    """Collects differences from the expected values."""
 
     def __init__(self, exact):
         self.exact, self.all = exact, []

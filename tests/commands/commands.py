@@ -1079,7 +1079,8 @@ def repair_reads_what_has_no_order_and_lists_it():
 
 @test
 def a_lost_event_does_not_move_its_p_to_the_end_of_the_trace():
-    """A trace of 32 ms with two Ps. The wait on its P never ends, and may stall it for 1 ms."""
+    """A trace of 32 ms with two Ps. Later events of the P wait for the lost one, which never comes,
+    for at most 1 ms."""
     source = os.path.join(ROOT, "examples", "traces", "load-go1.21.trace")
     lines = good("print", "-f", "wire", source).out.split(b"\n")
     blocks = [i for i, line in enumerate(lines) if line.startswith(b"GoBlock")]

@@ -271,7 +271,7 @@ def a_clock_that_steps_back_moves_no_event_of_another_thread():
 
 @test
 def numbers_that_no_program_has_are_no_events():
-    """Chance bytes that form events must not become goroutines: the rest of that batch is lost."""
+    """Random bytes that form events must not become goroutines: the rest of that batch is lost."""
     text = THREADS.replace("GoStart dt=100 g=2 g_seq=2", "GoStart dt=100 g=2000000000000000 g_seq=99999999999")
     path = assembled("chance", text)
     equal(answer("check", path, code=1)["file_events"], 11)

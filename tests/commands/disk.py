@@ -203,7 +203,7 @@ def a_next_file_that_cannot_be_begun_is_told():
     folder = fresh("rotated")
     os.makedirs(os.path.join(folder, "x.1.trace"))
     out = os.path.join(folder, "x.trace")
-    # The program runs until the message is there.
+    # The program runs until the message appears.
     messages = os.path.join(folder, "messages")
     program = ["sh", "-c", 'until grep -q x.1.trace "$0"; do sleep 0.05; done', messages]
     with open(messages, "wb") as to:

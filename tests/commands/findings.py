@@ -789,7 +789,7 @@ def the_summary_adds_up():
     activity = found["activity"]
     equal(activity["procs"], 2)
     ready = found["end_ns"] - found["origin_ns"] - 1000
-    assert 1000 <= ready <= 1001, ready  # the end of a trace is an event of its own
+    assert 1000 <= ready <= 1001, ready  # the end of a trace is a separate event
     equal(activity["idle_work_ns"], ready)
     equal(activity["idle_lock_ns"], 0)
     equal(activity["idle_nothing_ns"], activity["available_ns"] - activity["procs_ns"] - ready)
@@ -1117,7 +1117,7 @@ def no_finding_is_not_that_nothing_is_wrong():
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
-    # GC is not mentioned where there was none.
+    # GC is not mentioned if there was none.
     found = answer("summary", EXAMPLES[3])
     assert found["largest"].endswith(f"; GC: {100 * found['gc']['share']:.1f} % of the time"), found["largest"]
 
@@ -1585,7 +1585,7 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert re.match(r"Goroutine \S+ \(1\) had waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended\. All 4 goroutines of main.loader "
                     r"created at main.load \(main.go:10\) have ended, so Done was called less often", text), text
     found = group(3, 4)
-    equal(list(found), ["never-done"])  # and none of the wait to send
+    equal(list(found), ["never-done"])  # and no finding about the wait to send
     text = found["never-done"]["text"]
     assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not. It has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
     assert "main.loader (13) has not. It sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
@@ -1628,7 +1628,7 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     found = straggles(80 * MS)["straggler"]
     assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after all others created "
                     r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
-    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
+    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events take time themselves
     # From 50 ms, a quarter of the time, and three times the time of the other two on.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
     assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
@@ -1709,7 +1709,7 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     equal((found["function"], found["object"]), ("main.draw", "barrier step"))
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
     assert "straggler" not in arrives(8 * MS, takes_turns=True)
-    assert "straggler" not in arrives(8 * MS, ready=True)  # what it lacks is a CPU
+    assert "straggler" not in arrives(8 * MS, ready=True)  # it lacks a CPU
     # A condition variable through which they end each other's waits, all at the same time, is a
     # barrier, too.
     found = arrives(8 * MS, kind="condition step")["straggler"]
@@ -2150,7 +2150,7 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     # A consumer that ends with the other, before three times the length of a wait, may be the one
     # that makes work.
     assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
-    # What fills the queue may wait for the exit instead of ending.
+    # The goroutine that fills the queue may wait for the exit instead of ending.
     assert "queue" in filled(joined=True) and "queue" not in filled(joined=True, outlives=29 * MS)
     # A thread that waits for the exit of those that it wakes is no slow consumer, either.
     assert "queue" not in filled(joins=True)

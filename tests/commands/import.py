@@ -224,7 +224,7 @@ def call_chains_become_stacks():
     assert "not an event" not in err and "not events" not in err, err
     text = good_text("print", "--stacks", path)
     assert "pipe_read" in text and "read_it" in text and "/bin/my main" in text and "[unknown]" not in text, text
-    # The kernel function in which a thread sleeps shows what it waits for.
+    # The kernel function in which a thread sleeps shows the kind of wait.
     equal(reasons(path)[100, T + 300], ("network", "read"))
     for function, wanted in (("futex_wait_queue_me", ("sync", "futex")), ("do_nanosleep", ("sleep", "")), ("ep_poll", ("network", "poll")),
                              ("io_schedule", ("kernel", "file")), ("something_else", ("kernel", ""))):  # fmt: skip
@@ -451,7 +451,7 @@ def perf_data_is_what_perf_prints_of_it():
     assert code == 3 and "perf script --ns" in err, err
 
 
-LEGACY = {"ph": 2, "dur": 3, "id": 6}  # numbers of fields
+LEGACY = {"ph": 2, "dur": 3, "id": 6}  # field numbers
 
 
 def spans(*events):

@@ -143,8 +143,8 @@ def a_trace_inside_a_file():
     equal((got.returncode, got.stdout), run("check", "--json", "--threads=1", "-", stdin=data)[:2])
 
 
-# The states after the gap differ from those that the generation before it left: the difference must be found at each
-# boundary.
+# The states after the gap differ from those at the end of the previous generation: this must be
+# found at each boundary.
 @test
 def a_missing_generation_is_found_at_each_bound():
     for version in FORMATS:

@@ -69,7 +69,7 @@ def name_of(text):
     return text if text else "(unknown)"
 
 
-# What it says
+# Contents
 
 
 def greatest(values):
@@ -960,7 +960,7 @@ def the_viewer_in_a_file_has_the_trace_decompressed_and_from_stdin():
 
 @test
 def the_viewer_in_a_file_takes_a_trace_in_pieces():
-    # The page itself judges what follows the header; random bytes do not compress.
+    # Only the page checks the data after the header; random bytes do not compress.
     data = b"go 1.23 trace\0\0\0" + random.Random(1).randbytes(4_000_000)
     page = embed("-", stdin=data)
     pieces = list(page.root.all("script", **{"data-part": "trace"}))

@@ -419,7 +419,7 @@ WINDOWS = [("--from=5ms", "--to=+9ms"), ("--to=4ms",), ("--from=28ms",), ("--fro
 
 
 def in_window(trace, *window):
-    """The rows of the events whose time is within a window, out of all."""
+    """The rows of events within a window, out of all."""
     rows, ns = table(trace, "events"), {"us": 10**3, "ms": 10**6}
     edges = {"from": 0, "to": 10**18}
     for option in window:

@@ -270,7 +270,7 @@ def uses(command):
 
 
 def filled(words, path):
-    # With a trace whose name an option also accepts, it would start to serve.
+    # If an option accepted the trace's name, the command would start to serve.
     path = os.fsencode(path)
     return [path if w == "{}" else os.fsencode(w).replace(b"{}", path) for w in words]
 
@@ -499,7 +499,7 @@ def binaries_are_not_for_terminals():
 
 @test
 def commands_to_be_copied():
-    """A shell turns it back into the name in the trace, and into the file with that name."""
+    """A shell turns the argument back into the name in the trace, and into the file with that name."""
     path = os.path.join(os.fsencode(WORK), b"it's" + SHORT)
     shutil.copy(hostile_trace("why-1.26", False, SHORT + b"it's \\n"), path)
     lines = check_pipe("regions", path).out.splitlines()
@@ -564,12 +564,13 @@ def tables_fit_the_terminal():
                         assert columns_of(line) <= columns, (command, trace, columns, line)
                     elif re.match(r"\s*[\d-]", line) and "  " in line:
                         assert columns_of(line) <= columns, (command, trace, columns, line)
-    # Omitted columns are named, a name keeps both ends, and without a terminal everything is there.
+    # Omitted columns are named, a name keeps both ends, and without a terminal the output is
+    # complete.
     narrow = on_terminal("goroutines", wide, columns=80).out.decode()
     assert "also shows: " in narrow, narrow
     (line,) = [line for line in narrow.splitlines() if WIDE[-3:] in line and "worker" in line]
     assert "\u2026" in line and WIDE[:3] in line, line
-    # What threads waited for is the most important column.
+    # The column about waiting is the most important.
     for command in "threads", "goroutines":
         head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
         assert {"total", "waiting", "for"} <= set(head.split()), head

@@ -785,7 +785,7 @@ def the_list_has_what_gains_most_first():
     by_change = {row["change"]: row["then"] for row in found["list"]}
     near(by_change["--free=a_mu"], 30)
     near(by_change["--hold=a_mu=0.5x"], 40)
-    # Each answer equals that of the single question.
+    # Each equals the answer for this change alone.
     for change, length in by_change.items():
         near(then(lock(), change), length / MS)
 

@@ -82,7 +82,7 @@ def info(trace):
 
 
 def made_by(trace):
-    """What info finds without decoding events; `summary` shows what a reader finds."""
+    """What info reports without decoding events; `summary` shows what a reader finds."""
     got = info(trace)
     return got.get("made_by"), got.get("task_word")
 

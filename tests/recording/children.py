@@ -34,7 +34,7 @@ WORK = work.folder("children")
 TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
 # The number of the system call.
 CLONE = 56 if platform.machine() == "x86_64" else 220
-# Exit statuses of children.c: success, and no permission for what it should do.
+# Exit statuses of children.c: success, and missing privileges.
 STATUS, NO_RIGHT = 5, 77
 
 
@@ -46,7 +46,7 @@ def fresh():
 
 
 class Recording:
-    """Runs `trail record --children` in a folder of its own while a `with` lasts."""
+    """Context manager: `trail record --children` in a folder of its own."""
 
     def __init__(self, *program, options=()):
         self.folder = fresh()
@@ -275,7 +275,7 @@ def sleepers(count, *options):
     for title in (" time", " CPU", " recorder"):
         end = table[0].index(title) + len(title)
         assert all(re.search(r"\d (ns|µs|ms|s)$", row[:end]) and row[end : end + 1].strip() == "" for row in rows), table
-    # Only the program has a summary of its own, or all processes together.
+    # Only the program has a summary of its own; with one trace, all processes share one.
     assert done.stderr.count("at once)") == 1, done.stderr
     trace = Trace(TRAIL, path, ENV)
     trace.processes = summary(path)["processes"]
@@ -426,8 +426,8 @@ def a_shell_that_also_works_is_not_left_out():
 
 @test
 def what_was_recorded_of_the_program_before_it_had_others_is_its_own():
-    # Its first thread is written before the program starts another process: without the program in
-    # its name.
+    # Its first thread is written before the program starts another process, so the name lacks the
+    # program.
     busy = "import time, subprocess\ntime.sleep(1)\nsubprocess.run(['sleep', '0.1'])"
     path, said, names = record(sys.executable, "-c", busy)
     assert names[0] == "main" and re.fullmatch(r"sleep \(\d+\): main", names[-1]), names

@@ -27,8 +27,8 @@ UNTIL = ("until", "date", "condition", "clock", "semaphore", "mutex", "rwlock", 
 
 
 def record(how, *options):
-    """Returns for the thread that waits (late.c): what it prints except the last number, how long
-    it is ready and waiting in the trace, and that last number."""
+    """Returns, for the thread that waits (late.c): the numbers that it prints, except the last; its
+    ready and waiting times in the trace; and the last number."""
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     if os.path.exists(TRACE):
         os.unlink(TRACE)
@@ -39,7 +39,7 @@ def record(how, *options):
     except PermissionError:
         raise Skip("another user may not read the folder of the build") from None
     assert done.returncode == 0, done
-    # With the kernel's switches but not its wake-ups, the summary reports what is inferred.
+    # With the kernel's switches but not its wake-ups, the summary reports inferred readiness.
     summary = json.loads(subprocess.check_output([TRAIL, "summary", "--json", TRACE], text=True))
     inferred = os.geteuid() == 0 and "ready: inferred" not in done.stderr
     assert summary["recording"]["ready_inferred"] == ("ready: after waits inferred" in done.stderr), done

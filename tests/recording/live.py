@@ -29,7 +29,7 @@ EXIT_CODE = 7
 
 
 class Recording:
-    """Runs `trail record --view` on live.c while a `with` lasts."""
+    """Context manager: `trail record --view` of live.c."""
 
     def __init__(self, path):
         self.process = subprocess.Popen(

@@ -40,7 +40,7 @@ MAYBE_NS = 300_000  # the program cannot know whether shorter waits happened
 
 
 def report(name, wrong):
-    """`wrong` is a list or text of what is wrong, empty if nothing is."""
+    """`wrong` is a list or text of errors, empty if there are none."""
     tap.report(not wrong, name, *(wrong if isinstance(wrong, list) else [wrong]))
 
 

@@ -1,6 +1,6 @@
 /*
  * Waits through the C++ library, each in a function that must be the place in the trace. Nothing is
- * inlined into these functions, so that the trace shows the program's own frame.
+ * inlined into these functions: the trace shows the program's own frame.
  */
 #include <chrono>
 #include <condition_variable>

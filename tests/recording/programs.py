@@ -202,7 +202,7 @@ def is_object(text, kind, address):
 
 
 def called(name, functions):
-    """Whether the function called the one that waits, directly or through functions of the C++ library."""
+    """Whether the named function called the waiting one, directly or through functions of the C++ library."""
     names = [f.split("(")[0] for f in functions[:8]]
     return name in names and all(re.search(r"std::|^__|[<>]", f) for f in functions[: names.index(name)])
 
@@ -283,7 +283,7 @@ def recorded_answers(program, scenario, path):
 
 
 def compare(scenario, answers, trace):
-    """Reports whether each wait is there: where, for what, for which thread, and from when to when."""
+    """Reports whether each wait is in the trace, with the right place, object, waker and times."""
     missing, names, times, found = [], [], [], 0
     for answer in answers:
         waits = waits_of(trace, answer)

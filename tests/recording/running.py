@@ -442,7 +442,7 @@ def a_c_library_that_was_replaced_on_disk_is_the_old_one():
 
 @test
 def a_program_that_executes_another_goes_on():
-    """What the recorder finds out may be outdated at the next step."""
+    """The recorder's findings may be outdated at its next step."""
     for _ in range(20 * PERCENT // 100 or 1):
         program = subprocess.Popen([PROGRAM, "executes", "50"], stdout=subprocess.PIPE, text=True)
         done = subprocess.run(

@@ -1,4 +1,5 @@
-"""The output of 'trail stuck' for programs with known waits (stuck.c, deadlock.c), and that the program continues. TAP.
+"""Checks the output of 'trail stuck' for programs with known waits (stuck.c, deadlock.c), and that the
+programs continue. TAP.
 
 usage: stuck.py TRAIL PROGRAM DEADLOCK CROWD PROCESSES TIMED [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
 """

@@ -165,7 +165,8 @@ def good(run):
 
 
 def wrong_times(run):
-    """Returns windows of threads that do not wait whose time running or ready differs from the kernel's counts."""
+    """Returns windows in which a thread that does not wait ran, or was ready, for another time than
+    the kernel counts."""
     wrong = []
     for window in run.windows:
         # All ready time is preemption, but the first state of a generation has no reason.
@@ -299,7 +300,7 @@ def forked():
 
 
 def moments():
-    """Threads that work for 0 to 10,000 us between waits: each has the CPU time of its own clock."""
+    """Threads that work for 0 to 10,000 us between waits: the CPU time of each matches its own clock."""
     run = Run("moments", "--switches=need", "--max-switches=0")
     good(run)
     # The trace has the time from one switch to the next. Time taken from that by the host and by

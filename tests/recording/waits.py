@@ -78,7 +78,7 @@ def the_parent_of_a_vfork_waits_for_the_child():
         raise tap.Skip("qemu forks instead")
     ((kind, thing, _),) = in_function("wait_in_vfork", HOLD_NS, "syscall")
     assert kind == "child" and thing in (SAID["vfork"], f"{SAID['vfork']} ({os.path.basename(PROGRAM)[:15]})"), thing
-    # What the child did meanwhile is not a wait of this thread.
+    # The child's sleep is not a wait of this thread.
     equal(in_function("wait_in_vfork", 0), [])
 
 

@@ -156,7 +156,7 @@ static void until_it_waits(void)
         until_the_recorder_has_looked();
 }
 
-/* Called before what wakes the waiter. */
+/* Call before the call that wakes the waiter. */
 static void say_wakes(void)
 {
     struct timespec now;
@@ -1645,7 +1645,7 @@ static const struct {
     {"shared-futex", make_shared, wait_shared_futex, wake_shared_futex},
 };
 
-/* What ends the wait, where wake_here() does not. */
+/* What ends the wait in cases where wake_here() does not. */
 static const struct {
     const char *name;
     void (*end)(void);
