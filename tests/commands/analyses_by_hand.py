@@ -32,7 +32,7 @@ def corrected(row):
 
 
 def states(row):
-    """The sum of the times in all states."""
+    """The total time in all states."""
     right = corrected(row)
     keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
     return sum(right[k] for k in keys) + sum(right["block_ns"].values())

@@ -1129,7 +1129,7 @@ def assemble_names_the_line():
 
 @test
 def symbols_of_a_program_resolve_pcs():
-    """A small C program stands for the traced one: only its functions have to be found."""
+    """A small C program stands for the traced one: only its functions must be found."""
     cc = shutil.which("cc") or shutil.which("gcc")
     if not cc or not shutil.which("nm"):
         return

@@ -29,7 +29,8 @@ with open(os.path.join(FOLDER, "bin", "server-of-mine"), "w") as file:
 os.chmod(file.name, 0o755)
 os.symlink(TRAIL, os.path.join(FOLDER, "bin", "trail"))
 
-# What is typed, and the resulting line. If several words are possible, the line is completed up to their common prefix.
+# Typed text, and the resulting line. If several words are possible, the line is completed up to
+# their common prefix.
 LINES = {
     "trail sum": "trail summary ",
     "trail goroutines --gor": "trail goroutines --goroutine=",
@@ -153,7 +154,7 @@ zle -N show; bindkey -e; bindkey '^o' show
 def fish_completes_lines():
     if not shutil.which("fish"):
         raise Skip("no fish")
-    # What fish itself offers, without a terminal: candidates for the last word, as they would be inserted.
+    # fish's own candidates for the last word, as it would insert them, without a terminal.
     path = script("fish")
     for line, right in LINES.items():
         p = subprocess.run(

@@ -205,7 +205,7 @@ Strings
     assert stay <= after, after
     rest = after - stay
     assert all(re.match(r"(text|func|file)_[0-9a-f]{16}(\.func1|\.h|\.go)?$", s) for s in rest), rest
-    # A region's name is the program's, even if it equals a reason.
+    # A region's name belongs to the program, even if it equals a reason.
     assert len(rest) == 3 + 4 + 4, rest
 
 

@@ -1237,7 +1237,7 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     assert "when the trace ended, 2 goroutines had waited for locks at several places. They had waited 150 ms to 150 ms" in text, text
     assert "maybe-deadlock" in locked(pair, status=True)
     assert "maybe-deadlock" not in locked([lock_in("deposit"), lock_in("deposit")])
-    # A goroutine that came later got the lock: the lock is passed on.
+    # A goroutine that arrived later got the lock, so the lock is passed on.
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
@@ -1526,7 +1526,7 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
 
     found = joined("main.worker")
     assert "waits for the exit of main.worker; thread main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"].replace("goroutine", "thread"), found
-    # Unclear which of two is waited for, or a different name.
+    # It is unclear which of two is waited for; or the name differs.
     assert "deadlock" not in joined("main.worker", twice=True)
     assert "deadlock" not in joined("main.nobody")
 
@@ -2814,7 +2814,7 @@ def a_goroutine_that_receives_without_ever_waiting_spins():
     # It worked on a value while another goroutine waited for room.
     assert "spins" in served(10, late=[5])
     assert "spins" not in served(10, late=[6])
-    # A single late value among many may be due to a missing CPU.
+    # A single late value among many may be due to a lack of CPU.
     assert "spins" in served(14, late=[14]) and "spins" not in served(13, late=[13])
     assert "spins" not in served(24, late=[8, 16, 24])
     equal(served(5, every=700 * US), {})

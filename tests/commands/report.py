@@ -124,7 +124,7 @@ def the_summary_has_the_same_tiles():
 
 
 def plain(text):
-    """With the sign for micro."""
+    """Replaces us by µs."""
     return re.sub(r"(\d) us\b", r"\1 µs", text)
 
 

@@ -1071,7 +1071,7 @@ def times_of_queries_are_taken_by_from_and_to():
             query = f"select count(*) as n from events where id = {row['goroutine']} and resource = 'goroutine'"
             # The events at both ends: one begins the wait, one ends it.
             assert sql(trace, query + " and 'Waiting' in (from_state, to_state)", *ends)[0]["n"] == 2, row
-    # Each trace has its own begin.
+    # Each trace has its own start.
     query = "select distinct file, since_start(min(time_ns), file) as first from events group by file"
     answer = json.loads(good("sql", "--json", *EXAMPLES, query))
     equal([row["first"] for row in answer], ["0ns"] * len(EXAMPLES))

@@ -3,7 +3,7 @@
 
 usage: waits.py TRAIL SOURCE_ROOT
 
-    G 1  waits  160 ns for mutex a_mu, then 30 ns without a log: a log before stopping is no wait's
+    G 1  waits  160 ns for mutex a_mu, then 30 ns without a log: a log before stopping belongs to no wait
     G 2          80 ns for mutex b_mu
     G 3         170 ns for mutex a_mu, and from 1312 on for the condition at 0x10
     G 4          20 ns for mutex c_mu

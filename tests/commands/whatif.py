@@ -734,7 +734,7 @@ def a_pool_is_divided_where_a_lock_is_released():
 
 @test
 def a_piece_of_work_is_not_taken_before_it_is_there():
-    # 2 and 3 in turn get a piece from main every 5, and work on it for 8: 3 threads are enough, 1
+    # 2 and 3 in turn get a piece from main every 5, and work on it for 8: 2 threads are enough, 1
     # is not.
     t = Trace(8)
     for g in (2, 3):

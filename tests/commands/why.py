@@ -20,7 +20,7 @@ from tap import main, test  # noqa: E402
 
 
 def covers(path):
-    """Checks that the segments are contiguous from the path's end to its begin, and that the totals are their sums."""
+    """Checks that the segments are contiguous from the path's end to its start, and that the totals are their sums."""
     at, sums, goroutine = path["end_ns"], {}, None
     for s in path["segments"]:
         equal(s["end_ns"], at)

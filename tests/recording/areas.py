@@ -49,7 +49,7 @@ def area_bytes(data, how):
 
 
 def claim_time(data):
-    """struct shm_header's claimed_at."""
+    """Returns claimed_at of struct shm_header."""
     (value,) = struct.unpack_from('<Q', data, CLAIMED_AT)
     return value
 

@@ -389,7 +389,7 @@ def has_joined(pid, name):
 
 @test
 def a_recording_ends_with_its_program():
-    # It ends although a process is left, which is recorded while the program runs.
+    # It ends although a process remains, which is recorded while the program runs.
     left = "sleep 1000 >/dev/null 2>&1 & echo $!; read end"
     path = os.path.join(fresh(), "t.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", "sh", "-c", left], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -117,7 +117,7 @@ def another_thread_a_time_limit_or_what_waits_for_a_signal_may_end_the_wait():
 def a_process_that_is_not_recorded_may_write():
     read, write = os.pipe()
     try:
-        # Both wait at a pipe whose other end is in the test.
+        # cat reads from a pipe whose other end is in the test.
         found = record("cat", threads=1, stdin=read)
     finally:
         os.close(read)

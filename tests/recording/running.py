@@ -135,7 +135,7 @@ def printed(path):
 
 
 def check_owners(path):
-    """The holders of locks that were taken before the recording are read from the locks."""
+    """The holders of locks taken before the recording, which are read from the locks."""
     texts = [f["text"] for f in json.loads(trail("summary", "--json", path))["findings"]]
     # The start function is unknown if the thread got no CPU on which it could be stopped to read
     # its stack.

@@ -98,7 +98,8 @@ def files():
 
 
 def took(text, what, lasted_ns):
-    """Only an event shorter than the threshold for open events is certain to be reported with its end."""
+    """An event is certain to be reported with its end only if it is shorter than the time after
+    which open events are reported."""
     if lasted_ns < 2 * LIMIT_NS:
         assert re.fullmatch(rf"{what} took \d+ ms \(> 300 ms\)", text), text
     else:

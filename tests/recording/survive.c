@@ -67,7 +67,7 @@ static pthread_t start(void *(*routine)(void *), void *argument)
     return thread;
 }
 
-/* MARK: A bit of everything that waits, to see that it works */
+/* MARK: A bit of each kind of wait, to see that it works */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -629,7 +629,7 @@ static void *blocks(void *index)
     return NULL;
 }
 
-/* Until the thread sleeps. */
+/* Returns when the thread sleeps. */
 static void until_it_waits(void)
 {
     char path[64], text[512] = "";

@@ -240,7 +240,7 @@ def has_wakings():
     return any(found) and os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC
 
 
-# A context switch takes microseconds, and its record has the time when it ends; a host may take the
+# A context switch takes microseconds, and its record has the time at its end; a host may take the
 # CPU meanwhile.
 SWITCH_NS = 40_000
 
@@ -379,7 +379,7 @@ def family():
 
 
 def family_in_one():
-    """The same in one trace."""
+    """Like family(), in one trace."""
     run = Run("family", "--switches=need", "--children")
     good(run)
     trace = recorded.Trace(TRAIL, run.path)
@@ -442,7 +442,7 @@ def profile(*options, scenario="profile", hz=1000, **more):
 
 def flurry():
     """More switches than the limit, then few: recording resumes, also for the thread that already existed."""
-    # Two threads that only wake each other switch often, two that share a CPU switch rarely.
+    # Two threads that only wake each other exceed the limit, two that share a CPU do not.
     run = Run("flurry", "--switches=need", "--max-switches=5000")
     good(run)
     words = [word for _, word in run.changes]

@@ -39,7 +39,7 @@ def program(name="wakers"):
 
 
 class Recorded(Trace):
-    """The trace of a program, its output, and which thread was about to wake another one when."""
+    """The trace of a program, its output, and the wake-ups that it announced: thread and time."""
 
     def __init__(self, *command, options=()):
         path = tempfile.mkdtemp(dir=WORK)
