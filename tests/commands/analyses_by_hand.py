@@ -22,7 +22,7 @@ STW = "stop-the-world (GC sweep termination)"
 
 
 def times(row):
-    """exec, ready, system call, system call without a P, blocked, total"""
+    """running, ready, in a system call, in a system call without a P, blocked, total"""
     keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns", "block_ns", "total_ns")
     return tuple(row[k] for k in keys)
 
@@ -32,7 +32,7 @@ def corrected(row):
 
 
 def states(row):
-    """The sum of the times in all states."""
+    """The total time in all states."""
     right = corrected(row)
     keys = ("exec_ns", "sched_wait_ns", "syscall_ns", "syscall_block_ns")
     return sum(right[k] for k in keys) + sum(right["block_ns"].values())
@@ -115,11 +115,11 @@ EndOfGeneration
 
 @test
 def only_a_region_that_was_inherited_is_called_so():
-    """One task with a name, one without; and G 2, which was created in the first."""
+    """One task has a name, one does not; G 2 was created in the first."""
     path = assembled("nameless", NAMELESS)
 
     def names(command, *more):
-        """The names in the table of regions: its last column, or the last but one."""
+        """The names in the table of regions: its last column or the one before."""
         text = good_text(command, *more, path).split("\nRegions\n")[-1]
         return sorted(re.findall(r"(parse|\(\w+\))(?: {2,}(?:trail|-).*)?$", text, re.M))
 
@@ -263,7 +263,7 @@ WORDS = {
 
 
 def are_found(command, text_of, path, *options):
-    """All tasks or regions of a name are filtered by words, which match texts with searchable content."""
+    """Tasks or regions of a name are filtered by words, which match any searchable text."""
     every = answer(command, *options, path)[command]
     sizes = set()
     for words, holds in WORDS.items():
@@ -297,7 +297,7 @@ def length(of):
 
 
 def groups_are_those_of(path, command, is_complete):
-    """Sums and medians of each name are those of its members; limits and durations select among them."""
+    """Sums and medians of each name are computed from its members; limits and durations select among them."""
     members = answer(command, path)[command]
     groups = answer(command, "--groups", path)["groups"]
     equal({g["name"]: g["count"] for g in groups}, collections.Counter(m["name"] for m in members))

@@ -37,7 +37,7 @@ def version(path):
 
 
 class Differences:
-    """Collects the differences from what is expected."""
+    """Collects differences from the expected values."""
 
     def __init__(self, exact):
         self.exact, self.all = exact, []
@@ -111,7 +111,7 @@ def check_regions(d, where, ours, theirs):
 def check_tasks(path, name, expected, exact):
     d = Differences(exact)
     ours, theirs = answer("tasks", path)["tasks"], expected["tasks"] or []
-    if theirs and theirs[0]["ID"] == 0:  # annotations that belong to no task
+    if theirs and theirs[0]["ID"] == 0:  # annotations outside any task
         ours = answer("tasks", "--task=0", path)["tasks"] + ours
     d.same("tasks", [t["id"] for t in ours], [t["ID"] for t in theirs])
     for a, b in zip(ours, theirs):

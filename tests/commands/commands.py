@@ -387,7 +387,7 @@ def manual_pages_see_each_other_and_documents_that_are_installed():
 C_TRACES = [os.path.join(ROOT, "examples", "traces", f"shop-c{name}.trace") for name in ("", "-stuck")]
 
 
-# Objects whose keys are words of the trace, or of the format.
+# Objects whose keys come from the trace or the format.
 BY_NAME = {"block_ns", "range_ns", "batches_by_kind"}
 
 
@@ -399,7 +399,7 @@ def keys_of(value, found, name=None):
 
 
 def keys_in_source(command):
-    """Those that the command's own files write, including under conditions that no trace of the tests meets."""
+    """The keys that the command's own files write, including under conditions that no test trace meets."""
     folder = os.path.join(ROOT, "src", "commands")
     files = [name for name in os.listdir(folder) if re.fullmatch(rf"{command}(_\w+)?\.c", name)]
     text = "".join(read(os.path.join(folder, name)).decode() for name in files)
@@ -414,7 +414,7 @@ def manual_pages_name_every_key_of_json():
     more = {"why": ["--goroutine=1"], "diff": [EXAMPLES[0]], "find": ["block"]}
     # Output that depends on a process, on a query, or on the machine.
     other = {"stuck", "sql", "doctor"}
-    # The objects of this one are documented on another page, to which its page refers.
+    # Its objects are documented on another page, to which its own page refers.
     same = {"summary": "trail-goroutines.1"}
     commands = [c for c in COMMANDS if "--json" in good(c, "--help").out.decode()]
     assert len(commands) >= 19, commands
@@ -736,7 +736,7 @@ def lengths_in_patterns_have_units():
 
 @test
 def lengths_are_told_in_the_unit_that_fits():
-    """Three digits, cut off."""
+    """Three digits, truncated."""
     lengths = {
         1: "1ns", 999: "999ns", 1000: "1us", 1009: "1us", 1010: "1.01us", 1500: "1.5us", 9999: "9.99us", 10_090: "10us",
         10_100: "10.1us", 100_900: "100us", 999_999: "999us", 10**6: "1ms", 10**9 - 1: "999ms", 10**9: "1s", 12_340_000_000: "12.3s",
@@ -793,8 +793,8 @@ def the_locale_changes_nothing_else():
 
 
 def generations_of(count, special):
-    """The times at which the generations begin into which 1.21's events are converted; `special` events precede the one
-    with their number."""
+    """The start times of the generations into which events of Go 1.21 are converted; `special`
+    texts precede the events with their numbers."""
     events = ["HeapAlloc dt=1 mem=1\n"] * count
     for number, text in special.items():
         events[number] = text + events[number]
@@ -1079,7 +1079,8 @@ def repair_reads_what_has_no_order_and_lists_it():
 
 @test
 def a_lost_event_does_not_move_its_p_to_the_end_of_the_trace():
-    """A trace of 32 ms with two Ps. The wait of its P never ends, and it may stall for 1 ms."""
+    """A trace of 32 ms with two Ps. Later events of the P wait for the lost one, which never comes,
+    for at most 1 ms."""
     source = os.path.join(ROOT, "examples", "traces", "load-go1.21.trace")
     lines = good("print", "-f", "wire", source).out.split(b"\n")
     blocks = [i for i, line in enumerate(lines) if line.startswith(b"GoBlock")]
@@ -1128,7 +1129,7 @@ def assemble_names_the_line():
 
 @test
 def symbols_of_a_program_resolve_pcs():
-    """A small C program stands for the traced one: only its functions have to be found."""
+    """A small C program stands for the traced one: only its functions must be found."""
     cc = shutil.which("cc") or shutil.which("gcc")
     if not cc or not shutil.which("nm"):
         return

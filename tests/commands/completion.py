@@ -29,7 +29,8 @@ with open(os.path.join(FOLDER, "bin", "server-of-mine"), "w") as file:
 os.chmod(file.name, 0o755)
 os.symlink(TRAIL, os.path.join(FOLDER, "bin", "trail"))
 
-# What is typed, and the resulting line. If several words are possible, the line is completed up to their common prefix.
+# Typed text, and the resulting line. If several words are possible, the line is completed up to
+# their common prefix.
 LINES = {
     "trail sum": "trail summary ",
     "trail goroutines --gor": "trail goroutines --goroutine=",
@@ -153,7 +154,7 @@ zle -N show; bindkey -e; bindkey '^o' show
 def fish_completes_lines():
     if not shutil.which("fish"):
         raise Skip("no fish")
-    # What fish itself offers, without a terminal: candidates for the last word, as they would be inserted.
+    # fish's own candidates for the last word, as it would insert them, without a terminal.
     path = script("fish")
     for line, right in LINES.items():
         p = subprocess.run(
@@ -163,7 +164,7 @@ def fish_completes_lines():
         )  # fmt: skip
         offered = [answer.split("\t")[0] for answer in p.stdout.splitlines()]
         word = right.rstrip(" ").split(" ")[-1] if "\\ " not in right else "with space.trace"
-        # An option is offered as a word without its "=", its value alone or with it.
+        # An option is offered without its "=", its value with or without it.
         assert any(answer in (word, word.rstrip("="), word.partition("=")[2]) for answer in offered), (line, offered, p.stderr)
 
 

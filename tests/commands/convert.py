@@ -30,7 +30,7 @@ GO = go_of("1.23") or ""
 SMALL = 200 << 10  # for larger traces, Go's tool is not run and stacks are not compared
 LARGE = 700 << 10  # still larger v1 traces are not compared at all
 
-# Contexts that differ in v1: the goroutine that starts, the P that starts or has no owner.
+# Contexts that differ in v1: the starting goroutine, and the P that starts or has no owner.
 OTHER_CONTEXT = {
     "ProcStart", "ProcStop", "ProcStatus", "GoStart", "GoStatus", "GoUnblock", "GoSyscallEndBlocked", "GCBegin",
     "GCEnd", "CPUSample",
@@ -236,8 +236,8 @@ def windows():
             name = f"{os.path.basename(path)} {part}/10"
             code, out, err = run("check", "-", stdin=trace)
             report(code == 0, f"{name}: a window is a good trace", out, err)
-            # Tasks and regions that began before the window are announced at its start; the end of a range from before
-            # is not in it. A task that began before has no name at its end.
+            # Tasks and regions that began before the window are announced at its start; the end of
+            # an earlier range is omitted. A task that began earlier has no name at its end.
             wanted, got = nameless(wanted), nameless(got)
             ends = collections.Counter(wanted) - collections.Counter(got)
             kinds = {json.loads(line)["type"] for line in ends}

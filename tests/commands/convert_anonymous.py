@@ -137,7 +137,7 @@ def equal_texts_stay_equal_and_different_ones_different():
             for k, a, b in found:
                 if k == field:
                     assert forth.setdefault(a, b) == b, f"{path}: {a} became {forth[a]} and {b}"
-            # Files of the library lose the name of the library's folder.
+            # Library files lose the name of the library's folder.
             assert len(set(forth.values())) == len(forth), f"{path} {field}"
 
 
@@ -205,7 +205,7 @@ Strings
     assert stay <= after, after
     rest = after - stay
     assert all(re.match(r"(text|func|file)_[0-9a-f]{16}(\.func1|\.h|\.go)?$", s) for s in rest), rest
-    # A region's name is the program's, even if it equals a reason.
+    # A region's name belongs to the program, even if it equals a reason.
     assert len(rest) == 3 + 4 + 4, rest
 
 

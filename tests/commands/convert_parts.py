@@ -145,7 +145,7 @@ def each_goroutine_of_all_kinds_of_events_can_be_kept_alone():
 
 
 def without_p(row):
-    """Go decides whether a call that lost its P had one by what others did to that P before."""
+    """Whether Go counts a call as having had a P depends on what others did to that P earlier."""
     call, lost, *rest = times(row)[2:]
     return [*times(row)[:2], call + lost, *rest]
 
@@ -169,11 +169,11 @@ def what_ties_goroutines_to_those_that_are_not_kept_is_cut_clean():
 
 @test
 def one_half_of_a_switch_can_be_kept():
-    # Without the change of GOMAXPROCS, nothing requires G 1; G 3 is woken nevertheless.
+    # Without the change of GOMAXPROCS, nothing requires G 1; G 3 is woken anyway.
     with open(os.path.join(DATA, "parts-1.26.txt"), encoding="utf-8") as f:
         text = f.read()
     text = text.replace("ProcsChange dt=1 procs_value=2 stack=1\n", "")
-    # G 1 finally switches to G 4, which is not involved in what G 3 did, nor G 3 in what G 4 did.
+    # G 1 finally switches to G 4. What G 3 did does not involve G 4, and vice versa.
     text = text.replace("GoSwitch dt=10 g=3 g_seq=1", "GoCreateBlocked dt=1 new_g=4 new_stack=2 stack=1\nGoSwitch dt=9 g=3 g_seq=1")
     text = text.replace("GoBlock dt=10 reason_string=1 stack=1\nGoStart dt=5 g=2 g_seq=1",
                         "GoSwitch dt=10 g=4 g_seq=1\nGoBlock dt=1 reason_string=1 stack=2\nGoStart dt=4 g=2 g_seq=1")

@@ -128,7 +128,7 @@ def a_converted_trace_has_only_what_gos_tools_accept():
             equal(code, 0, f"{name}: {err}")
 
 
-# MARK: Bytes that are no batches
+# MARK: Bytes that are not batches
 
 
 def generations(count, version=26):
@@ -219,8 +219,8 @@ EndOfGeneration
 
 @test
 def what_contradicts_lost_events_is_shown_and_repaired():
-    """An event of goroutine 2 is missing, which leaves a gap in its sequence numbers: all others are delivered as in
-    the file."""
+    """An event of goroutine 2 is missing, which leaves a gap in its sequence numbers: all others
+    are delivered as they are in the file."""
     path = assembled("gap", THREADS)
     strict = run_text("check", "--strict", path)
     equal(strict[0], 1)
@@ -236,8 +236,8 @@ def what_contradicts_lost_events_is_shown_and_repaired():
 
 @test
 def what_waits_for_a_lost_event_is_found_before_all_others_are_over():
-    """The start of goroutine 2 requires number 1, which is lost. Another thread has an event 50 ms later, and one after
-    51 ms."""
+    """The start of goroutine 2 requires number 1, which is lost. Another thread has an event after
+    50 ms, and one after 51 ms."""
     later = ["GoStatus dt=1 g=4 m=7 gstatus=3", "UserLog dt=50000000 task=0 key_string=1 value_string=2 stack=0"]
     text = THREADS.replace(
         "EventBatch gen=1 m=6",
@@ -271,7 +271,7 @@ def a_clock_that_steps_back_moves_no_event_of_another_thread():
 
 @test
 def numbers_that_no_program_has_are_no_events():
-    """Chance bytes that form events must not become goroutines: the rest of that batch is lost."""
+    """Random bytes that form events must not become goroutines: the rest of that batch is lost."""
     text = THREADS.replace("GoStart dt=100 g=2 g_seq=2", "GoStart dt=100 g=2000000000000000 g_seq=99999999999")
     path = assembled("chance", text)
     equal(answer("check", path, code=1)["file_events"], 11)
@@ -388,7 +388,7 @@ def text_of_the_program_is_cut_out():
 
 
 def record_v1(data, at):
-    """The type and the end of a record of Go 1.7 to 1.21."""
+    """The type and the end offset of a record of Go 1.7 to 1.21."""
 
     def number(at):
         end = next(i for i in range(at, at + 10) if data[i] < 0x80) + 1
@@ -412,7 +412,7 @@ def record_v1(data, at):
 
 
 def batches_v1(data):
-    """The offsets of its batches, and of its frequency: Go writes what is between them in one piece."""
+    """Returns the offsets of the batches and of the frequency: Go writes each part in between in one piece."""
     at, found = 16, []
     while at < len(data):
         kind, end = record_v1(data, at)
@@ -422,7 +422,8 @@ def batches_v1(data):
     return found
 
 
-# All their letters are of a record's first byte or not, as chance has it: "A" is a batch, "e" swallows what follows.
+# Their letters may happen to be the first byte of a record: "A" is a batch, "e" swallows what
+# follows.
 PRINTED = ["sum is 1\n", "Done.\n", "All done\n", "e%A#c", "100%\n", "Größe: 12 – fertig\n", "\x1b[1mAAAA\n", "C: Because\n", "q\n" * 4000]
 
 
@@ -501,7 +502,7 @@ def any_byte_may_be_damaged():
 def the_good_part_of_a_cut_trace_is_in_bytes_and_not_all_of_it():
     with open(EXAMPLES[0], "rb") as f:
         data = f.read()
-    # A string's text is cut: the record before it ends at its first byte.
+    # A string's text is truncated: the record before it ends at its first byte.
     at = data.index(b"main.main", len(data) // 2)
     path = written("cut", data[: at + 4])
     good_bytes = int(good_text("check", path, code=1).split("good ")[1].split()[0])
@@ -510,7 +511,7 @@ def the_good_part_of_a_cut_trace_is_in_bytes_and_not_all_of_it():
     equal(answer("check", path, code=1)["good_bytes"], good_bytes)
 
 
-# MARK: What transfers do
+# MARK: Damage in transfer
 
 
 def tarred(data):
@@ -646,7 +647,7 @@ def the_trace_of_an_archive_is_found_among_other_files():
 
 @test
 def equal_lines_that_a_dump_leaves_out_are_there():
-    """As printed by hexdump -C and od: "*" for lines equal to the previous one."""
+    """As hexdump -C and od print it: "*" stands for lines equal to the previous one."""
     text = "x" * 100
     data = generations(3)
     with open(assembled("long", THREADS.replace('"chan receive"', f'"{text}"').replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock")), "rb") as f:
@@ -678,7 +679,8 @@ def the_unpacked_size_of_an_archive_is_limited():
 
 @test
 def a_compressed_trace_is_read_up_to_its_damage():
-    """All of it precedes a block of a type that does not exist, or the checksum and size at the end of a gzip stream."""
+    """The damage is a block of an invalid type, or the checksum and size at the end of a gzip
+    stream; the whole trace precedes it."""
     data = generations(40)
     packer = zlib.compressobj(wbits=-15)
     deflated = packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH) + b"\x07"

@@ -139,7 +139,7 @@ def no_sum_is_too_large():
         never += others
         noted += code == 1
     print(f"# {wrong} of {count} sums are too large, {never} goroutines are shown that never existed; {noted} are noted")
-    # Chance bytes that look like events, in place of others, produce a few.
+    # Random bytes that replace events and look like events produce a few.
     assert wrong <= count / 5000 and never <= DAMAGES / 100, (wrong, count, never)
 
 
@@ -157,7 +157,7 @@ def a_goroutine_is_one_whatever_is_lost():
 
 @test
 def what_is_unknown_is_idle_for_no_p():
-    """The simulated Ps are idle for 1 to 2 % of the time; of damaged traces, this is of the part that is known."""
+    """The simulated Ps are idle for 1 to 2 % of the time; in damaged traces, this refers to the known part."""
     for i in CASES:
         case = Case(i)
         activity = json.loads(run_text("summary", "--json", case.path)[1] or "{}").get("activity")

@@ -59,7 +59,7 @@ def record_end(data, at):
 
 
 class Trace:
-    """Events as (type, begin of the batch, end of the record)."""
+    """Events as (type, start of the batch, end of the record)."""
 
     def __init__(self, name):
         with open(os.path.join(ROOT, "examples", "traces", name + ".trace"), "rb") as f:

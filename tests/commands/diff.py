@@ -54,7 +54,7 @@ def changes(found):
 def a_share_of_nothing_is_neither_new_nor_gone():
     text = text_of("gc-1.26.txt")
     usual = assembled("gc", text)
-    # A pause of 3 ms leaves the program nothing of a window of 1 ms.
+    # A pause of 3 ms leaves the program no time in a window of 1 ms.
     paused = make("paused", ("STWEnd dt=3\n", "STWEnd dt=3000000\n"), text=text)
     for one, other, change, value in ((usual, paused, "-100.0 %", 1), (paused, usual, "from 0", 0)):
         (line,) = [line for line in diff(one, other)[1].splitlines() if line.endswith("  mmu.1ms")]
@@ -175,7 +175,8 @@ def locks_are_compared_by_what_they_are_called():
     # G 2 releases a_mu, for which G 1 and G 3 wait, 30 ns later
     b = make("locks-b", ("GoUnblock dt=1 g=1 g_seq=1 stack=22", "GoUnblock dt=31 g=1 g_seq=1 stack=22"), text=LOCKS)
     found = compare(a, b)
-    # as drawn at the top of locks-1.26.txt; waits that are open at the end count as time, but not as completed waits
+    # As drawn at the top of locks-1.26.txt. Waits still open at the end count as time, but not as
+    # completed waits.
     right = {
         "": {"wait": (549, 5, 170), "hold": (380, 4, 190)},
         "mutex a_mu": {"wait": (330, 2, 170), "hold": (220, 2, 190)},

@@ -93,7 +93,7 @@ def fresh(name):
 
 
 def sizes_that_fail(folder):
-    """Limits below the largest file that was written: none of it, a little, nearly all."""
+    """Limits below the size of the largest file: nothing, a little and nearly all of it is written."""
     most = max(len(data) for data in tree(folder).values() if data is not None)
     return sorted({0, 1, most // 3, most - 1})
 
@@ -203,7 +203,7 @@ def a_next_file_that_cannot_be_begun_is_told():
     folder = fresh("rotated")
     os.makedirs(os.path.join(folder, "x.1.trace"))
     out = os.path.join(folder, "x.trace")
-    # The program runs until the message is there.
+    # The program runs until the message appears.
     messages = os.path.join(folder, "messages")
     program = ["sh", "-c", 'until grep -q x.1.trace "$0"; do sleep 0.05; done', messages]
     with open(messages, "wb") as to:

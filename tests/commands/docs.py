@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the documents: links lead somewhere, the README's program is the example that the tests build,
-every option of --help is in the manual page, and section 3 has every function of the libraries, as the
-headers declare it, and programs that compile. Programs that record are run, and their traces must be good
-and contain what the page is about. TAP.
+"""Checks the documents: links lead somewhere, the README's program is the example that the tests
+build, every option in --help is in the manual page, and section 3 has every library function as its
+header declares it, with programs that compile. Programs that record are run; their traces must be
+good and contain what the page describes. TAP.
 
 usage: docs.py TRAIL SOURCE_ROOT LIBTRAIL_RECORD COMPILER...
 """
@@ -83,7 +83,8 @@ def compiles(code):
 
 
 def traces(folder, shows):
-    """Faults of the traces that a program left: each must be valid, and one of them must contain each of `shows`."""
+    """Yields faults in the traces that a program left: each must be valid, and each of `shows` must
+    be in one of them."""
     found = sorted(folder.glob("*.trace"))
     text = ""
     for trace in found:
@@ -98,7 +99,8 @@ def traces(folder, shows):
 
 
 def runs(code, shows, language="c"):
-    """Complaints about a program that records: by compiler and linker, by the program itself, about its traces."""
+    """Returns complaints about a program that records: from the compiler and linker, from the
+    program, and about its traces."""
     command = ["c++", "-std=c++11"] if language == "c++" else [*compiler, "-std=c11", "-D_DEFAULT_SOURCE"]
     flags = "-O1 -Wall -Wextra -Werror -fno-omit-frame-pointer -rdynamic -pthread".split()
     extra = os.environ.get("EXTRA_CFLAGS", "").split()
@@ -122,7 +124,7 @@ def runs(code, shows, language="c"):
 
 
 def blocks(document, language):
-    """All code of a language in a document: one program, shown in pieces."""
+    """Returns all code in a language from a document: one program, shown in pieces."""
     return "".join(re.findall(rf"```{language}\n(.*?)```", document.read_text(), re.S))
 
 

@@ -70,7 +70,7 @@ def read(path):
 
 
 def build(name, *flags, code=HELLO, compiler=None, language="c"):
-    """A C program; Skip if this compiler cannot build it."""
+    """Builds a C program. Skips the test if the compiler cannot."""
     if os.path.exists(at(name)):
         return at(name)
     command = [*(compiler or CC), "-x", language, "-", "-x", "none", "-o", at(name), *flags]
@@ -111,7 +111,7 @@ class Report:
 
 
 def refused(path, verdict, *words, **more):
-    """The program is refused, with what is wrong, why, and what to do."""
+    """The program is refused, with the problem, the reason, and what to do."""
     report = Report(path, **more)
     assert report.code == 2 and report.verdict == verdict, (path, report.verdict, report.facts)
     expected = {"not-found": 127, "not-executable": 126}.get(verdict, 2)
@@ -297,7 +297,7 @@ def a_setuid_or_setgid_program_is_refused_unless_one_is_that_user():
         ("setuid-own", 0, 0o4755, {}),
         ("setuid-own-nobody", NOBODY, 0o4755, nobody),
         ("setgid-own-nobody", NOBODY, 0o2755, nobody),
-        ("setgid-locking", 1, 0o2745, {}),  # without the x: formerly mandatory locking
+        ("setgid-locking", 1, 0o2745, {}),  # without the x bit: formerly mandatory locking
     ):
         path = with_bits(name, owner, mode)
         assert loads(path, **who), name
@@ -419,7 +419,7 @@ def openmp_is_told():
     assert "trail record --openmp" in report.facts["OpenMP"]["todo"]
 
 
-# Words and scripts, as execvp takes them
+# Words and scripts, as handled by execvp
 
 
 def runs(word, path=None):
@@ -583,7 +583,7 @@ def a_file_that_may_be_run_but_not_read_is_not_refused():
 @test
 def a_cut_program_is_refused_at_any_length():
     data = read(build("hello-no-pie", "-no-pie"))
-    # What the kernel loads, according to the program headers.
+    # The part that the kernel loads, according to the program headers.
     offset, count = int.from_bytes(data[32:40], "little"), int.from_bytes(data[56:58], "little")
     ends = []
     for i in range(count if sys.byteorder == "little" else 0):
@@ -631,7 +631,7 @@ def headers_that_claim_much_cost_little():
             copy[place : place + width] = value * width
             path = write("claims", bytes(copy))
             with open(path, "r+b") as f:
-                f.truncate(1 << 40)  # a terabyte of nothing
+                f.truncate(1 << 40)  # a sparse terabyte
             command = ["sh", "-c", limit, "sh", TRAIL, "doctor", path]
             p = subprocess.run(command, env=NO_DPKG | {"PATH": "/bin:/usr/bin"}, capture_output=True, timeout=240)
             assert p.returncode in (0, 2), (place, value, p)
@@ -730,7 +730,7 @@ def the_package_with_debug_information_is_named():
 
 
 def denying():
-    """A program that runs another one without a system call, as containers do."""
+    """A program that runs another program with a system call blocked, as containers do."""
     code = r"""
         #include <errno.h>
         #include <linux/filter.h>

@@ -1,5 +1,5 @@
-/* For LD_PRELOAD: allocation number FAIL_AT fails and, with FAIL_ALL, so do all later ones.
- * FAIL_COUNT: the file for their number. */
+/* For LD_PRELOAD: allocation number FAIL_AT fails; with FAIL_ALL, so do all later ones. FAIL_COUNT
+ * names a file that receives the number of allocations. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

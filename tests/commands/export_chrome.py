@@ -94,8 +94,9 @@ def spans_add_up_to_the_figures_of_the_analysis():
 
 
 def check_nesting(trace, *args):
-    """Computed like speedscope: it subtracts a thread's first ts from each and adds dur, all as doubles. Ends must
-    equal the next begin exactly, and whole nanoseconds must remain. Returns the number of adjacent pairs."""
+    """Computes like speedscope, which subtracts a thread's first ts from each and adds dur, all as
+    doubles. Ends must equal the next begin exactly, and whole nanoseconds must remain. Returns
+    the number of adjacent pairs."""
     places, count = {}, 0
     for e in Export(trace, *args).events:
         if e["ph"] == "X":

@@ -39,9 +39,9 @@ def the_format_is_told_or_shown_by_the_name():
     fails(2, "no trace given", "--to=chrome")
 
 
-# Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is ready from 1080 to
-# 1105. G 2 runs from 1025 to 1060 and from 1105 to 1140, G 1 from 1002 to 1020 and from 1075 to 1100; the 2 ns before
-# that have no stack.
+# Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is
+# ready from 1080 to 1105. G 2 runs from 1025 to 1060 and from 1105 to 1140, G 1 from 1002 to 1020
+# and from 1075 to 1100; the 2 ns before that have no stack.
 BY_HAND = {
     "sync": {"main.main;main.receive": 25},
     "sched": {"main.worker;main.read": 30, "": 25},

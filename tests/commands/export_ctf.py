@@ -26,7 +26,7 @@ made = 0
 
 
 def export(trace, *args):
-    """[(ns, event, {field: value})] as printed by babeltrace2; of a stack, only the functions."""
+    """[(ns, event, {field: value})] as printed by babeltrace2; stacks are reduced to their functions."""
     global made
     made += 1
     folder = path(f"{made}.ctf")
@@ -75,7 +75,7 @@ def times(events, end):
 
 
 def check_threads(trace):
-    """For a recording: the states of threads by TID, with what they wait for."""
+    """For a recording: the states of threads by TID, with the objects of their waits."""
     events = export(trace)
     right, names = expected_threads(trace)
     numbers = {v["thread"]: v["tid"] for _, n, v in events if n == "thread_state" and v["tid"] > 0}
@@ -98,7 +98,7 @@ def check(trace, *args):
     whole = json.loads(trail("goroutines", "--json", *args, trace))
     ends = [g["creation_ns"] + g["total_ns"] for g in whole["goroutines"] if not g["end_ns"]]
     shift = max(0, 1 - whole["origin_ns"])  # times in a stream are not negative
-    if args:  # from the begin of the window
+    if args:  # from the start of the window
         ends = [whole["origin_ns"] + WINDOW_END]
     compare(trace, times(events, ends[0] + shift if ends else None), expected(trace, *args)[0])
     assert all(a[0] <= b[0] for a, b in zip(events, events[1:]))

@@ -35,7 +35,7 @@ def unescaped(text):
 
 
 def messages(text):
-    """The packets of protoc's text: {field: [value]}; a nested message likewise."""
+    """The packets of protoc's text as {field: [value]}, with nested messages in the same form."""
     stack = [collections.defaultdict(list)]
     for line in text.splitlines():
         m = TOKEN.fullmatch(line)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The summary and its findings: for each finding a trace that has it and some that nearly do. TAP. Traces are made here
-from lists of events and times; a tick is a nanosecond.
+"""The summary and its findings: for each finding, a trace that has it and some that nearly do. TAP.
+Traces are made from lists of events and times; a tick is a nanosecond.
 
 usage: findings.py TRAIL SOURCE_ROOT
 """
@@ -123,8 +123,8 @@ class Trace:
 
 
 def hand_over(reason, stack, busy=False, wait=None):
-    """Two goroutines alternate on P 0, a millisecond each. In recordings of C programs, a log has what each waits for,
-    and the stack begins at the call."""
+    """Two goroutines alternate on P 0, a millisecond each. In recordings of C programs, a log names
+    the object of each wait, and the stack begins at the call."""
     trace = Trace(2, idle=() if busy else (1,))
     trace.here(1, 2, 0)
     trace.create(10, 0, 2)
@@ -182,8 +182,8 @@ def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
 
 
 def contended(waits, length, ready=0):
-    """In 100 ms, a lock is waited for this often by one of two goroutines that otherwise run all the time. `ready`
-    others are ready."""
+    """In 100 ms, a lock is waited for this often by one of two goroutines that otherwise run all
+    the time. `ready` more goroutines are ready."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     for i in range(ready):
@@ -272,7 +272,7 @@ def of_many_locks_the_worst_three_are_named():
     equal([f["kind"] for f in found], 3 * ["lock-serialises"])
     for finding, name in zip(found, "bdc"):
         assert f" at main.{name} " in finding["text"], found
-        # Minus the time in which another one works.
+        # Minus the time in which another goroutine works.
         assert 0 <= shares[name] / 100 - finding["weight"] < 0.0001, found
 
 
@@ -348,7 +348,7 @@ def a_hundred_in_vain_and_half_of_all_are_worth_a_line():
     equal(herd(2 * US, count=99), {})
     equal(list(herd(2 * US, count=100, busy=101)), ["futile-wakeups"])
     equal(herd(2 * US, count=100, busy=102), {})
-    # It runs 400 ns longer than requested: less than 10 us, or as long as that.
+    # It runs 400 ns longer than requested: less than 10 us in all, or exactly 10 us.
     equal(list(herd(10 * US - 401, count=100)), ["futile-wakeups"])
     equal(herd(10 * US - 400, count=100), {})
 
@@ -421,7 +421,7 @@ def a_goroutine_keeps_its_p_while_others_wait_for_it():
 
 
 def kept(ran, blocks=True, of=0):
-    """Goroutine 2 runs for so long, while 1 is ready, until it waits or is preempted."""
+    """Goroutine 2 runs this long while goroutine 1 is ready, until it waits or is preempted."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     trace.create(5, 0, 2)
@@ -443,15 +443,16 @@ def a_p_is_kept_from_50_ms_on():
     equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 50 * MS))
     assert "1 time, the longest 50.0 ms" in found["text"], found
     assert "keeps-p" not in kept(50 * MS - 1)
-    # Less than a tenth of the time is usual beside other programs.
+    # Less than a tenth of the time is normal beside other programs.
     assert "keeps-p" in kept(50 * MS, of=500 * MS) and "keeps-p" not in kept(50 * MS, of=501 * MS)
-    # It may be that it was preempted late because another program had the CPU.
+    # It may have been preempted late because another program had the CPU.
     assert "keeps-p" not in kept(200 * MS - 1, blocks=False)
     assert "keeps-p" in kept(200 * MS, blocks=False)
 
 
 def held_once(ns, of, ready=False, others=None):
-    """Goroutine 1 waits once so long for a mutex that goroutine 2 holds, in sleep or without a CPU; other programs used so many CPUs."""
+    """Goroutine 1 waits once for a mutex that goroutine 2 holds this long, asleep or without a CPU;
+    other programs use this many CPUs."""
     trace = Trace(2)
     if others is not None:
         trace.string(f"trail.recorded machine pid=0 count=2 cpu={int(others * MS)} recorder={MS} name=")
@@ -477,7 +478,7 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert found["text"].startswith("main.vacuum (main.go:10) held mutex user_mu for 100 ms while others waited. The longest wait took 5 % of the time. 1 wait took 100 ms at main.lookup (main.go:10). "), found
     equal((found["function"], found["object"], found["gain_ns"]), ("main.vacuum", "mutex user_mu", 100 * MS))
     assert "long-hold" not in held_once(100 * MS - 1, 1900 * MS) and "long-hold" not in held_once(100 * MS, 2001 * MS)
-    # Without a CPU, if it was not other programs that had it.
+    # Without a CPU, unless other programs had it.
     assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True)
     assert "long-hold" not in held_once(100 * MS, 2000 * MS, ready=True, others=0.5)
     found = held_once(100 * MS, 2000 * MS, ready=True, others=0.01)["long-hold"]
@@ -487,7 +488,8 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
 
 
 def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
-    """Main waits so long for goroutine 2 of a child process, which is recorded or not; another one runs for so long meanwhile."""
+    """Main waits this long for goroutine 2 of a child process, which is recorded or not; meanwhile
+    another goroutine runs for `second`."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.create(10, 0, 2, ("app (12): main",))
@@ -517,7 +519,7 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     found = child_ends(recorded=False)["outside"]
     assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. At most "), found
     assert abs(found["weight"] - 0.6) < 1e-3, found
-    # Of two CPUs, main and its children use 85 %, or wait for one.
+    # Main and its children use 85 % of two CPUs, or wait for one.
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
 
 
@@ -549,7 +551,7 @@ def who_runs_long_while_nobody_waits_keeps_nothing():
 
 
 def stopped(late, times=1, pause=None, of=200 * MS, who=WORK_STACK):
-    """So many pauses, of that length, which goroutine 2 delays for so long."""
+    """This many pauses of this length, each delayed by goroutine 2."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.create(10, 0, 2, who)
@@ -570,7 +572,7 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(found["delays-stop"]["goroutine"], 2)
     equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 12 * MS)
     assert "delayed 1 time by a goroutine that ran on for 1 ms or more. The longest was goroutine 2 (main.worker), for 12.0 ms of a pause of 12.0 ms" in found["delays-stop"]["text"], found
-    # From 5 % of the time on, or 50 ms.
+    # From 5 % of the time, or 50 ms, on.
     equal(list(stopped(10 * MS)), ["delays-stop"])
     assert "delays-stop" not in stopped(10 * MS - 1)
     equal(list(stopped(MS, times=10)), ["delays-stop"])
@@ -578,7 +580,7 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(list(stopped(50 * MS, of=4000 * MS)), ["delays-stop"])
     assert "delays-stop" not in stopped(50 * MS - 1, of=4000 * MS)
     assert "delays-stop" not in stopped(10 * MS, who=("runtime.goexit0", "runtime.bgscavenge"))
-    # Of several pauses all delays count, which are most of what the pauses take.
+    # With several pauses all delays count; they are most of the length of the pauses.
     found = stopped(5 * MS, times=4)
     equal(list(found), ["delays-stop"])
     equal(found["delays-stop"]["gain_ns"], 20 * MS)
@@ -613,13 +615,13 @@ def a_function_that_stops_the_world_again_and_again_is_named():
 
 @test
 def a_pause_is_long_for_itself_or_beside_the_others():
-    # From 2 % of the time on, or 50 ms.
+    # From 2 % of the time, or 50 ms, on.
     equal(list(paused(10 * MS, apart=150 * MS)), ["long-pause"])
     equal(paused(10 * MS - 1, apart=150 * MS), {})
     equal(paused(10 * MS, apart=170 * MS), {})
     equal(list(paused(50 * MS, apart=900 * MS)), ["long-pause"])
     equal(paused(50 * MS - 1, apart=900 * MS), {})
-    # Five of them, a millisecond, ten times the others.
+    # With five pauses: 1 ms, ten times the others.
     equal(list(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=7 * MS)), ["long-pause"])
     equal(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=8 * MS), {})
     equal(paused(50 * US, 50 * US, MS, 50 * US, apart=7 * MS), {})
@@ -689,7 +691,7 @@ def goroutines_that_are_created_all_along_and_stay_blocked_leak():
     equal(list(found), ["leak"])
     assert "main.worker" in found["leak"]["text"] and "40 were created" in found["leak"]["text"], found
     equal(found["leak"]["goroutine"], 10)
-    # Its place is the first wait, until the end; what it costs is no time.
+    # Its place is its first wait, until the end; it costs no time.
     equal((found["leak"]["end_ns"] - found["leak"]["begin_ns"]) // MS, 98)
     equal(found["leak"]["gain_ns"], 0)
 
@@ -706,12 +708,12 @@ def goroutines_that_wait_to_send_leak_although_others_end():
     equal(list(found), ["leak"])
     assert "60 were created throughout at main.work (main.go:10), 20 ended" in found["leak"]["text"], found
     assert "(chan send: nothing receives what they send)" in found["leak"]["text"], found
-    # Workers that wait for work may have been idle for long.
+    # Workers may have been idle for a long time.
     equal(created(95 * MS, ends=20, count=60), {})
 
 
 def created_twice(early, late):
-    """This many in the first half, and this many in the second, all blocked long before the end."""
+    """Creates this many in the first half, and this many in the second, all blocked long before the end."""
     return created_at([(1 + i) * MS for i in range(early)] + [(60 + i) * MS for i in range(late)], 0)
 
 
@@ -779,7 +781,7 @@ def findings_speak_of_threads_where_these_are_asked_for():
 
 @test
 def the_summary_adds_up():
-    """P 1 is idle to the end: at first there is no work, then work is ready."""
+    """P 1 is idle to the end: first there is no work, then work is ready."""
     trace = Trace(2, idle=(1,))
     trace.here(1, 2, 0)
     trace.create(1000, 0, 2)
@@ -787,7 +789,7 @@ def the_summary_adds_up():
     activity = found["activity"]
     equal(activity["procs"], 2)
     ready = found["end_ns"] - found["origin_ns"] - 1000
-    assert 1000 <= ready <= 1001, ready  # the end of a trace is an event of its own
+    assert 1000 <= ready <= 1001, ready  # the end of a trace is a separate event
     equal(activity["idle_work_ns"], ready)
     equal(activity["idle_lock_ns"], 0)
     equal(activity["idle_nothing_ns"], activity["available_ns"] - activity["procs_ns"] - ready)
@@ -837,8 +839,9 @@ CROSS = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "0 1")]
 
 
 def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
-    """Goroutines that wait to the end, with the only processes that can end the wait, as found by the recorder at a
-    given time; locks that they hold. Those in `acts` began to wait at 120 ms, and `runs` is running."""
+    """Goroutines that wait to the end, with the only processes that can end each wait, as found by
+    the recorder at a given time, and the locks that they hold. Those in `acts` began to wait at
+    120 ms, and `runs` is running."""
     trace = Trace(len(waits) + 1)
     for thread, (g, wait, ends) in enumerate(waits):
         begin = 120 * MS if g in acts else MS
@@ -899,7 +902,7 @@ def a_wait_that_another_thread_or_process_may_end_is_no_deadlock():
     # A chain: the last one waits for something external.
     chain = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "2 1"), (2 * CHILD + 1, "accept 127.0.0.1:80", None)]
     equal(ended_by(chain)[1], {})
-    for runs in CHILD + 2, 2 * CHILD + 1:  # a running one may start a process, which then has the ends, too
+    for runs in CHILD + 2, 2 * CHILD + 1:  # a running one may start a process, which also has the ends
         assert "deadlock" not in ended_by(CROSS, runs=runs)[1]
     locks = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "mutex a", None), (2 * CHILD + 1, "mutex b", None)]
     found = ended_by(locks, holds=[(2 * CHILD + 1, "mutex a")])[0].summary(200 * MS)["findings"]
@@ -911,7 +914,7 @@ def what_was_found_about_other_ends_counts_only_if_nothing_was_done_since():
     assert "deadlock" in ended_by(CROSS, looked=120 * MS, acts=(1,))[1]
     equal(ended_by(CROSS, looked=120 * MS - 1, acts=(1,))[1], {})
     equal(ended_by(CROSS, looked=201 * MS)[1], {})
-    equal(ended_by(CROSS, count=3)[1], {})  # a part of a trace
+    equal(ended_by(CROSS, count=3)[1], {})  # part of a trace
     # Nor in a merged trace, where goroutines have different numbers.
     merged, cross = os.path.join(WORK, "merged.trace"), os.path.join(WORK, "cross.trace")
     shutil.copy(ended_by(CROSS)[0].path(200 * MS), cross)
@@ -1081,7 +1084,7 @@ def crowd(runs, readies, idle=0, cpus=0, others=0):
 @test
 def one_more_than_there_are_cpus_is_no_crowd():
     assert "ready" not in crowd(2, 1)
-    # 1 and more are hangs, however much others cost.
+    # From 1 on it is a hang, however much other programs use.
     assert 0.99 < crowd(2, 2)["ready"]["weight"] < 1
     # Some CPU was free for it.
     assert "ready" in crowd(2, 1, idle=80 * MS)
@@ -1095,7 +1098,7 @@ def what_other_programs_take_is_said_to_be_outside():
         equal("The cause is outside of the program" in ready["remedy"], outside)
         return outside
 
-    # Four want a CPU, and two have one: at most the CPUs that others use were missing.
+    # Four want a CPU, and two have one: at most the CPUs used by other programs were missing.
     assert is_outside(cpus=4, others=2)
     assert is_outside(cpus=4, others=1.1)
     assert not is_outside(cpus=4, others=0.9)
@@ -1114,14 +1117,15 @@ def no_finding_is_not_that_nothing_is_wrong():
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
-    # GC is not mentioned where there was none.
+    # GC is not mentioned if there was none.
     found = answer("summary", EXAMPLES[3])
     assert found["largest"].endswith(f"; GC: {100 * found['gc']['share']:.1f} % of the time"), found["largest"]
 
 
 @test
 def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_bound():
-    # In one bucket of the histogram, 0.98 to 1.05 ms, whose middle is less than nine of the ten values.
+    # In one bucket of the histogram, from 0.98 to 1.05 ms, whose middle is less than nine of the
+    # ten values.
     trace, end = with_tasks(30 * MS, [990_000] + [1_045_000] * 8)
     found = trace.summary(end)
     note = {tile["key"]: tile["note"] for tile in found["tiles"]}["slowest_task_ns"]
@@ -1220,7 +1224,7 @@ def a_wait_for_a_lock_from_before_the_trace_is_known_by_its_stack():
     equal(list(found), ["open-wait"])
     assert "a lock at main.deposit (main.go:12)" in found["open-wait"]["text"], found
     equal(locked([("runtime.chanrecv1", "main.deposit")], status=True), {})
-    # A lock has at most six inner frames: further out, the function only happens to have called it.
+    # A lock has at most six inner frames: a function further out only happens to call it.
     equal(locked([6 * ("runtime.f",) + lock_in("deposit")], status=True), {})
 
 
@@ -1233,7 +1237,7 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     assert "when the trace ended, 2 goroutines had waited for locks at several places. They had waited 150 ms to 150 ms" in text, text
     assert "maybe-deadlock" in locked(pair, status=True)
     assert "maybe-deadlock" not in locked([lock_in("deposit"), lock_in("deposit")])
-    # One that came later got the lock: the lock is passed on.
+    # A goroutine that arrived later got the lock, so the lock is passed on.
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
@@ -1378,7 +1382,7 @@ def who_passes_a_lock_on_is_not_blamed_for_the_one_that_held_it():
         found = passed_on(80 * MS, chain)["lock-serialises" if "lock-serialises" in passed_on(80 * MS, chain) else "lock-contention"]
         assert found["text"].startswith("main.rebuild (main.go:10) held mutex a_mu for "), found
         equal((found["function"], found["object"]), ("main.rebuild", "mutex a_mu"))
-        # Two waits; the second one counts up to its end against the same function.
+        # Two waits; the second counts to its end against the same function.
         assert ". 2 waits took 160 ms, the longest 80.0 ms" in found["text"], found
         assert 80 * MS - 100 <= found["gain_ns"] <= 80 * MS + 100, found
     # Few waits count if they took 100 ms in all.
@@ -1411,9 +1415,10 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         text = found["never-woken"]["text"]
         assert f" {wanted.split()[-1]} at main.work (main.go:10) for 100 ms when the trace ended" in text and "(1) waits for a thread to exit" in text, text
         assert "never-woken" not in all_wait(wanted, lasts=100 * MS - 1), wanted
-        # Another thread sleeps, and may wake it.
+        # Another thread sleeps, and may wake this one.
         assert "never-woken" not in all_wait(wanted, sleeper=True), wanted
-    # A thread that waits for a lock is not the one that nothing wakes; others may be woken from outside.
+    # A thread that waits for a lock is not the one that is never woken; others may be woken from
+    # outside.
     for wanted in "mutex m", "poll", "read pipe", "accept", "signal", "file lock f", "work GHC":
         assert "never-woken" not in all_wait(wanted), wanted
 
@@ -1457,12 +1462,12 @@ def that_a_heartbeat_goes_on_does_not_hide_a_wait_that_nothing_ends():
         assert " (1) waits for a thread to exit). Those that go on sleep periodically and have woken none. " in text, text
         assert ("Write to it, or end the wait" in text) == ("eventfd" in wanted), text
     equal(list(beside_ticker(ticks=6, timed="condition tick_cv")), ["never-woken"])
-    # One that works now and then, or has woken another, may do so again.
+    # A thread that works now and then, or has woken another, may do so again.
     equal(beside_ticker(ticks=6, wakes=True), {})
     equal(list(beside_ticker(ticks=6, runs=MS)), ["never-woken"])
     equal(beside_ticker(ticks=6, runs=2 * MS), {})
     equal(beside_ticker(ticks=2), {})
-    # Main does not wait for it; it may be idle.
+    # If main does not wait for the thread, it may be idle.
     equal(beside_ticker(ticks=6, join="condition other"), {})
     equal(beside_ticker("read pipe:[7]", ticks=6), {})
     equal(beside_ticker(ticks=10, begins=142 * MS), {})
@@ -1521,7 +1526,7 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
 
     found = joined("main.worker")
     assert "waits for the exit of main.worker; thread main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"].replace("goroutine", "thread"), found
-    # It is unknown which of two is waited for, or one with a different name.
+    # It is unclear which of two is waited for; or the name differs.
     assert "deadlock" not in joined("main.worker", twice=True)
     assert "deadlock" not in joined("main.nobody")
 
@@ -1580,17 +1585,18 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert re.match(r"Goroutine \S+ \(1\) had waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended\. All 4 goroutines of main.loader "
                     r"created at main.load \(main.go:10\) have ended, so Done was called less often", text), text
     found = group(3, 4)
-    equal(list(found), ["never-done"])  # and none of the wait to send
+    equal(list(found), ["never-done"])  # and no finding about the wait to send
     text = found["never-done"]["text"]
     assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not. It has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
     assert "main.loader (13) has not. It sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
     assert "main.loader (13) has not. It waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
-    # The goroutine that waits is not the one that created them.
+    # The waiting goroutine did not create them.
     assert "(9) had waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
-    # Workers that continue to work, or none of which has ended; and a single goroutine may be the program's main work.
+    # Workers that continue to work, or none that has ended; and a single goroutine may be the
+    # program's main work.
     for args in ({"ended": 3, "of": 4, "works": True}, {"ended": 0, "of": 2, "left": "chan receive"}, {"ended": 1, "of": 3, "left": "sleep"}, {"ended": 1, "of": 1}):
         assert "never-done" not in group(**args), args
-    # From 100 ms and a fifth of the time on, during which none has ended.
+    # From 100 ms and a fifth of the time on, in which no goroutine ends.
     for waits, late in ((400 * MS, None), (10 * MS, 400 * MS)):
         assert "never-done" in group(4, 4, waits=waits, late=late)
         assert "never-done" not in group(4, 4, waits=waits + bool(not late), late=late and late + 1)
@@ -1622,7 +1628,7 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     found = straggles(80 * MS)["straggler"]
     assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after all others created "
                     r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
-    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
+    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events take time themselves
     # From 50 ms, a quarter of the time, and three times the time of the other two on.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
     assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
@@ -1661,16 +1667,15 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
 
 
 def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1):
-    """
-    Three threads meet ten times at a barrier; the third, or each in turn, sleeps so long before it, or is ready, and ends the waits of
-    the others, one so long after the other.
-    """
+    """Three threads meet ten times at a barrier. The third, or each in turn, sleeps (or is ready)
+    for `sleeps` before it, and then ends the waits of the others, `apart` ns one after the
+    other."""
     trace = Trace(4)
     trace.here(99, 2, 0)
     for g in (1, 2, 3):
         trace.create(10 + g, 0, g, ("main.draw",))
         trace.start(20 + g, g, g)
-    if ready:  # a lock is waited for: then time without a CPU is counted
+    if ready:  # main waits for a lock: then time without a CPU is counted
         trace.log(28, 0, "wait", "mutex m")
     trace.block(30, 0, "sync" if ready else "chan receive", ("main.main",))
     now = MS
@@ -1704,8 +1709,9 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     equal((found["function"], found["object"]), ("main.draw", "barrier step"))
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
     assert "straggler" not in arrives(8 * MS, takes_turns=True)
-    assert "straggler" not in arrives(8 * MS, ready=True)  # what it lacks is a CPU
-    # A condition variable with which they end each other's waits, all at the same time, is a barrier, too.
+    assert "straggler" not in arrives(8 * MS, ready=True)  # it lacks a CPU
+    # A condition variable through which they end each other's waits, all at the same time, is a
+    # barrier, too.
     found = arrives(8 * MS, kind="condition step")["straggler"]
     assert found["text"].startswith("One goroutine of main.draw held up condition step. "), found
     assert "straggler" not in arrives(8 * MS, kind="condition step", apart=50 * US)
@@ -1747,10 +1753,10 @@ def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     assert re.match(r"main\.produce sleeps while others wait for what it makes\. They waited at main\.consume \(chan receive\) during 88 % of the time, 10 times, "
                     r"90\.0 ms in all, the longest 9\.00 ms; for 89 % of that it slept \(main\.poll \(main\.go:11\)\)", found["text"]), found
     equal(found["function"], "main.produce")
-    # From half of the wait on, and half of the time.
+    # From half of the wait, and half of the time, on.
     assert "sleeper" in made(4510 * US) and "sleeper" not in made(4490 * US)
     assert "sleeper" in made(8 * MS, every=17 * MS) and "sleeper" not in made(8 * MS, every=18 * MS)
-    # Main sets the pace itself, or does not wait for the receiver: an idle client.
+    # Main itself sets the pace, or does not wait for the receiver, which is then an idle client.
     assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
 
 
@@ -1801,7 +1807,7 @@ def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
         return trace.summary(110 * MS, "--from=10ms", "--to=110ms")["findings"]
 
     equal([f["function"] for f in line(7 * MS) if f["kind"] == "queue"], ["main.store"])
-    # A goroutine that waits for room for less than half of the time is slow itself, too.
+    # A goroutine that waits for room for less than half of the time is itself slow, too.
     equal([f["function"] for f in line(3900 * US) if f["kind"] == "queue"], ["main.parse", "main.store"])
 
 
@@ -1825,13 +1831,14 @@ def many_small_pieces_are_handed_over():
     equal(list(found), ["hand-offs"])
     assert "waited (chan receive) 10000 times, once every 10.0 us" in found["hand-offs"]["text"], found
     equal(handed(9999), {})
-    # At a slower pace, only with hardly any work in between: it runs for half of the time.
+    # At a slower pace, only if there is hardly any work in between: here it runs for half of the
+    # time.
     equal(list(handed(10000, 40 * US)), ["hand-offs"])
     equal(handed(10000, 41 * US), {})
 
 
 def workers(first, others, count=3, kind="barrier step"):
-    """Workers run, at a barrier the last one wakes the others; of so many."""
+    """`count` workers run; the last one to reach a barrier wakes the others."""
     trace = Trace(count + 1)
     trace.here(99, 2, 0)
     trace.log(50, 0, "wait", "join worker")
@@ -1860,13 +1867,15 @@ def a_worker_with_most_of_the_work_is_named():
     assert "imbalance" in workers(60 * MS, 29 * MS)
     assert "imbalance" not in workers(60 * MS, 31 * MS)
     assert "imbalance" not in workers(49 * MS, 10 * MS)
-    # A condition variable serves as a barrier; of a semaphore that is not known, only that it held up the join.
+    # A condition variable serves as a barrier; of a semaphore it is only known that it held up the
+    # join.
     assert "(condition step at main.work" in workers(60 * MS, 20 * MS, kind="condition step")["imbalance"]["text"]
     assert "(semaphore step" not in workers(60 * MS, 20 * MS, kind="semaphore step")["imbalance"]["text"]
 
 
 def alone(phase, together, count=5, reason="chan receive", third=0, by=1):
-    """Goroutine 1, or `by`, works alone, then wakes 2 and works beside it. A third one runs for so long meanwhile, each time."""
+    """Goroutine 1, or `by`, works alone, then wakes goroutine 2 and works beside it. Each time,
+    another goroutine runs for `third` meanwhile."""
     trace = Trace(2)
     trace.here(by, 2, 0)
     trace.here(2, 2, 1)
@@ -1901,12 +1910,13 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     assert " 1 had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
     assert re.search(r"the longest 30\.0 ms, ended by main\.pay \(main\.go:\d+\)\.", found["text"]), found
     assert "bottleneck" not in alone(20 * MS, 21 * MS)
-    # One that sleeps in between may be waiting for work itself.
+    # A goroutine that sleeps in between may be waiting for work itself.
     assert "bottleneck" not in polled(201, wakes=True)
     # Dividing work gains nothing if all Ps run: 1.7 of two did on average.
     assert "bottleneck" in alone(30 * MS, 20 * MS, third=14 * MS)
     assert "bottleneck" not in alone(30 * MS, 20 * MS, third=16 * MS)
-    # One that runs for less than a tenth of what the main goroutine does is its helper; of another, it may be what counts.
+    # A goroutine that runs for less than a tenth of the main goroutine's time is its helper; beside
+    # any other goroutine it may be what counts.
     assert "bottleneck" in alone(30 * MS, 4 * MS)
     assert "bottleneck" not in alone(30 * MS, 3 * MS)
     assert "bottleneck" in alone(30 * MS, 3 * MS, by=7)
@@ -1971,7 +1981,7 @@ def waits_most_of_which_time_out_are_polling():
     assert text.startswith("main.next (main.go:10) polls: 400 of 400 waits (condition jobs_cv) timed out, after 1.00 ms on average."), text
     assert "polling" in timed(200)
     assert "polling" not in timed(199)
-    # Half of them; or a quarter, if only those that wait end the others.
+    # Half of them; or a quarter, if only the waiters end each other's waits.
     assert "polling" in timed(400, count=800, other=True)
     assert "polling" not in timed(400, count=804, other=True)
     assert "polling" in timed(400, count=1600)
@@ -2005,7 +2015,7 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
 
 
 def one_by_one(count, overlap=False, reason="sync", sleeps=False):
-    """Workers that are waited for; `reason` may be the wait's log in a recording of a C program."""
+    """Workers that are waited for; `reason` may be a wait's log in a recording of a C program."""
     trace = Trace(2)
     in_c = " " in reason and not reason.startswith("chan")
     trace.here(99, 2, 0)
@@ -2037,16 +2047,14 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "one-at-a-time" not in one_by_one(3)
     assert "one-at-a-time" not in one_by_one(4, overlap=True)
     assert "one-at-a-time" in one_by_one(4, reason="chan receive")
-    # These never work alone, but their results are waited for.
+    # These never work alone, but other goroutines wait for their results.
     assert "one-at-a-time" in one_by_one(4, reason="future result", sleeps=True)
     assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
 
 
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
-    """
-    Goroutine 1 waits for each of so many results of main.worker, which sleeps over each, and waited for work so often; and so often for
-    what main.serve answers.
-    """
+    """Goroutine 1 waits for each of `count` results of main.worker, which sleeps before each.
+    main.worker waits `asks` times for work, and `gets` times for an answer of main.serve."""
     trace = Trace(3 if gets else 2)
     trace.here(99, 2, 0)
     if gets:
@@ -2084,18 +2092,19 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in found, found
     text = found["pool-too-small"]["text"]
     assert text.startswith("main.worker is the bottleneck: its pool of 1 goroutine is too small. The pool hardly waited for work") and "20 waits" in text, text
-    # A worker that is asked for each result has work only at times; one that never took work from the other is not a
-    # pool.
+    # A worker that is asked for each result has work only at times; one that never took work from
+    # the other goroutine is not a pool.
     assert "pool-too-small" not in pooled(asks=20)
     assert "pool-too-small" not in pooled(asks=0)
     assert "pool-too-small" not in pooled(sleeps=False)
-    # A client gets what it waits for from others.
+    # A client gets from others what it waits for.
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
 
 def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False, joined=False):
-    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps over each piece, and ends so long after it.
-    `joins`: waits for its exit; `joined`: the other waits for its."""
+    """Goroutine 1 waits twenty times for room in a queue of main.take, which sleeps before it takes
+    each piece, and ends `outlives` later. `joins`: main.take waits for goroutine 1 to exit;
+    `joined`: the other way around."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.fill",))
@@ -2138,11 +2147,12 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     assert text.startswith("main.take takes from a queue more slowly than main.fill (main.go:10) fills it. The latter waited for room (condition room) for "), text
     assert "20 waits, 200 ms in all" in text and "Meanwhile the former waited itself for " in text and "(mostly sleep)." in text, text
     equal((found["function"], found["object"]), ("main.take", "condition room"))
-    # One that ends with the other, before three times as long as a wait takes, may be the one that makes work.
+    # A consumer that ends with the other, before three times the length of a wait, may be the one
+    # that makes work.
     assert "queue" in filled(outlives=30 * MS) and "queue" not in filled(outlives=29 * MS)
-    # What fills the queue may wait for the exit instead of ending.
+    # The goroutine that fills the queue may wait for the exit instead of ending.
     assert "queue" in filled(joined=True) and "queue" not in filled(joined=True, outlives=29 * MS)
-    # Nor is one that waits for those that it wakes to exit.
+    # A thread that waits for the exit of those that it wakes is no slow consumer, either.
     assert "queue" not in filled(joins=True)
     assert "queue" in filled(kind="semaphore room") and "queue" not in filled(kind="read socket")
     found = filled(consumer="run")
@@ -2150,7 +2160,8 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
 
 
 def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
-    """Each of these threads waits for the result that one thread, main.worker, makes for it by sleeping or running."""
+    """Each of these threads waits for the result that one thread, main.worker, makes for it while
+    sleeping or running."""
     trace = Trace(clients + 1)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1)
@@ -2195,8 +2206,8 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
 
 
 def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
-    """Goroutine 1 initialises this long while others wait for that, out of this much time. In Go, each wakes the next
-    one."""
+    """Goroutine 1 initialises for this long while others wait for it, out of this much time. In Go,
+    each waiter wakes the next."""
     once = ("sync.(*Mutex).Lock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
     leave = ("sync.(*Mutex).Unlock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
     trace = Trace(waiters + 2)
@@ -2232,7 +2243,7 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
     text = found["once"]["text"]
     assert text.startswith("An initialisation that runs once (sync.Once) at main.use (main.go:13) held others up for 300 ms. They waited for 900 ms in all"), text
     assert "For 100 % of that time it waited itself (sleep at main.load (main.go:11))." in text, text
-    # From a fifth of the time, and 100 ms on.
+    # From a fifth of the time, and 100 ms, on.
     assert "once" in initialised(201 * MS) and "once" not in initialised(199 * MS)
     assert "once" in initialised(101 * MS, of=300 * MS) and "once" not in initialised(99 * MS, of=300 * MS)
     assert "once" not in initialised(300 * MS, kind="barrier step")
@@ -2257,7 +2268,7 @@ def a_goroutine_that_yields_again_and_again_spins():
 
 
 def counted(*texts, length=10 * MS):
-    """A thread runs; its calls without events are counted by such logs."""
+    """A thread runs; logs count its calls that have no events."""
     trace = Trace(2, idle=(1,))
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.look", "main.consume"))
@@ -2292,10 +2303,8 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
 
 
 def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0):
-    """
-    Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main waits for the exit of one of them, or
-    for a semaphore; another thread may run the same.
-    """
+    """Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main
+    waits for one of them to exit, or for a semaphore; another thread may run the same function."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.fetch",))
@@ -2332,13 +2341,14 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     text = found["slow-producer"]["text"]
     assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep). Meanwhile, the goroutines of main.parse "), text
     assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
-    # Consumers that have work for more than a fifth of the time; a server; and one of several producers.
+    # Consumers that have work for more than a fifth of the time, a server, and one of several
+    # producers.
     assert "slow-producer" not in produced(consumes=3 * MS)
     assert "slow-producer" not in produced(awaited=None)
-    assert "slow-producer" in produced(awaited="main.parse")  # whose end needs the producer
+    assert "slow-producer" in produced(awaited="main.parse")  # its exit needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
-    # That it had no CPU for some time does not make it a quicker one.
+    # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
 
 
@@ -2410,13 +2420,13 @@ def waits_in_calls_that_are_not_recorded_are_said():
     found = unseen(50, ready=2 * MS, threads=2)
     assert "unseen-waits" in found and "ready" not in found, found
     assert "ready" in unseen(50, lasts=240 * US, ready=2 * MS, threads=2)
-    # The time without a CPU is not the threads' own.
+    # The threads are not responsible for time without a CPU.
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
 @test
 def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
-    """Each holds the lock for 4 ms, of which it sleeps for 3.5 ms, and passes it on to the longest waiter."""
+    """Each holds the lock for 4 ms, sleeps for 3.5 ms of these, and passes it on to the longest waiter."""
     trace = Trace(4)
     for n in (1, 2, 3, 4):
         trace.here(n, 2, n - 1)
@@ -2505,7 +2515,7 @@ def a_slow_task_says_what_it_waited_for():
 
 
 def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None):
-    """Goroutine 1 sleeps repeatedly; it wakes another one each time, or waits for something else in between."""
+    """Goroutine 1 sleeps repeatedly, and each time wakes another goroutine, or waits for something else in between."""
     trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
     if by:
@@ -2559,8 +2569,8 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, sleep=6 * MS), {})
     equal(list(polled(201, ran=49 * US)), ["polling"])
     equal(polled(201, ran=51 * US), {})
-    equal(polled(201, other=True), {})  # it waits for something else, too
-    equal(polled(201, wakes=True), {})  # it hands work to another one at a steady rate
+    equal(polled(201, other=True), {})  # it also waits for something else
+    equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
 
 @test
@@ -2573,7 +2583,7 @@ def timers_again_and_again_are_polling_too():
 
 
 def locked_out(share, inside=("sqlite3_step",)):
-    """A thread sleeps this much of 100 ms, in ten parts, in a function of SQLite or not."""
+    """A thread sleeps this much of 100 ms, in ten parts, inside SQLite or not."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.shop",))
@@ -2598,9 +2608,10 @@ def sleeps_of_sqlite_are_waits_for_a_locked_database():
 
 
 def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
-    """Goroutine 2 writes to a connection and waits this long for the answer each time. With `accepts`, a goroutine that
-    accepts connections created it; if that `replies`, goroutine 4, created by it, writes the answers. Main waits for
-    goroutine 2 with a WaitGroup, if `joined`."""
+    """Goroutine 2 writes to a connection and waits this long for the answer each time. With
+    `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
+    4, created by it, writes the answers. With `joined`, main waits for goroutine 2 with a
+    WaitGroup."""
     read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
     write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
     accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
@@ -2649,7 +2660,8 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
-    # Nothing in the program needs the answer, or it was not requested: a server waits for requests in this way.
+    # Nothing in the program needs the answer, or it was not requested, as when a server waits for
+    # requests.
     assert "slow-peer" not in answered(10, 9 * MS)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, accepts=True)
@@ -2662,8 +2674,8 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
 
 
 def outside(lengths, log, reason="network", of=None, peer_sleeps=None):
-    """Each time a thread waits this long for something external, or for another thread, which sleeps this long during
-    the last wait."""
+    """Each time a thread waits this long for something external, or for another thread, which
+    sleeps for `peer_sleeps` during the last wait."""
     trace = Trace(1 if peer_sleeps is None else 2)
     trace.here(1, 2, 0)
     if peer_sleeps is not None:
@@ -2700,7 +2712,7 @@ def a_server_that_a_c_program_connected_to_answers_late():
 
 
 def asked_server(late, ready=0):
-    """Goroutine 1 asks 20 times, each 10 ms; goroutine 2, which is ready for some time first, answers so late."""
+    """Goroutine 1 asks 20 times, every 10 ms; goroutine 2 is first ready for some time, and answers after `late`."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.create(10, 0, 2, ("main.serve",))
@@ -2722,7 +2734,7 @@ def asked_server(late, ready=0):
 def a_recorded_server_that_answers_late_is_named_unless_it_had_no_cpu():
     found = asked_server(5 * MS)
     assert "slow-peer" in found and " main.serve answers late. " in found["slow-peer"]["text"] + " ", found
-    # What it waited for itself comes first.
+    # What the peer itself waited for comes first.
     assert abs(found["slow-peer"]["weight"] - found["slow-peer"]["gain_ns"] / (2 * 210 * MS)) < 1e-3, found
     assert "slow-peer" not in asked_server(4 * MS)
     assert "slow-peer" not in asked_server(5 * MS, ready=MS)
@@ -2752,7 +2764,7 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
     # Half of the time, and less.
     assert "waited itself" in said(50 * MS)
     assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what that did then."), said(50 * MS - 1)
-    # Before the wait, it does not count.
+    # Before the wait it does not count.
     assert "for 100 ms of that" in said(100 * MS + 500 * US), said(100 * MS + 500 * US)
 
 
@@ -2769,8 +2781,8 @@ def much_of_the_time_outside_the_program_is_said():
 
 
 def served(count, every=4 * MS, waits=False, late=(), sleeps=True):
-    """Goroutine 2 takes a value from goroutine 1 now and then, at once except for the late ones; it runs all the time,
-    or waits once. Goroutine 1 sleeps in between, or runs."""
+    """Goroutine 2 takes a value from goroutine 1 now and then, at once except for the late ones; it
+    runs all the time, or waits once. Goroutine 1 sleeps in between, or runs."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -2797,12 +2809,12 @@ def a_goroutine_that_receives_without_ever_waiting_spins():
     assert " 2 ran for 24.0 ms and never waited, while others sent to it now and then. It ended at least 5 waits to send within" in found["spins"]["text"], found
     equal(served(4), {})
     equal(served(5, waits=True), {})
-    # The other one always has something to send.
+    # The other goroutine always has something to send.
     equal(served(10, sleeps=False), {})
-    # It worked on a value while another one waited for room.
+    # It worked on a value while another goroutine waited for room.
     assert "spins" in served(10, late=[5])
     assert "spins" not in served(10, late=[6])
-    # A single late one of many may have had no CPU.
+    # A single late value among many may be due to a lack of CPU.
     assert "spins" in served(14, late=[14]) and "spins" not in served(13, late=[13])
     assert "spins" not in served(24, late=[8, 16, 24])
     equal(served(5, every=700 * US), {})
@@ -2810,7 +2822,7 @@ def a_goroutine_that_receives_without_ever_waiting_spins():
 
 @test
 def what_other_programs_did_comes_after_what_the_program_does():
-    """Ready although a P is idle for a fifth of the time: after a lock with as much."""
+    """Ready although a P is idle for a fifth of the time: listed after a lock of the same size."""
     trace = Trace(3, idle=(2,))
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -2870,7 +2882,7 @@ def every_command_that_a_finding_names_runs():
         ):
             found = made()
             kinds |= set(found)
-            # Each has the span to look at, in JSON too: the page goes there.
+            # Each has a span to show, also in JSON: the page jumps there.
             assert all("begin_ns" in f and f["end_ns"] > f["begin_ns"] for f in found.values()), found
             commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
             for command in commands:
@@ -2904,7 +2916,8 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     name, *rest = good_text("summary", "-", stdin=header).splitlines()
     assert name.endswith(", 1 event"), name
     equal(len(rest), 1)
-    # A window after the end of another trace: what is known from before it, but no goroutines.
+    # A window after the end of another trace: only earlier facts are known, and there are no
+    # goroutines.
     text = good_text("summary", "--from=1h", EXAMPLES[3])
     assert "\nNothing ran: no goroutine is in this window.\n" in text, text
     assert "Findings" not in text and "Scheduling latency" not in text, text
@@ -2912,7 +2925,7 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
 
 @test
 def the_traces_that_were_made_here_are_good():
-    """Last, in one call: starting the command takes most of the time of these tests."""
+    """Last, in one call: most of the time of these tests goes into starting the command."""
     good("check", *Trace.made)
 
 

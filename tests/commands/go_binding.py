@@ -18,13 +18,13 @@ from tap import Skip, main, test  # noqa: E402
 
 BINDING = os.path.join(ROOT, "bindings", "go")
 RECORDED = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
-# Nothing is downloaded, and a C compiler is not needed.
+# Downloads nothing, and needs no C compiler.
 ENV = {**os.environ, "TRAIL": TRAIL, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GO111MODULE": "on"}
 ENV.pop("GOROOT", None)
 
 
 def go_commands():
-    """The path of each Go here by its release, (1, 23), that the module is for; oldest first."""
+    """Returns {release: path} for each installed Go that the module supports, such as (1, 23), oldest first."""
     needed = int(re.search(r"^go 1\.(\d+)$", text("go.mod"), re.M)[1])
     paths = [f"{folder}/{name}/bin/go" for folder in GO_FOLDERS if os.path.isdir(folder) for name in os.listdir(folder)]
     found = {}
@@ -43,7 +43,7 @@ def text(name):
 
 
 def go(command, *args, cwd=BINDING):
-    """The exit status and the output of a Go command; what it says if it fails is in the output."""
+    """Returns the exit status and the output of a Go command, including error messages."""
     p = subprocess.run([command, *args], cwd=cwd, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=550)
     return p.returncode, p.stdout
 
@@ -71,7 +71,7 @@ def its_tests_pass_with_the_newest_go():
 def the_module_needs_no_other_and_no_c():
     assert not re.search(r"^require", text("go.mod"), re.M)
     status, out = go(FIRST, "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{.CgoFiles}}{{end}}", "./...")
-    # The server of the flight recorder is only for Go that has one.
+    # The flight recorder's server needs a Go that has one.
     equal((status, [line for line in out.splitlines() if "/flight " not in line]), (0, ["trail []", "trail/examples/gate []"]))
 
 
@@ -107,6 +107,6 @@ GO = go_commands()
 if not GO:
     print("1..0 # SKIP no Go that the module is for")
     sys.exit(0)
-# With one Go, its library is compiled once.
+# With only one Go, its library is compiled once.
 FIRST = GO[0] if ALL else GO[-1]
 sys.exit(main())

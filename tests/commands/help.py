@@ -3,7 +3,7 @@
 
 usage: help.py TRAIL SOURCE_ROOT
 
-The answers are those of src/commands/topics.def; each is run, because the command lines must work.
+The answers come from src/commands/topics.def; each is run, because the command lines must work.
 """
 
 import os
@@ -96,7 +96,7 @@ def needs_duckdb(line):
 
 
 def try_line(line):
-    """Runs the command line on a trace, with files of the test's folder in place of its words."""
+    """Runs the command line on a trace, with files in the test's folder in place of its words."""
     trace = os.path.join(WORK, "t.trace")
     shutil.copy(ROOT / TRACE, trace)
     out = tempfile.mktemp(dir=WORK)

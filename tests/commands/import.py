@@ -71,7 +71,8 @@ def fork(comm, tid, child):
 
 
 T = 10_000_000
-# Thread 100 starts 101 and waits; 101 wakes it; an interrupt wakes 101. CPU 0 begins with thread 100, CPU 1 is idle.
+# Thread 100 starts 101 and waits; 101 wakes it; an interrupt wakes 101. CPU 0 starts with thread
+# 100, CPU 1 is idle.
 STORY = (
     ("main", 100, 0, T + 100, fork("main", 100, 101)),
     ("main", 100, 0, T + 110, wake("wakeup_new", "main", 101, 1)),
@@ -130,7 +131,7 @@ def perf_in_a_container_has_two_ids_for_a_thread():
 
 @test
 def perf_in_a_container_need_not_show_what_runs_on_a_cpu():
-    # No switch of the idle task is recorded there; an earlier switch has shown the host's ID.
+    # Switches of the idle task are not recorded there; an earlier switch showed the host's ID.
     path, _ = imported(perf(
         ("main", 2, 0, T + 10, switch("main", 100, "S", "swapper/0", 0)),
         ("worker", 3, 1, T + 20, switch("worker", 101, "S", "swapper/1", 0)),
@@ -152,7 +153,7 @@ def the_trace_speaks_of_threads_and_names_its_maker():
 def the_critical_path_follows_the_wakers():
     path, _ = imported(perf(*STORY[:7]))
     segments = answer("why", "--goroutine=100", path)["segments"]
-    # Ready on its CPU; before that, what its waker did since it was started.
+    # Ready on its CPU; before that, the actions of its waker since it was started.
     got = [(s["goroutine"], s["state"], s["begin_ns"] // 1000, s["end_ns"] // 1000) for s in segments if s["end_ns"] - s["begin_ns"] >= 1000]
     equal(got[::-1], [(100, "running", T + 100, T + 300), (101, "running", T + 300, T + 700), (100, "ready", T + 700, T + 800)])
 
@@ -204,7 +205,7 @@ def what_an_interrupt_wakes_has_no_waker():
     for flags, waker in (("d..2.", 200), ("dN.2.", 200), ("d.h2.", 0), ("d.s3.", 0), ("dNH2.", 0), ("d.Z2.", 0)):
         got = states(imported(text(flags))[0])[100]
         equal(got[1], ("Waiting", 1_000_100, 1_000_300, waker), flags)
-    # The same from events, in recordings that have them.
+    # The same, derived from events in recordings that have them.
     begin = "b-200 [000] d.... 1.000200: irq_handler_entry: irq=20 name=eth0"
     end = "b-200 [000] d.... 1.000250: irq_handler_exit: irq=20 ret=handled"
     equal(states(imported(text("d..2.", begin))[0])[100][1][3], 0)
@@ -223,7 +224,7 @@ def call_chains_become_stacks():
     assert "not an event" not in err and "not events" not in err, err
     text = good_text("print", "--stacks", path)
     assert "pipe_read" in text and "read_it" in text and "/bin/my main" in text and "[unknown]" not in text, text
-    # The kernel function in which a thread sleeps shows what it waits for.
+    # The kernel function in which a thread sleeps shows the kind of wait.
     equal(reasons(path)[100, T + 300], ("network", "read"))
     for function, wanted in (("futex_wait_queue_me", ("sync", "futex")), ("do_nanosleep", ("sleep", "")), ("ep_poll", ("network", "poll")),
                              ("io_schedule", ("kernel", "file")), ("something_else", ("kernel", ""))):  # fmt: skip
@@ -269,10 +270,10 @@ def a_thread_that_is_woken_on_its_way_to_sleep_is_woken_by_the_same_thread():
              ("swapper", 0, 0, 200, switch("swapper/0", 0, "R", "a", 100)), ("a", 100, 0, 300, switch("a", 100, "R", "swapper/0", 0))]  # fmt: skip
     got = states(imported(perf(*lines))[0])[100]
     equal(got[1], ("Waiting", 110, 120, 201))
-    # It had not gone to sleep yet: it continues, and only its next sleep is one.
+    # It had not yet gone to sleep: it continues, and only its next sleep counts.
     lines[3:5] = [lines[4], ("a", 100, 0, 130, switch("a", 100, "S", "swapper/0", 0)), ("swapper", 0, 0, 180, wake("waking", "a", 100))]
     equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
-    # The thread of that time is not the waker of a later wake-up whose sched_waking is missing, either.
+    # The thread seen then does not wake a later sleep whose sched_waking is missing, either.
     lines[5] = ("swapper", 0, 0, 180, wake("wakeup", "a", 100))
     equal(states(imported(perf(*lines))[0])[100][1], ("Waiting", 130, 180, 0))
 
@@ -335,7 +336,7 @@ def events_of_two_threads_at_one_time_are_one_after_the_other():
         ("b", 101, 1, T, switch("swapper/1", 0, "R", "b", 101)),
         ("a", 100, 0, T + 10, switch("a", 100, "S", "c", 102)),
         ("b", 101, 1, T + 10, switch("b", 101, "S", "d", 103)),
-        # It was not recorded that these two left their CPUs.
+        # The recording lacks the switches with which these two left their CPUs.
         ("a", 100, 0, T + 20, switch("swapper/0", 0, "R", "a", 100)),
         ("b", 101, 1, T + 20, switch("swapper/1", 0, "R", "b", 101)),
     )
@@ -347,7 +348,8 @@ def events_of_two_threads_at_one_time_are_one_after_the_other():
 
 @test
 def a_recording_of_some_processes_has_switches_that_are_inferred():
-    # Only what thread 100 did itself: it was put on its CPU while another thread, or none, was seen there.
+    # Only thread 100's own switches: it was put on its CPU while another thread, or none, was seen
+    # there.
     lines = (("a", 100, 0, 100, switch("a", 100, "S", "x", 9)), ("a", 100, 0, 300, switch("a", 100, "S", "swapper/0", 0)))
     path, err = imported(perf(*lines))
     assert "context switch" in err and "inferred" in err, err
@@ -449,7 +451,7 @@ def perf_data_is_what_perf_prints_of_it():
     assert code == 3 and "perf script --ns" in err, err
 
 
-LEGACY = {"ph": 2, "dur": 3, "id": 6}  # numbers of fields
+LEGACY = {"ph": 2, "dur": 3, "id": 6}  # field numbers
 
 
 def spans(*events):
@@ -545,10 +547,11 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
         (10, 1, "lock_req", 0xA0), (10, 1, "lock_acq", 0xA0),
         (20, 2, "lock_req", 0xA0), (25, 3, "trylock", 0xA0, EBUSY), (30, 1, "lock_req", 0xA0), (30, 1, "lock_acq", 0xA0), (35, 1, "unlock", 0xA0),
         (40, 1, "unlock", 0xA0), (45, 2, "lock_acq", 0xA0),
-        # The next unlock is recorded after the lock that it allows; and a mutex that was free.
+        # The next unlock is recorded after the lock that it allows. Then comes a mutex that is
+        # free.
         (50, 3, "lock_req", 0xA0), (60, 3, "lock_acq", 0xA0), (61, 2, "unlock", 0xA0), (62, 3, "unlock", 0xA0),
         (70, 1, "lock_req", 0xB0), (71, 1, "lock_acq", 0xB0), (72, 1, "unlock", 0xB0), (80, 2, "trylock", 0xB0),
-        # According to the record it was locked when requested; the unlock came in between.
+        # According to the record the mutex was locked when requested; the unlock came in between.
         (90, 1, "lock_req", 0xB0), (95, 2, "unlock", 0xB0), (99, 1, "lock_acq", 0xB0)))  # fmt: skip
     assert "left out" not in err and "fields" not in err, err
     got = states(path)
@@ -556,8 +559,9 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
     equal(waits, {1: [(90, 95, 2)], 2: [(20, 40, 1)], 3: [(50, 60, 2)]})
     equal({k: v for k, v in reasons(path).items() if k[1] > 10}, {(2, 20): ("sync", "mutex"), (3, 50): ("sync", "mutex"), (1, 90): ("sync", "mutex")})
     equal({(k["object"], k["waits"]) for k in answer("locks", path)["locks"]}, {("0xa0", 2), ("0xb0", 1)})
-    # Of 0xa0: 1 from its first lock at 10 to its last unlock, 2 from 45 until 3 has it at 60, 3 until 62; of 0xb0: 1
-    # twice, the second without an end, and 2 from 80 to 95. An unlock that comes too late does not end a hold.
+    # For 0xa0: thread 1 from its first lock at 10 to its last unlock, 2 from 45 until 3 has it at
+    # 60, 3 until 62. For 0xb0: thread 1 twice, the second time without an end, and 2 from 80 to 95.
+    # An unlock that comes too late does not end a hold.
     held = [(e["g"], e["message"]) for e in map(json.loads, good("print", "--format=jsonl", path).splitlines())
             if e.get("category") == "held"]
     equal(held, [(1, "mutex 0xa0 30000ns"), (2, "mutex 0xa0 15000ns"), (3, "mutex 0xa0 2000ns"), (1, "mutex 0xb0 1000ns"), (2, "mutex 0xb0 15000ns")])
@@ -615,7 +619,8 @@ def a_folder_of_ctf_is_what_babeltrace2_prints_of_it():
     if not shutil.which("babeltrace2"):
         raise Skip("no babeltrace2")
     good("import", folder, "-o", path)
-    # LTTng's events do not name their thread: that 101 is the waker follows from what leaves its CPU later.
+    # LTTng's events do not name their thread: thread 101 is the waker because it leaves the CPU
+    # later.
     equal(states(path)[100][:3], [("Running", 300, 300, 0), ("Waiting", 300, 700, 101), ("Runnable", 700, 800, 0)])
     equal(states(path)[101][0][:3], ("Running", 300, 900))
 
@@ -627,7 +632,7 @@ def spans_are_regions_of_threads_that_run_meanwhile():
         assert "fields" not in err and "not an event" not in err and "not events" not in err, err
         got = states(path)
         equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
-        # Ready from the flow's begin, which was in thread 10.
+        # Ready from the start of the flow, which is in thread 10.
         equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
         equal(regions(path), {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
         tasks = answer("tasks", path)["tasks"]
@@ -779,7 +784,7 @@ def is_compact(event):
 
 @test
 def perfettos_events_mean_the_same():
-    # The bundles of the CPUs are consecutive, whatever their times.
+    # The bundles of the CPUs follow each other, whatever their times.
     whole = b"".join(
         bundle(cpu, *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu)) for cpu in (1, 0)
     )
@@ -870,7 +875,7 @@ def slices_of_perfetto_are_regions_of_threads_that_run_meanwhile():
     assert "fields" not in err and "left out" not in err, err
     got = states(path)
     equal(without_instants(got[10])[:2], [("Waiting", 50, 100, 0), ("Running", 100, 300, 0)])
-    # Ready from the flow's begin.
+    # Ready from the start of the flow.
     equal(without_instants(got[11])[:4], [("Running", 50, 70, 0), ("Waiting", 70, 280, 10), ("Runnable", 280, 400, 0), ("Running", 400, 500, 0)])
     equal({k: v for k, v in regions(path).items() if k[1] != "send"},
           {(10, "parse"): (100, 300), (10, "lex"): (150, 250), (11, "first"): (50, 70), (11, "work"): (400, 500)})
@@ -989,7 +994,7 @@ def compressed_packets_mean_what_is_in_them():
     whole, err = imported(parts[0] + compressed(parts[1], b""))
     has_states_of_the_story(whole)
     assert "left out" not in err, err
-    # A damaged one is read up to the damage, and reading continues after it.
+    # A damaged packet is read up to the damage, and reading continues after it.
     packed = compressed(*parts)
     cut = message((1, message((50, zlib.compress(parts[0])[:-20]))))
     _, err = imported(cut + compressed(parts[1]))

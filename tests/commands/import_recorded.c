@@ -1,9 +1,10 @@
 /*
- * The program that the recorders of other tools are tested on.
+ * The program that is recorded with other tools' recorders.
  *
- *     relay NAME   the main thread and one that is named NAME wake each other by pipes, 20 times, each when it
- *                  has seen the other one sleep
- *     mutex NAME   that thread wants a mutex, 10 times, until the main thread, which holds it, sees it sleep
+ *     relay NAME   the main thread and a thread named NAME wake each other through pipes, 20 times,
+ *                  each once the other is seen asleep
+ *     mutex NAME   the named thread wants a mutex, 10 times; the main thread holds the mutex until
+ *                  it sees the other asleep
  *
  * Prints the TIDs of both, and the mutex's address.
  */
@@ -48,7 +49,7 @@ static int sleeps(int tid)
     return state && state[2] == 'S';
 }
 
-/* Neither waits for anything else when the other one looks. */
+/* The threads wait for nothing else while observed. */
 static void wait_until_sleeps(int tid)
 {
     while (!sleeps(tid))

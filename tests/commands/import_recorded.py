@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""trail import of recordings that perf, ftrace and LTTng make here of a program with known wakers. TAP.
+"""trail import of recordings made here with perf, ftrace and LTTng of a program with known wakers.
+TAP.
 
 usage: import_recorded.py TRAIL SOURCE_ROOT CC...
 
-Skipped where a tool is missing, or the machine does not permit it to record.
+Skipped if a tool is missing or not permitted to record on this machine.
 """
 
 import csv
@@ -52,7 +53,8 @@ def waits(path, tid):
 
 
 def threads_wake_each_other(path, printed, interrupts):
-    """Except timers, if the recording has interrupts, and the waker of the first thread when it is executed."""
+    """Checks this except for timers, if the recording has interrupts, and for the first thread's
+    waker when it is executed."""
     ids = {g["name"]: g["id"] for g in answer("goroutines", path, "--members")["goroutines"]}
     first, second = ids[FIRST], ids[SECOND]
     if not IN_CONTAINER:
@@ -101,7 +103,7 @@ def ftrace_records_who_woke_whom():
 
 
 def lttng_daemon():
-    """A session daemon; the system's, if it runs."""
+    """Starts a session daemon, or returns None if the system's is running."""
     if call("lttng", "--no-sessiond", "list").returncode == 0:
         return None
     daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

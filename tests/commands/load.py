@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""trail load: each trace is in the store once and complete, whatever happens meanwhile; its rows are those of trail
-sql. TAP; skipped without DuckDB's library. ClickHouse has a test of its own.
+"""trail load: each trace is stored once and completely, whatever happens meanwhile; its rows are those
+of trail sql. TAP; skipped without DuckDB's library. ClickHouse has a test of its own.
 
 usage: load.py TRAIL SOURCE_ROOT
 """
@@ -20,7 +20,7 @@ from killed import die_at_rename
 from tap import main, test
 
 TABLES = "events states goroutines stacks frames strings tasks regions logs samples findings traces".split()
-# AddressSanitizer cannot follow exceptions of a library that a C program loads late.
+# AddressSanitizer does not support exceptions in a library that a C program loads late.
 SANITIZED = {"LD_PRELOAD": "libstdc++.so.6"} if "ASAN_OPTIONS" in os.environ else {}
 TRACES = [os.path.join(ROOT, "examples", "traces", f"{name}.trace") for name in ("shop-go", "uv", "shop-c", "shop-go-stuck")]
 DAMAGED = written("damaged.trace", content(EXAMPLES[1])[:30000])
@@ -39,7 +39,7 @@ def fresh(name):
 
 
 def compared(table, of):
-    """A query: how many rows are stored, how many of them are not in the traces, and how many are missing."""
+    """Returns a query for the number of stored rows, of rows that are not in the traces, and of missing rows."""
     ours, stored = (f"SELECT * EXCLUDE (day, file) FROM {rows}" for rows in (table, of))
     return f"""SELECT (SELECT count(*) FROM {of}), (SELECT count(*) FROM ({stored} EXCEPT ALL {ours})),
                (SELECT count(*) FROM ({ours} EXCEPT ALL {stored}))"""
@@ -74,7 +74,7 @@ def every_trace_is_loaded_once_with_all_its_rows():
     for store in stores():
         equal(load(store, *TRACES[:2]), (0, "2 traces loaded\n", ""))
         has(store, TRACES[:2])
-        # Under another name, and twice.
+        # The same trace under another name, and one trace twice.
         copy = written("copy.trace", content(TRACES[1]))
         equal(load(store, *TRACES[:3], copy, TRACES[2]), (0, "1 trace loaded; 4 loaded before\n", ""))
         has(store, TRACES[:3])
@@ -135,7 +135,7 @@ def what_an_interrupted_run_left_is_not_counted_and_removed():
                             preexec_fn=die_at_rename, env={**os.environ, **SANITIZED})
     equal(killed.returncode, -signal.SIGSYS)
     assert glob.glob(f"{folder}/*/*/*/.load-*")
-    # As after a kill between the naming of two files: the last one is missing.
+    # As after a kill between renaming two files: the last one is missing.
     equal(load(store, TRACES[2])[0], 0)
     assert not glob.glob(f"{folder}/*/*/*/.load-*")
     [*_, last] = sorted(glob.glob(f"{folder}/traces/*/*/*.parquet"), key=os.path.getmtime)
@@ -182,7 +182,7 @@ def a_store_that_cannot_be_written_is_an_error():
 
 @test
 def rows_that_are_no_ids_of_traces_are_taken_as_text():
-    # As texts of DuckDB, each pair of numbers would be a length and an address.
+    # As DuckDB strings, each pair of numbers would be a length and an address.
     rows = "SELECT if(range % 2 = 0, 200, 4702111234474983745)::BIGINT AS trace FROM range(2048) UNION ALL SELECT NULL"
     folder, database = fresh("parquet"), fresh("database")
     for store in (f"parquet:{folder}", f"duckdb:{database}"):
@@ -201,7 +201,7 @@ def rows_that_are_no_ids_of_traces_are_taken_as_text():
 
 @test
 def a_view_in_a_database_is_refused():
-    """It could be endless."""
+    """The view could be endless."""
     database = fresh("database")
     equal(run("sql", "--allow-files", TRACES[0], f"""ATTACH '{database}' AS s;
               CREATE VIEW s.traces AS SELECT range::VARCHAR AS trace FROM range(1000000000000000)""")[0], 0)
@@ -234,7 +234,7 @@ def names_with_quotes_and_patterns_are_names():
 
 
 def fake_clickhouse(script):
-    """The environment of a clickhouse-client that answers a query by this shell script."""
+    """Returns an environment in which this shell script answers the queries of clickhouse-client."""
     folder = fresh("bin")
     os.mkdir(folder)
     path = written(os.path.join(folder, "clickhouse-client"), f"""#!/bin/sh

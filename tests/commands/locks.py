@@ -28,7 +28,7 @@ def by_name(found):
 
 
 def places(rows):
-    """Number and length of waits or holds, their functions, and where the lock was released."""
+    """For waits or holds: count and length, functions, and where the lock was released."""
     return [
         (r["count"], r["ns"], *(tuple(f["function"] for f in r[key]) for key in ("stack", "released") if key in r))
         for r in rows
@@ -59,8 +59,8 @@ def holds_are_as_long_as_their_text_says():
 @test
 def each_lock_has_its_waits_and_holds():
     found = answer("locks", HAND)
-    # By time; the condition variable, over which work arrives and which nothing holds, comes after everything that can
-    # be held.
+    # By time; the condition variable, through which work arrives and which is never held, comes
+    # after everything that can be held.
     equal([(lock["kind"], lock["name"]) for lock in found["locks"]], [
         ("mutex", A), ("mutex", "b_mu"), ("sync.(*WaitGroup).Wait", ""), ("mutex", "c_mu"), ("condition variable", "0x10")])
     locks = by_name(found)
@@ -77,7 +77,7 @@ def each_lock_has_its_waits_and_holds():
 
 @test
 def a_mutex_of_go_is_one_row_whoever_releases_it():
-    """As in the source of shop-go: lookUp (line 71) and flushOnce (line 43) lock s.mu, which either unlocks."""
+    """As in the source of shop-go: lookUp (line 71) and flushOnce (line 43) lock s.mu, and both unlock it."""
     path = os.path.join(ROOT, "examples", "traces", "shop-go.trace")
     spans = collections.defaultdict(list)
     for hit in answer("find", "--stacks", "--limit=0", path, "block[sync*]")["hits"]:
@@ -119,13 +119,13 @@ def places_of_the_same_text_show_where_they_differ():
     equal(code, 0)
     waited = [line.split(": in ")[1] for line in out.splitlines() if ": in take_a" in line]
     equal(waited, ["take_a (x.c:7) < take_b < ... < three (x.c:11)", "take_a (x.c:7) < take_b < ... < main (x.c:2)"])
-    # With a different text, there is nothing to add.
+    # If the texts differ, nothing is added.
     assert "take_b (x.c:8) < two\n" in out, out
 
 
 @test
 def a_wait_for_a_child_process_is_for_no_lock():
-    # Another thread ends it, so that its reason is the one for locks.
+    # Another thread ends it, so it has the same reason as a lock.
     text = text_of("locks-1.26")
     locks = answer("locks", assembled("child", text.replace("mutex c_mu", "child process 7")))["locks"]
     equal([lock["name"] for lock in locks], [A, "b_mu", "", "0x10"])
@@ -146,7 +146,7 @@ def who_waited_where_and_who_held_it_where():
     equal(places(locks[A]["waiters"]), [(1, 170, ("take_a", "three")), (1, 160, ("take_a", "main"))])
     equal(places(locks[A]["held"]), [
         (1, 190, ("take_a", "two"), ("give_up", "two")), (1, 30, ("take_a", "main"), ("give_up", "main"))])
-    # the second woke none: where it was released is unknown
+    # the second woke no thread: its release is unknown
     equal(places(locks["b_mu"]["held"]), [
         (1, 140, ("take_c", "four"), ("give_up", "four")), (1, 20, ("take_b", "two"))])
     functions = [f["function"] for f in locks[""]["waited"]], [f["function"] for f in locks[""]["woken"]]
@@ -240,7 +240,7 @@ def sums_agree_and_chains_hang_together():
 
 
 def waits_of(path):
-    """(goroutine, begin, end, waker, waker's stack) of each wait for locks and channels, from the events."""
+    """Returns (goroutine, begin, end, waker, waker's stack) for each wait for locks and channels, from the events."""
     code, out, _ = run_text("print", "--format=jsonl", path)
     equal(code, 0)
     begun, waits = {}, []
@@ -259,8 +259,8 @@ def waits_of(path):
 
 
 def longest_chain(waits):
-    """The length of the longest chain of goroutines that wait for each other at any moment, each for the one that will
-    end its wait."""
+    """Returns the length of the longest chain of goroutines in which, at some moment, each waits
+    for the next to end its wait."""
     longest = 0
     for moment in {wait[1] for wait in waits}:
         waiting = {wait[0]: wait for wait in waits if wait[1] <= moment < wait[2]}
@@ -325,7 +325,7 @@ def a_state_that_is_not_over_is_told():
 
 @test
 def steps_follow_each_other_with_anything_between():
-    # of several matches of a step the last one counts, even in the middle of the pattern
+    # if a step has several matches the last one counts, even in the middle of the pattern
     equal(hits("block[sync] >100ns then start then block[sync]"), [
         (1, 50, 300, ("block", 50, 210, 2), ("start", 265, 265, None), ("block", 270, 300, 3))])
     equal([h[:3] for h in hits("block[sync] >100ns then start then block")], [(1, 50, 300), (3, 90, 401)])

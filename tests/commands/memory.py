@@ -25,7 +25,7 @@ FOLDER = tempfile.TemporaryDirectory(prefix="trail-memory-")
 
 
 def peak(*args):
-    """The command's peak memory, in bytes, and how it ended."""
+    """Returns the command's peak memory in bytes, its exit status, and its messages."""
     process = subprocess.Popen([TRAIL, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     err = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
@@ -63,7 +63,7 @@ def functions(count):
 
 
 def each(*command):
-    """The cost of a function with one value of each kind."""
+    """Returns the cost of a function with one value of each kind."""
     few, many = 1000, 41000
     sizes = []
     for count in (few, many):
@@ -97,7 +97,7 @@ def a_stack_with_one_value_takes_little_of_latency():
 
 
 def bomb(name, start, repeated, megabytes):
-    """Compressed a thousandfold: this many megabytes after the start, each the same block of deflated data."""
+    """Compressible a thousandfold: this many megabytes after the start, each the same block of deflated data."""
     path = os.path.join(FOLDER.name, name)
     piece = repeated * ((1 << 20) // len(repeated))
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
@@ -133,7 +133,7 @@ def what_is_compressed_too_well_is_an_error_that_says_what_to_do():
         size, code, err = peak(command, path)
         assert code == 3 and size < 200 * MB, (command, code, size, err)
         assert "--max-ratio=N" in err, err
-    # Read to its end, it gets the same verdict as without compression.
+    # If it is read to its end, the result is the same as without compression.
     path = bomb("whole.gz", GOOD, HEAP, 30)
     _, code, err = peak("check", "--max-ratio=0", path)
     assert code == 1, (code, err)
@@ -149,7 +149,7 @@ def limits_are_checked():
 
 
 def zip_member(name, data, count=1):
-    """`data` this many times, as a writer of a stream packs it: the sizes follow."""
+    """`data` this many times, in the form written to a stream: the sizes follow."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed, crc = b"", 0
     for _ in range(count):
@@ -162,7 +162,7 @@ def zip_member(name, data, count=1):
 
 @test
 def files_before_a_trace_in_a_zip_archive_are_decompressed_up_to_a_limit_in_all():
-    """1 GB of them: a second of processor time, where each MB of an archive could cost three."""
+    """The limit is 1 GB, which takes a second of CPU time; without it, each MB of an archive could cost three."""
     large = zip_member(b"zeros", bytes(1 << 20), 600)
     last = zip_member(b"t.trace", GOOD + HEAP)  # without its end
     path = os.path.join(FOLDER.name, "large.zip")

@@ -68,16 +68,16 @@ def is_runtime(name):
 
 
 def figure(row, key):
-    """For system calls, their sum: of a call in progress when its trace begins, Go counts as blocked only the time
-    before it was reported; where the call begins in the trace, all of it."""
+    """For system calls, their sum: if a call is in progress when its trace begins, Go counts only
+    the time before it was reported as blocked; if it begins in the trace, Go counts all of it."""
     if key == "calls_ns":
         return figure(row, "syscall_ns") + figure(row, "syscall_block_ns")
     return row.get("corrected", {}).get(key, row[key])
 
 
 def compare(path, parts, slack=500):
-    """Each part's figures occur in the merged trace. Sums may differ by some ns per turn of the goroutine: if two
-    traces have an event at the same moment, one is moved by 1 ns."""
+    """Each part's figures occur in the merged trace. Sums may differ by some ns per turn of the
+    goroutine: if two traces have an event at the same time, one is moved by 1 ns."""
     rows = {g["id"]: g for g in goroutines(path)}
     for k, (name, part) in enumerate(parts):
         for g in goroutines(as_converted(part)):
@@ -143,8 +143,9 @@ def web():
 
 
 def db():
-    """Its 50000 is web's 2000: from there to 55000. GOMAXPROCS 4, heap 1000, then 700; a cycle from 50200 to 52000,
-    another from 53000 to 54000. G 2 waits from before the trace until 51500."""
+    """Its 50000 is web's 2000; it lasts until 55000. GOMAXPROCS 4, heap 1000, then 700; a cycle
+    from 50200 to 52000, another from 53000 to 54000. G 2 waits from before the trace until
+    51500."""
     return made("db.trace", text(1000, [
         *BEGIN,
         "ProcsChange dt=8 procs_value=4 stack=1", "HeapAlloc dt=90 heapalloc_value=1000",
@@ -182,8 +183,8 @@ def patterns_are_found_as_often():
 
 @test
 def what_one_program_did_comes_out_again():
-    """Of two programs, one is kept by its prefix: each of its goroutines with its transitions, and none of the other
-    program's, which also collected garbage."""
+    """One of two programs is kept by its prefix: each of its goroutines with its transitions, and
+    none of the other program's, which also collected garbage."""
 
     def transitions(path, block):
         found = {}
@@ -199,7 +200,7 @@ def what_one_program_did_comes_out_again():
         good("convert", f"--name={names[version]}: *", both, "-o", one)
         assert {g["id"] // BLOCK for g in goroutines(one)} == {at}, (names[version], goroutines(one))
         before, after = transitions(LOADS[version], 0), transitions(one, at)
-        # Including those of the runtime, whose names have no prefix.
+        # Includes those of the runtime, whose names have no prefix.
         named = [g["id"] for g in goroutines(LOADS[version]) if g["name"]]
         assert named and set(after) >= set(named) & set(before), set(named) & set(before) - set(after)
         for g in named:
@@ -349,7 +350,7 @@ def numbers_of_one_trace_are_none_of_another():
     for key, block in (("g", BLOCK), ("m", BLOCK), ("p", 1000)):
         have = ids(events(path), key)
         want = {i + k * block for k in (0, 1) for i in ids(parts[k], key)}
-        # The helper's own numbers, which are of the next block.
+        # The helper's own numbers, which are in the next block.
         assert want <= have and all(i >= 2 * block for i in have - want), (key, sorted(have - want)[:5])
 
 
@@ -365,7 +366,8 @@ def numbers_that_do_not_fit_into_a_block_get_the_next_free_one():
     last = [1, 7, big % BLOCK, 999999999]
     assert sorted(i % BLOCK for i in ids) == sorted(last * 2), ids
     assert len(set(ids)) == 8 and all(0 < i < 1 << 53 for i in ids), ids
-    # The first block of each program keeps its place; 2 is the helper's; the others come in order of time.
+    # The first block of each program keeps its place; block 2 is the helper's; the others follow in
+    # order of time.
     assert {i // BLOCK for i in ids} == {0, 1, 3, 4, 5, 6}, ids
 
 
@@ -437,7 +439,7 @@ def names_of_traces_stand_before_start_functions_only():
     good("convert", "--name=y: *", path, "-o", alone)
     mine = {g["id"] for g in goroutines(LOADS[23]) if not is_runtime(g["name"])}
     assert mine <= {g["id"] - BLOCK for g in goroutines(alone)}
-    # From the other program, only goroutines that stopped the world are kept, as always.
+    # From the other program, only goroutines that stopped the world are kept, as usual.
     others = [sum(g["name"].startswith("x: ") for g in goroutines(p)) for p in (alone, path)]
     assert others[0] * 4 < others[1], others
     path = merged(f"x={LOADS[23]}", f"y={LOADS[22]}", "--align=start", "--plain")

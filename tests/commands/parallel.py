@@ -89,7 +89,7 @@ def check_alike(path, commands=COMMANDS, counts=(2, 8)):
 
 
 def in_parallel(path, threads=3, **more):
-    """How many generations, of how many, were checked without those before them."""
+    """Returns how many generations were checked without those before them, and how many there are."""
     command = [TRAIL, "check", "--quiet", *([f"--threads={threads}"] if threads else []), path]
     shows = {**ENV, "TRAIL_SHOW_PARALLEL": "1"}
     messages = subprocess.run(command, env=shows, capture_output=True, text=True, **more).stderr
@@ -105,7 +105,8 @@ def generations_are_checked_in_parallel():
         assert count > 4
         alone, whole = in_parallel(written(data))
         equal(whole, count)
-        # Not the first, and not one in which a P is taken from a thread whose system call began earlier.
+        # Not the first, and not one in which a P is taken from a thread whose system call began
+        # earlier.
         assert alone >= count - 2, f"1.{version}: {alone} of {count}"
 
 
@@ -142,8 +143,8 @@ def a_trace_inside_a_file():
     equal((got.returncode, got.stdout), run("check", "--json", "--threads=1", "-", stdin=data)[:2])
 
 
-# The states after the gap differ from those that the generation before it left: the difference must be found at each
-# boundary.
+# The states after the gap differ from those at the end of the previous generation: this must be
+# found at each boundary.
 @test
 def a_missing_generation_is_found_at_each_bound():
     for version in FORMATS:

@@ -284,8 +284,9 @@ def names_may_be_any_bytes():
     assert b"\x01" not in tree and tree.count(b"\n") == 3, tree
 
 
-# G 1 makes G 2 ready twice, 10 ns before it runs: once without a stack and once with one of which no frame is left. G 2
-# makes G 1 ready twice, 2 ns before that runs. (The first time that a goroutine runs does not count.)
+# G 1 makes G 2 ready twice, 10 ns before it runs: once without a stack, and once with a stack that
+# has no frame left. G 2 makes G 1 ready twice, 2 ns before it runs. (The first run of a goroutine
+# does not count.)
 NAMELESS = """Trace Go1.23
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Frequency freq=1000000000
@@ -326,7 +327,7 @@ String id=3
 
 
 def nameless(last_stack):
-    """The profile of waits to run, for `go tool pprof`: {stack: (count, ns)}; and the trace."""
+    """Returns the trace, and the profile of scheduling latency as read by `go tool pprof`: {stack: (count, ns)}."""
     path = assembled(f"nameless-{last_stack}", NAMELESS.format(first=1 - last_stack, last=last_stack))
     return path, dict(read_pprof(good("profile", "--type=sched", "--format=pprof", path))["samples"])
 

@@ -3,11 +3,12 @@
 
 usage: profiles_conformance.py TRAIL SOURCE_ROOT
 
-expected/NAME.TYPE.pprof.txt.gz (see analyses_conformance.py for where) is what `go tool pprof -raw` shows of Go's profile. Ours is
-read by a decoder of protocol buffers of the test's own. Both are compared as sets keyed by stack.
+expected/NAME.TYPE.pprof.txt.gz (see analyses_conformance.py for its place) is the output of `go
+tool pprof -raw` for Go's profile. Ours is decoded by the test's own protobuf reader. Both are
+compared as sets keyed by stack.
 
-Integers must be equal; for traces before Go 1.22, where Go's merge breaks ties of time at random, times may differ
-by 0.1 % or a microsecond, whichever is more.
+Integers must be equal; for traces before Go 1.22, where Go's merge breaks ties of time at random,
+times may differ by 0.1 % or a microsecond, whichever is more.
 """
 
 import glob

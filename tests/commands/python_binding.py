@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bindings/python: its tables, against those that the command exports; as Arrow, by a reader of the C structs here, by DuckDB
-and by pyarrow, where they are at hand; errors; the example. TAP.
+"""bindings/python: its tables, compared with the exported ones; as Arrow, read through the C structs
+here, and by DuckDB and pyarrow if installed; errors; the example. TAP.
 
 usage: python_binding.py TRAIL SOURCE_ROOT LIBRARY SANITIZERS
 """
@@ -27,7 +27,7 @@ COMMON = ("trace", "file", "host", "day")
 
 
 def cell(value):
-    """A value as it is in CSV."""
+    """Returns a value in its CSV form."""
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -119,7 +119,7 @@ def the_example_answers_what_sql_does():
     assert "mutex cache_mu" in p.stdout, p.stdout
 
 
-# Arrow: the structs as the specification of its C data interface has them.
+# Arrow: the structs as specified by its C data interface.
 
 
 class Schema(ctypes.Structure):
@@ -149,21 +149,21 @@ Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p
 
 
 def release(struct):
-    """Releases a struct, which must not be released yet, and must be then."""
+    """Releases a struct, checking that it is unreleased before and released afterwards."""
     assert struct.release
     struct.release(ctypes.addressof(struct))
     assert not struct.release
 
 
 def moved(struct):
-    """The struct in another place, as consumers move them: the old one is marked as released."""
+    """Moves a struct to another place, as consumers do: the old one is marked as released."""
     copy = type(struct).from_buffer_copy(struct)
     struct.release = RELEASE()
     return copy
 
 
 def stream_of(table):
-    """The stream of a table's capsule, which is gone."""
+    """Returns the stream of a table's capsule. The capsule no longer exists."""
     capsule = table.__arrow_c_stream__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -171,7 +171,7 @@ def stream_of(table):
 
 
 def next_of(stream):
-    """The next array; None at the end."""
+    """Returns the next array, or None at the end."""
     array = Array()
     status = stream.get_next(ctypes.addressof(stream), array)
     if status:
@@ -207,7 +207,8 @@ def values_of(schema, array):
 
 
 def columns_of(stream):
-    """{column: values} of a stream, and {column: (format, format of the dictionary, nullable)}. All is released."""
+    """Returns {column: values} of a stream, and {column: (format, format of the dictionary,
+    nullable)}. Releases everything."""
     schema = Schema()
     equal(stream.get_schema(ctypes.addressof(stream), schema), 0)
     equal((schema.format, bool(schema.dictionary)), (b"+s", False))
@@ -346,7 +347,8 @@ def duckdb_reads_arrow():
     duckdb.duckdb_close(ctypes.byref(database))
     release(stream)
     gc.collect()
-    # This function of DuckDB never releases a schema, whose first object is its format, but all arrays.
+    # This DuckDB function releases all arrays, but never a schema, whose first object is its
+    # format.
     equal([objects for objects in binding._kept.values() if not isinstance(objects[0], bytes)], [])
     binding._kept.clear()
 

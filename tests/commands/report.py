@@ -69,7 +69,7 @@ def name_of(text):
     return text if text else "(unknown)"
 
 
-# What it says
+# Contents
 
 
 def greatest(values):
@@ -82,7 +82,7 @@ def is_held(kind):
 
 
 def tiles_of(path):
-    """The tiles, by the commands that have their figures. Goroutines without a name are the runtime's."""
+    """The expected tiles, from the commands with the same figures. Goroutines without a name are the runtime's."""
     right, locks = answer("summary", path), answer("locks", path)["locks"]
     activity, heap = right["activity"], right["heap"]
     expected = {
@@ -124,7 +124,7 @@ def the_summary_has_the_same_tiles():
 
 
 def plain(text):
-    """Microseconds have their sign."""
+    """Replaces us by µs."""
     return re.sub(r"(\d) us\b", r"\1 µs", text)
 
 
@@ -223,8 +223,8 @@ def waits_are_those_of_the_summary():
         ]
         rows = [without(row, "the longest") for row in page.table("Waits that ended") or []]
         equal(sorted(rows, key=str), sorted(expected, key=str))
-        # Those of the runtime (Go counts goroutines without a name among them) come after all others; in both groups
-        # the longest comes first.
+        # Rows of the runtime (Go counts goroutines without a name among them) come last; within
+        # both groups the longest comes first.
         order = [
             (row["start function"].startswith(("runtime.", "(unknown)", "runtime/")), -row["sum"])
             for row in rows
@@ -294,7 +294,7 @@ def tasks_and_regions_are_those_of_the_summary():
 
 
 def area_under(path):
-    """In a drawing that is 1000 wide and 100 high."""
+    """In a drawing 1000 wide and 100 high."""
     points = [tuple(map(float, p.split())) for p in re.findall(r"[ML]([\d.-]+ [\d.-]+)", path)]
     pairs = zip(points, points[1:])
     return sum((x2 - x1) * (100 - y1) for (x1, y1), (x2, y2) in pairs if y1 == y2) / 100000
@@ -322,8 +322,9 @@ def the_plots_have_as_much_area_as_goroutines_had_time():
             near(area * most, right["activity"][key] / length, 0.001)
 
 
-# A tick is a microsecond. G 1 is in a system call for 1000, and M 6 takes its P 400 after the begin; in another for
-# 250, in which it keeps the P; and in one that does not end, with the P for 100 and without it for 200.
+# A tick is a microsecond. G 1 is in three system calls: one of 1000, in which M 6 takes its P after
+# 400; one of 250, in which it keeps the P; and one that does not end, with the P for 100 and
+# without it for 200.
 LOST_P = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=0 size=auto
 Sync
@@ -365,7 +366,7 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
     areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "p-released", "waiting")]
     length = answer("summary", path)
     length = (length["end_ns"] - length["begin_ns"]) / 1000
-    # They are stacked, and nothing waits.
+    # The areas are stacked, and nothing waits.
     near(areas[0] * most, with_p / length, 0.01)
     near(areas[1] * most, (with_p + without) / length, 0.01)
     equal(areas[2], areas[1])
@@ -508,7 +509,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     waited = bins(lanes[0].attributes["d"])
     expected = set(range(int(begin) + 1, int(end)))
     assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
-    # Its box has the colours of the class, and the name of what it waits for.
+    # Its box has the colours of the class, and the name of the object.
     assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
     label = next(drawing.all("text")).text()
     equal(label, f"mutex a_mu, {1260 - 1090} ns")
@@ -680,7 +681,7 @@ def shown(name):
 
 
 def hostile(name):
-    """The traces by hand, in which every text is also replaced by `name`."""
+    """The hand-written traces, with `name` prepended to each text."""
     quoted = "".join(f"\\x{byte:02x}" for byte in name)
     for source in ("locks-1.26", "everything-1.26"):
         with open(os.path.join(DATA, source + ".txt"), encoding="utf-8") as file:
@@ -793,7 +794,7 @@ def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
 
 
 def damaged_traces():
-    """Truncated, and with a hole, in both generations of the format."""
+    """Truncated, and with a hole, in both versions of the format."""
     for source in EXAMPLES:
         with open(source, "rb") as file:
             data = file.read()
@@ -959,7 +960,7 @@ def the_viewer_in_a_file_has_the_trace_decompressed_and_from_stdin():
 
 @test
 def the_viewer_in_a_file_takes_a_trace_in_pieces():
-    # The page itself judges what follows the header; random bytes do not compress.
+    # Only the page checks the data after the header; random bytes do not compress.
     data = b"go 1.23 trace\0\0\0" + random.Random(1).randbytes(4_000_000)
     page = embed("-", stdin=data)
     pieces = list(page.root.all("script", **{"data-part": "trace"}))

@@ -38,14 +38,14 @@ class Element:
 
 
 def text_of(cell):
-    """The whole of a name that is shown without its middle is in its tip."""
+    """A name shown without its middle is complete in its tooltip."""
     for name in cell.all("bdi"):
         return name.attributes.get("title") or name.text()
     return cell.text()
 
 
 class Page(HTMLParser):
-    """Complains of what is not nested, of an attribute that stands twice, and of an unknown end."""
+    """Rejects wrong nesting, duplicate attributes, and unknown end tags."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -78,7 +78,7 @@ class Page(HTMLParser):
     def handle_comment(self, data):
         raise AssertionError(f"a comment: {data!r}")
 
-    # What a script or another program asks for.
+    # Queries from scripts and other programs.
 
     def figure(self, key):
         return int(self.figures()[key])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""bindings/rust: its declarations against C; events and tables against those that the command exports; annotations, in a trace
-of the program's own and under trail record; what the compiler must refuse; the example. TAP.
+"""bindings/rust: its declarations, compared with C; events and tables, compared with the exported
+ones; annotations, in a trace of the program's own and under trail record; what the compiler must
+refuse; the example. TAP.
 
 usage: rust_binding.py TRAIL SOURCE_ROOT LIBTRAIL LIBTRAIL_RECORD SANITIZERS records|records-not COMPILER...
 
@@ -29,7 +30,7 @@ TARGET = os.path.join(WORK, "target")
 COMMON = ("trace", "file", "host", "day")
 CARGO = next(filter(os.path.exists, ["/usr/bin/cargo", shutil.which("cargo") or ""]), None)
 RUSTC = os.path.join(os.path.dirname(CARGO or ""), "rustc")
-# No registry is asked.
+# Uses no registry.
 ENV = {**os.environ, "TRAIL_LIB_DIR": LIBRARIES, "LD_LIBRARY_PATH": LIBRARIES, "CARGO_TARGET_DIR": TARGET,
        "CARGO_HOME": os.path.join(WORK, "cargo"), "CARGO_NET_OFFLINE": "true", "RUSTC": RUSTC}  # fmt: skip
 
@@ -46,7 +47,7 @@ def content(*path):
 
 
 def program(name):
-    """A program of this test or an example, which `the_workspace_builds` has built."""
+    """The path of a test program or an example, built by `the_workspace_builds`."""
     return os.path.join(TARGET, "debug", "examples", name)
 
 
@@ -69,8 +70,8 @@ def each_feature_needs_only_its_library():
         ran(CARGO, "build", "--offline", "-p", "trail", "--no-default-features", "--features", feature, "--example", example, env=env)
 
 
-# The declarations. The headers of reading and recording are not included together: a name is a type in one and a function in
-# the other.
+# The declarations. The headers for reading and recording are not included together: one name is a
+# type in one and a function in the other.
 
 DECLARED = content(ROOT, "bindings", "rust", "trail-sys", "src", "lib.rs")
 PARTS = [("trail/tables.h", DECLARED.split("// record.h\n")[0]), ("trail/record.h", DECLARED.split("// record.h\n")[1])]
@@ -80,7 +81,7 @@ TYPES = {"c_char": "char", "c_int": "int", "c_long": "long", "c_uint": "unsigned
 
 
 def c_type(rust):
-    """A type as C has it: *const *mut T is T *const *."""
+    """Returns a type in C notation: *const *mut T is T *const *."""
     if pointer := re.fullmatch(r"\*(const|mut) (.*)", rust):
         return c_type(pointer[2]) + (" const *" if pointer[1] == "const" else " *")
     rust = rust.split("::")[-1]
@@ -88,7 +89,7 @@ def c_type(rust):
 
 
 def fields(text):
-    """(struct, field, C's struct, C's path) of all fields. Members of trail_event's union are structs of their own."""
+    """Yields (struct, field, C struct, C path) for all fields. Members of trail_event's union are separate structs."""
     for name, body in re.findall(r"pub struct (\w+) \{\n(.*?)\n\}", text, re.S):
         of = re.fullmatch(r"trail_event_(\w+)", name)
         for field in re.findall(r"pub (r#\w+|\w+):", body):
@@ -106,7 +107,7 @@ def constants(text):
 
 
 def compiled(header, code):
-    """The lines that a program of C prints."""
+    """Returns the lines printed by a C program."""
     path = os.path.join(WORK, os.path.basename(header))
     with open(path + ".c", "w") as f:
         f.write(f"#include <stdio.h>\n#include <{header}>\n{code}")
@@ -150,7 +151,7 @@ def structs_and_constants_are_those_of_c():
 
 @test
 def functions_and_types_are_those_of_c():
-    """Declared once more as Rust has them, which a compiler of C refuses if a type differs."""
+    """Repeats Rust's declarations in C: a C compiler rejects them if a type differs."""
     for header, text in PARTS:
         again = [f"extern {c_type(kind)} {name};" for name, kind in re.findall(r"pub static (\w+): ([\w:]+);", text)]
         for name, arguments, result in re.findall(r"pub fn (\w+)\(([^)]*)\)(?: -> ([^;]*))?;", text):
@@ -202,7 +203,7 @@ def frames(event, key):
 
 
 def about(e):
-    """What an event of JSON lines is about, as the test's program prints it."""
+    """The fields of a JSON event that the test's program prints."""
     kind = e["kind"]
     if kind == "StateTransition":
         return [e["id"], e["from"], e["to"], *([e.get("reason", "")] if e["resource"] == "goroutine" else [])]
@@ -264,7 +265,7 @@ def the_example_answers_what_the_one_in_python_does():
     assert "ended by flush_once, most for mutex cache_mu" in out, out
 
 
-# What must not compile: the number of the compiler's error, and the program's text; 0: it compiles.
+# Programs that must not compile: the number of the compiler's error, and the text; 0: it compiles.
 
 BATCH = "let trace = trail::Trace::open(\"x\").unwrap(); let mut rows = trace.rows(\"states\", &[], trail::Window::default()).unwrap();"
 EVENTS = "let mut reader = trail::Trace::open(\"x\").unwrap().events().unwrap();"
@@ -305,7 +306,7 @@ def misuse_does_not_compile():
 
 
 def annotations(path):
-    """(kind, name or message, the task's name) of each annotation, in order."""
+    """Returns (kind, name or message, name of the task) for each annotation, in order."""
     kinds = "TaskBegin,TaskEnd,RegionBegin,RegionEnd,Log"
     events = [json.loads(line) for line in good_text("print", "--format=jsonl", f"--kind={kinds}", path).splitlines()]
     tasks = {e["task"]: e["name"] for e in events if e["kind"] == "TaskBegin"}

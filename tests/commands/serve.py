@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The server of `trail view`: its answers for small traces, known by arithmetic, and for real ones, compared with the
-commands; which requests it answers; traces that arrive in pieces. TAP.
+"""The server of `trail view`: its answers for small traces, known by arithmetic, and for real ones,
+compared with the commands; which requests it answers; traces that arrive in pieces. TAP.
 
 usage: serve.py TRAIL SOURCE_ROOT
 """
@@ -30,7 +30,7 @@ EXAMPLES = {
     n: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)
 }
 STATES = ("runnable", "running", "waiting", "syscall", "blocked")
-# Longer than any wait on any machine.
+# Longer than any wait on any machine, in s.
 LONG = 300
 
 
@@ -120,7 +120,7 @@ def picture(data, classes=None):
     return lanes
 
 
-# MARK: By hand. Times of why-1.26.txt are less its first event's, 1000.
+# MARK: By hand. Times are those in why-1.26.txt minus its first event's, 1000.
 
 
 @test
@@ -221,7 +221,8 @@ def pictures_are_cells_of_spans_and_mixtures():
         whole = {1: (255, 0, 0, 0, 0), 2: (0, 255, 0, 0, 0), 3: (0, 0, 255, 0, 0)}
         right = [(0, 4, 2, 0), (4, 11, 3, 1), (15, 2, 1, 2), (17, 2, 2, 3), (19, 23, 3, 4)]
         equal(cells, [(x, n, state, 0, whole[state], first) for x, n, state, first in right])
-        # One pixel of 100 ns of G 2: 10 not there, 40 runnable, 10 running, 40 waiting; rounded up.
+        # One pixel of 100 ns of G 2: 10 nonexistent, 40 runnable, 10 running, 40 waiting; rounded
+        # up.
         cells = picture(server.get("picture", lanes="1", from_=0, to=100, width=1))[1]
         equal(cells, [(0, 1, 1, 1, (102, 26, 102, 0, 0), 0)])
         # Lanes that do not exist are left out.
@@ -240,7 +241,7 @@ def a_group_has_the_average_number_of_its_lanes_in_each_state():
         right = {"runnable": [0, 1, 0, 0, 0, 0, 1, 0, 0], "running": [0, 0, 1, 0, 0, 0, 0, 1, 0]}
         right |= {"waiting": [0, 0, 0, 0, 0, 0, 0, 0, 1], "syscall": [0] * 9, "blocked": [0] * 9}
         equal(answer["states"], right)
-        # With columns of 30 ns they do not: 10 ns are a third of one.
+        # With columns of 30 ns they do not: 10 ns is a third of one.
         states = server.get("group", name="main.helper", from_=240, to=420, width=6)["states"]
         equal([round(3 * n, 4) for n in states["runnable"]], [1, 1, 0, 0, 2, 0])
         equal([round(3 * n, 4) for n in states["running"]], [0, 2, 0, 0, 1, 1])
@@ -327,7 +328,7 @@ def counters_are_the_sums_of_the_spans_in_each_column():
         for lane in range(5):
             count = server.get("span", lane=lane, span=0)["spans"]
             spans += [server.get("span", lane=lane, span=i) for i in range(count)]
-        spans = [span for span in spans if span["state"] != "none"]  # behind its end
+        spans = [span for span in spans if span["state"] != "none"]  # after its end
         for begin, end in ((0, 420), (37, 397), (100, 130), (400, 460)):
             for width in [n for n in range(1, end - begin + 1) if (end - begin) % n == 0]:
                 size = (end - begin) // width
@@ -542,7 +543,7 @@ def pictures_of_a_real_trace_are_what_its_spans_are():
                         assert 0 < sum(shares) <= 255 + 5, shares
 
 
-# As docs/http-api.md has them.
+# As listed in docs/http-api.md.
 WAIT_CLASSES = {"sync": 1, "chan receive": 2, "select": 2, "sync.(*Cond).Wait": 2, "network": 3, "sleep": 4}
 WAIT_CLASSES |= dict.fromkeys(("system goroutine wait", "GC background sweeper wait", "GC scavenge wait"), 5)
 WAIT_CLASSES |= dict.fromkeys(("force gc (idle)", "finalizer wait", "GC worker (idle)"), 5)
@@ -640,7 +641,7 @@ def findings_speak_as_the_page_does():
             server.done()
             texts = [f["text"] for f in server.get("run", command="summary")["findings"]]
             assert texts and all(says in text for text in texts), (args, texts)
-            # The page cannot choose.
+            # The page cannot choose the words.
             status, _, body = server.ask("/api/run?command=summary&words=threads")
             equal(status, 400, body)
 
@@ -675,7 +676,8 @@ def only_what_stands_in_the_table_is_run():
         assert "'--help'" in json.loads(body)["error"], body
         status, _, body = server.ask("/api/run?command=find&pattern=--help")
         equal(status, 400, body)
-        # As a page of this server it would run with its rights: browsers do not display this type.
+        # Displayed as a page of this server it would have its rights: browsers do not display this
+        # type.
         status, headers, body = server.ask("/api/embed")
         equal((status, headers["Content-Type"]), (200, "application/octet-stream"))
         assert body.startswith(b"<!doctype html>") and b'data-part="trace"' in body, body[:200]
@@ -827,7 +829,7 @@ def two_traces_have_an_api_each_and_their_differences():
         assert right
         equal(server.get("run", command="diff", limit=0, per="second")["metrics"], right)
         equal(server.ask("/a/api/run?command=diff&limit=0&per=second")[0], 200)
-        # The second trace has none to be compared with.
+        # The second trace has no other to be compared with.
         equal(server.ask("/b/api/run?command=diff")[0], 400)
         equal(server.ask("/api/run?command=diff&per=nonsense")[0], 400)
 
@@ -1036,7 +1038,7 @@ def many_connections_at_once_are_answered():
         def one(i):
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONG)
             headers = {"Authorization": f"Bearer {server.token}"}
-            # A connection that has not shown the token may be closed before all are there.
+            # A connection without a valid token may be closed before all are open.
             connection.request("GET", "/api/status", headers=headers)
             assert json.loads(connection.getresponse().read())["done"]
             barrier.wait(LONG)
@@ -1052,7 +1054,7 @@ def many_connections_at_once_are_answered():
 
 
 def is_shut(s):
-    """Whether the other end has closed a connection; drops what it sent."""
+    """Whether the other end has closed the connection; discards received data."""
     s.settimeout(0)
     try:
         while s.recv(65536):
@@ -1065,7 +1067,7 @@ def is_shut(s):
 
 
 def until_shut(s, send=b""):
-    """Waits for that, sending a byte again and again."""
+    """Waits until the connection is closed, sending a byte again and again."""
     stop = time.monotonic() + LONG
     while not is_shut(s):
         assert time.monotonic() < stop, "is not shut"
@@ -1078,8 +1080,9 @@ def until_shut(s, send=b""):
 
 @test
 def strangers_do_not_shut_the_owner_out():
-    """More half-open connections than there are places, which reconnect when they are closed; some send byte after
-    byte. None comes between the owner's connection and its header: on a busy machine the header may be late."""
+    """More half-open connections than there are slots, which reconnect when they are closed; some
+    send byte after byte. None comes between the owner's connection and its header, which may be
+    late on a busy machine."""
     with Server(EXAMPLES[23]) as server:
         server.done()
         over, alone = threading.Event(), threading.Lock()
@@ -1130,7 +1133,8 @@ def who_shows_no_token_is_shut_and_who_did_stays():
         equal(owner.getresponse().read()[:1], b"{")
         first = owner.sock
         refused = half(server, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        # It began after the owner's connection; when the time of the last one is over, so is that of each.
+        # These begin after the owner's connection: when the last one times out, so has each of
+        # them.
         slow, silent = half(server, "GET / HTTP/1.1\r\nX: "), half(server, "")
         until_shut(slow, b"x")
         until_shut(silent)
@@ -1182,7 +1186,7 @@ def a_trace_that_arrives_in_pieces_is_drawn_as_it_comes():
         server.process.stdin = None
         status = server.until(lambda s: s["done"] and s["can_run"])
         equal(status["size_bytes"], len(data))
-        # What was there keeps its position.
+        # Earlier lanes keep their positions.
         equal([row["id"] for row in server.lanes()[: len(early)]], [row["id"] for row in early])
         code, out, _ = run("gc", "--json", trace("everything-1.26"))
         equal(server.get("run", command="gc"), json.loads(out))
@@ -1393,7 +1397,7 @@ def what_the_server_needs_is_named_if_it_cannot_be_loaded():
 def the_token_is_not_in_the_arguments_of_a_browser():
     folder = os.path.join(WORK, "browser")
     os.makedirs(folder)
-    # It opens the page while it exists: the end of the pipe shows that it has.
+    # Opens the page while it exists: the end of the pipe shows that it has been read.
     with open(os.path.join(folder, "xdg-open"), "w") as file:
         file.write(f'#!/bin/sh\necho "$@" >{folder}/arguments\nstat -c %a "$1" >{folder}/mode\ncat "$1" >{folder}/opened\n')
         os.fchmod(file.fileno(), 0o755)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The output shown in the documents is what the command prints. TAP.
+"""The output shown in the documents matches the output of the commands. TAP.
 
 usage: shown.py TRAIL SOURCE_ROOT [--write]
 
-In a document's code, a line "$ trail ..." is followed by its output, up to the next "$" or the end of the code. A last line
-of dots stands for omitted lines; dots alone become the first ten lines. Commands on traces in examples/traces are run
-there and compared; --write replaces the output with the current one.
+In a document's code, a line "$ trail ..." is followed by its output, up to the next "$" or the end
+of the code. A last line of dots stands for omitted lines; dots alone become the first ten lines.
+Commands on traces in examples/traces are run there and compared; --write replaces the output with
+the current one.
 
-After such a piece of code a line "Answer: ..." may follow: text in backquotes there must occur in the first ten
-lines of the output.
+After such a piece of code a line "Answer: ..." may follow: text in backquotes there must occur in
+the first ten lines of the output.
 """
 
 import os
@@ -61,7 +62,7 @@ def blocks(lines):
 
 
 def commands(lines, begin, end, indent):
-    """(first line, end) of each command of a block with its output."""
+    """Yields (first line, end) for each command of a block, with its output."""
     starts = [i for i in range(begin, end) if lines[i].startswith(indent + "$ ")]
     for i, start in enumerate(starts):
         stop = starts[i + 1] if i + 1 < len(starts) else end

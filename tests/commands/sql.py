@@ -35,7 +35,7 @@ from tap import Skip, main, test, tests
 COMMON = ("trace", "file", "host", "day")
 
 
-# AddressSanitizer cannot follow exceptions of a library that a C program loads late.
+# AddressSanitizer does not support exceptions in a library that a C program loads late.
 SANITIZED = {"LD_PRELOAD": "libstdc++.so.6"} if "ASAN_OPTIONS" in os.environ else {}
 
 
@@ -275,7 +275,7 @@ def sums_of_states_are_those_of_goroutines(trace, *window):
 
 
 def is_whole(trace):
-    """Some are damaged on purpose."""
+    """Some traces are damaged on purpose."""
     return run("check", trace)[0] == 0
 
 
@@ -371,7 +371,7 @@ def what_is_not_utf8_becomes_a_replacement_and_csv_quotes():
     assert 'a\ufffd"b",c\n' in reasons, reasons
 
 
-# Text, and how --csv-safe writes it for spreadsheets.
+# Text, and the form in which --csv-safe writes it for spreadsheets.
 COMPUTED = ["=1+1", "+SUM(1)", "-cmd|' /C calc'!A1", "@SUM(1)", "\tx", "\rx", "\nx", " =1", "=a,b", '="q"', "-", "+", "-.", "--1", "-1e", "+1 1"]
 AS_IT_IS = ["-5", "+5", "-1.5e3", "-.5", "12", "a=b", "a", "x,=1", "'=1", "(-1)", "1-1", "1e", "-1."]
 
@@ -400,7 +400,7 @@ def what_a_spreadsheet_computes_has_an_apostrophe():
     assert set(texts) <= set(exact_texts), set(texts) - set(exact_texts)
     equal(safe_texts, ["'" + t if t in COMPUTED else t for t in exact_texts])
     equal({(r[file], r[host]) for r in safe}, {("'=computed.trace", "'-host")})
-    # Numbers in tables stay numbers: negative ones, and those in columns that are not text.
+    # Numbers in tables remain numbers: negative ones, and those in columns that are not text.
     for name in "events", "states", "goroutines":
         equal(*(run("export", "--to=csv", f"--table={name}", *o, EXAMPLES[3])[1] for o in ([], ["--csv-safe"])))
     code, _, err = run("export", "--to=rowbinary", "--table=strings", "--csv-safe", HAND)
@@ -419,7 +419,7 @@ WINDOWS = [("--from=5ms", "--to=+9ms"), ("--to=4ms",), ("--from=28ms",), ("--fro
 
 
 def in_window(trace, *window):
-    """The rows of the events whose time is within a window, out of all."""
+    """The rows of events within a window, out of all."""
     rows, ns = table(trace, "events"), {"us": 10**3, "ms": 10**6}
     edges = {"from": 0, "to": 10**18}
     for option in window:
@@ -676,7 +676,7 @@ def only_columns_that_are_asked_for_are_made_and_still_right():
 
 
 FIELDS = [
-    # The message, the name, and the integer, double and text of that field.
+    # The message, the name of a field, and its value as integer, double and text.
     ('status=200 ms=1.5 path="/a b"', "status", (200, 200.0, "200")),
     ('status=200 ms=1.5 path="/a b"', "ms", (None, 1.5, "1.5")),
     ('status=200 ms=1.5 path="/a b"', "path", (None, None, "/a b")),
@@ -736,7 +736,7 @@ def the_key_of_a_table_distinguishes_its_rows():
 
 
 def ranges_of(printed):
-    """(name, id, begin, end) of those that begin and end in the trace."""
+    """Returns (name, id, begin, end) for ranges that begin and end in the trace."""
     open_ranges, found = {}, []
     for e in printed:
         key = e.get("name"), e.get("resource"), e.get("id")
@@ -863,8 +863,8 @@ def threads_of_recordings_belong_to_processes():
     threads = "select tid, pid, thread.name, process.name as process from thread join process using (upid) order by tid"
     right = [(70, 70, "main", path), (4711, 4711, "main", "sort"), (4712, 4711, "merge (1)", "sort")]
     equal([tuple(row.values()) for row in sql(path, threads)], right)
-    # In a Go program no process is derived from names; with another trace, a join by Perfetto's numbers stays within
-    # each.
+    # In a Go program no process is derived from names. With two traces, a join by Perfetto's
+    # numbers stays within each trace.
     both = over_both(threads.replace("order by tid", "") + ";", [path, HAND])[0]
     equal(len(both), 3 + len(table(HAND, "goroutines")))
     equal({row["process"] for row in both if row["pid"] is None}, {HAND})
@@ -928,7 +928,7 @@ def each_function_over_two_files_is_of_the_file_or_refused():
     calls = {"stack": ("stack", "stacks"), "path": ("stack", "stacks"), "since_start": ("time_ns", "events"), "wall_ns": ("time_ns", "events")}
     query = "select function_name as name from duckdb_functions() where function_type = 'macro' and not internal"
     used = " -- " + ", ".join(calls)
-    # Fields belong to a message, whichever the trace.
+    # Fields belong to a message, in any trace.
     of_messages = {"int_field", "double_field", "text_field", "trail_raw"}
     equal({row["name"] for row in sql(HAND, query + used)}, {*calls, *of_messages, "trail_of"})
     for name, (column, rows) in calls.items():
@@ -1033,7 +1033,7 @@ def no_query_with_a_name_grows_faster_than_its_trace():
 
 @with_duckdb
 def the_longest_are_found_without_holding_all_states():
-    """With 40 MB, which are too few for a join of 700,000 states."""
+    """A memory limit of 40 MB is too little for a join of 700,000 states."""
     path = os.path.join(WORK, "chains.trace")
     copies = [f"{i}={chain(2000)}" for i in range(60)]
     good("merge", "--align=start", *copies, "-o", path)
@@ -1069,9 +1069,9 @@ def times_of_queries_are_taken_by_from_and_to():
         for row in sql(trace, "@long-waits")[:5]:
             ends = f"--from={row['since_start']}", f"--to=+{row['duration_ns']}ns"
             query = f"select count(*) as n from events where id = {row['goroutine']} and resource = 'goroutine'"
-            # The events at both ends: it begins to wait, and is woken.
+            # The events at both ends: one begins the wait, one ends it.
             assert sql(trace, query + " and 'Waiting' in (from_state, to_state)", *ends)[0]["n"] == 2, row
-    # Each trace has its own begin.
+    # Each trace has its own start.
     query = "select distinct file, since_start(min(time_ns), file) as first from events group by file"
     answer = json.loads(good("sql", "--json", *EXAMPLES, query))
     equal([row["first"] for row in answer], ["0ns"] * len(EXAMPLES))
@@ -1251,7 +1251,7 @@ def the_schema_for_duckdb_reads_the_folders():
     for host, trace in ("a", EXAMPLES[2]), ("b", EXAMPLES[3]):
         good("export", "--to=parquet", f"--host={host}", trace, "-o", os.path.join(folder, "traces"))
     schema = good("export", "--schema=duckdb").decode().replace("'traces/", f"'{folder}/traces/")
-    # The views of trail sql have the same names: these use other ones.
+    # The views of trail sql have the same names, so these get another schema.
     views = re.sub(r"OR REPLACE VIEW ", "OR REPLACE VIEW fleet.", schema)
     query = "create schema fleet;" + views + "select host, count(*) as n from fleet.events group by host order by host"
     out = good("sql", "--allow-files", "--csv", HAND, query)

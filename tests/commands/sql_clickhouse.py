@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The tables in ClickHouse: two servers are two shards; the schema is made on both, RowBinary is loaded
-through the Distributed tables, and the result must be the rows of CSV. TAP; skipped without Debian's
-clickhouse-server.
+"""The tables in ClickHouse. Two servers are two shards; the schema is created on both, RowBinary is
+loaded through the Distributed tables, and the result must be the rows of CSV. TAP; skipped without
+Debian's clickhouse-server.
 
 usage: sql_clickhouse.py TRAIL SOURCE_ROOT
 """
@@ -65,7 +65,7 @@ def client(port, query, data=b""):
 
 
 def start(work):
-    """Two servers; their processes and ports."""
+    """Starts two servers. Returns their processes and ports."""
     ports = free_ports(6)
     shards = "".join(SHARD.format(port) for port in ports[:2])
     servers = []
@@ -92,7 +92,7 @@ def export(*args):
 
 @test
 def the_schema_is_made_on_both_shards():
-    # ON CLUSTER needs ZooKeeper: its effect is produced by hand.
+    # ON CLUSTER needs ZooKeeper, so the statements run on each shard.
     schema = export("--schema=clickhouse-cluster").decode().replace(" ON CLUSTER trail", "")
     schema = re.sub(r"--.*", "", schema)
     for port in ports:
@@ -108,11 +108,12 @@ def rowbinary_that_is_loaded_comes_back_as_the_rows_of_csv():
         for host, trace in TRACES.items():
             same = (f"--table={table}", f"--host={host}", "--day=2026-11-22", trace)
             rows = export("--to=rowbinary", *same)
-            if rows:  # for an empty result the old client prints that there are no rows
+            if rows:  # for an empty result the old client prints a message
                 client(ports[0], f"INSERT INTO trail.{table} FORMAT RowBinary", rows)
             want += export("--to=csv", *same).decode().splitlines()[1:]
         answer = client(ports[1], f"SELECT * FROM trail.{table} FORMAT TSV")
-        # These traces contain only numbers, words, names and sentences: the two forms differ in little more than tabs.
+        # These traces contain only numbers, words, names and sentences: apart from tabs the two
+        # forms hardly differ.
         ours = [line.replace("\\N", "").replace("\\'", "'").split("\t") for line in answer.splitlines()]
         right = [re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", line)) for line in want]
         right = [re.findall(r'(?:^|,)("(?:[^"]|"")*"|[^,]*)', line) for line in right]

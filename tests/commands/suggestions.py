@@ -24,7 +24,7 @@ MOST = 6  # of the same form from one screen: only their times differ
 
 
 def suggested(screens, path):
-    """The suggestions on the screens, at most this many that are alike."""
+    """Yields the suggestions on the screens, at most MOST that differ only in numbers."""
     for command, *words in screens:
         alike = {}
         p = subprocess.run([TRAIL, command, path, *words], capture_output=True, text=True, timeout=120)
@@ -120,7 +120,7 @@ def said(*command):
     return [word.strip() for line in found for word in re.split(r", or |   or |   shows", line) if word.startswith("trail ")]
 
 
-# A shell would run `touch`, and a command would take the second one for options.
+# A shell would run `touch`; a command would treat the second name as an option.
 HOSTILE = ["a$(touch x)'`touch x`;touch x;.trace", "--name=$(touch x).trace"]
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""`trail symbolize` from outside: how it changes the stacks of a trace, and that it changes nothing else. TAP.
+"""`trail symbolize` from outside: how it changes the stacks of a trace, and that it changes nothing
+else. TAP.
 
 usage: symbolize.py TRAIL SOURCE_ROOT
 
-Small programs of C and C++ are compiled with inlining, and traces assembled whose stacks have the return
-addresses of all their calls. What these stand for is asked of addr2line (of binutils; for clang's programs, in
-whose DWARF 5 that of binutils 2.40 misses inlined calls, of LLVM), which shares no code with libdw; whether others
-understand the result, of `go tool trace` of Go 1.23. What is not installed is left out.
+Small C and C++ programs are compiled with inlining; assembled traces have stacks with the return
+addresses of all their calls. addr2line, which shares no code with libdw, provides the expected
+frames: the one of binutils, or LLVM's for clang's programs, because binutils 2.40 misses inlined
+calls in clang's DWARF 5. `go tool trace` of Go 1.23 shows whether other readers understand the
+result. Tools that are not installed are skipped.
 """
 import contextlib
 import fcntl
@@ -158,7 +160,7 @@ class Program:
         self.end = self.start + int(size, 16)
         found = re.search(r"Build ID: (\w+)", sh("readelf", "-n", path).decode())
         self.build_id = found.group(1) if found else "-"
-        # The return addresses of the calls in it, without those of start-up code.
+        # The return addresses of its calls, without those in start-up code.
         listing = sh("objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).decode()
         after_call = re.findall(r"\tcall +\w+ <[^>]*>\n +(\w+):", listing)
         self.calls = [int(a, 16) for a in after_call]
@@ -193,7 +195,7 @@ class Program:
         for function, place in zip(lines[::2], lines[1::2]):
             file, line = re.fullmatch(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?", place).groups()
             frames.append((function, os.path.normpath(file), int(line) if line != "?" else 0))
-        # How binutils 2.40 shows the first file of gcc's link-time optimisation.
+        # binutils 2.40 shows the first file of gcc's link-time optimisation in this form.
         return [(fn, frames[-1][1] if f.endswith("<artificial>") else f, n) for fn, f, n in frames]
 
 
@@ -295,7 +297,7 @@ def symbolized(path, *options):
 
 
 class Tables:
-    """Stacks, with texts for their strings' IDs, and all other records, of each generation."""
+    """The stacks of each generation, with texts in place of string IDs, and all its other records."""
 
     def __init__(self, path):
         self.stacks, self.strings, self.others, self.ids = [], [], [], []
@@ -360,7 +362,7 @@ def go_stacks(go, path):
 
 
 def check_program(program, versions=(23,)):
-    """Every call's stack, [call, call again below it], against addr2line."""
+    """Checks every call's stack, [call, call again below it], against addr2line."""
     stacks = [[pc, program.pcs()[0]] for pc in program.pcs()]
     want = [program.frames(pc - program.bias) for pc in program.pcs()]
     assert len(want) > 2 and any(len(frames) > 2 for frames in want), "the programs have inlined calls"
@@ -404,7 +406,8 @@ of_compiler("gcc", C, "-ffunction-sections", "-Wl,--gc-sections")
 
 @test
 def split_debug_information_is_found():
-    """addr2line does not know it, except in the same program with its debug information in one piece."""
+    """addr2line does not support it, so the expected frames come from the same program with unsplit
+    debug information."""
     program, split = plain(), compiled("split", "gcc", C, "-gsplit-dwarf", "-fPIE", "-pie")
     split.calls = program.calls
     path, _ = symbolized(trace(23, [[pc] for pc in program.pcs()], [split.module()]))
@@ -493,7 +496,8 @@ def annotated(compiler, *flags):
 def innermost_is_the_users(compiler, *flags, split=False):
     def function():
         program = annotated(compiler, *flags)
-        # addr2line does not know it, except in the same program with its debug information in one piece.
+        # addr2line does not support split debug information; the same program without the split has
+        # the expected frames.
         taken = annotated(compiler, *flags, "-gsplit-dwarf") if split else program
         path, _ = symbolized(trace(23, [[pc] for pc in program.pcs()], [taken.module()]))
         dropped = 0
@@ -714,7 +718,7 @@ def stacks_have_128_frames_at_most():
 
 @test
 def stacks_before_1_22_have_2048_bytes_at_most():
-    """Of the unchanged frames, as many as fit beside the new ones."""
+    """Keeps as many of the unchanged frames as fit beside the new ones."""
     program = plain()
     pc, depth = deepest(program)
     cut = set()
@@ -857,7 +861,7 @@ def files_of_debug_information_that_a_program_names_are_opened_only_if_they_are_
         os.chown(split, 12345, 12345)
 
     def private():
-        # A file of root's, named by another user's program.
+        # A file owned by root, named by another user's program.
         shutil.copy(os.path.join(WORK, "kept.dwo"), split)
         os.chmod(split, 0o600)
         os.chown(program.path, 12345, 12345)

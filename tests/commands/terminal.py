@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The output of every command on a terminal, for traces, files, words and programs with names that contain control
-characters. TAP.
+"""The output of every command on a terminal, for traces, files, words and programs with names that
+contain control characters. TAP.
 
 usage: terminal.py TRAIL SOURCE_ROOT [records-not]
 
-Each name holds every control character, DEL, the C1 controls both as U+0080 to U+009F and as bytes that are no UTF-8,
-and every mark of direction. The commands and their options are those that the program's own help lists. No command may
-write these to a terminal, nor, in text for people, to a pipe. Formats defined by others are exact in a pipe, which
-other tests check.
+Each name holds every control character, DEL, the C1 controls both as U+0080 to U+009F and as bytes
+that are not UTF-8, and every directional mark. The commands and their options are those that the
+program's own help lists. No command may write these to a terminal, nor, in text for people, to a
+pipe. Formats defined by others are exact in a pipe, which other tests check.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ if not RECORDS:
     print("# no program can be recorded on this machine: that is not tried")
 DATA = os.path.join(ROOT, "tests", "data")
 WORK = tempfile.mkdtemp(prefix="trail-terminal-")
-LIMIT = 120  # s, for what hangs
+LIMIT = 120  # s, in case something hangs
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 for name in ("NO_COLOR", "LD_PRELOAD", "TRAIL_SHM", "DISPLAY", "WAYLAND_DISPLAY", "COLUMNS"):
     ENV.pop(name, None)
@@ -56,7 +56,8 @@ LEAST = b"\x1b[31m\x9b\xc2\x9b\xe2\x80\xae"  # 12 bytes: a thread's name has 15
 OWN_COLOURS = re.compile(rb"\x1b\[(?:0|1|2|32|33|34|35|36)m")
 
 
-# Without the two of which lines and tables are made. Bytes that are not UTF-8 are decoded as surrogates.
+# All except newline and tab, which make lines and tables. Bytes that are not UTF-8 are decoded as
+# surrogates.
 FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff" + "".join(map(chr, MARKS)) + "]")
 
 
@@ -270,7 +271,7 @@ def uses(command):
 
 
 def filled(words, path):
-    # With a trace whose name an option also accepts, it would start to serve.
+    # If an option accepted the trace's name, the command would start to serve.
     path = os.fsencode(path)
     return [path if w == "{}" else os.fsencode(w).replace(b"{}", path) for w in words]
 
@@ -499,7 +500,7 @@ def binaries_are_not_for_terminals():
 
 @test
 def commands_to_be_copied():
-    """A shell turns it back into the name in the trace, and into the file with that name."""
+    """A shell turns the argument back into the name in the trace, and into the file with that name."""
     path = os.path.join(os.fsencode(WORK), b"it's" + SHORT)
     shutil.copy(hostile_trace("why-1.26", False, SHORT + b"it's \\n"), path)
     lines = check_pipe("regions", path).out.splitlines()
@@ -564,12 +565,13 @@ def tables_fit_the_terminal():
                         assert columns_of(line) <= columns, (command, trace, columns, line)
                     elif re.match(r"\s*[\d-]", line) and "  " in line:
                         assert columns_of(line) <= columns, (command, trace, columns, line)
-    # Omitted columns are named, a name keeps both ends, and without a terminal everything is there.
+    # Omitted columns are named, a name keeps both ends, and without a terminal the output is
+    # complete.
     narrow = on_terminal("goroutines", wide, columns=80).out.decode()
     assert "also shows: " in narrow, narrow
     (line,) = [line for line in narrow.splitlines() if WIDE[-3:] in line and "worker" in line]
     assert "\u2026" in line and WIDE[:3] in line, line
-    # What threads waited for is the most important column.
+    # The column about waiting is the most important.
     for command in "threads", "goroutines":
         head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
         assert {"total", "waiting", "for"} <= set(head.split()), head

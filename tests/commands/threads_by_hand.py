@@ -114,7 +114,8 @@ def slices_are_when_it_ran():
 
 @test
 def a_picture_shows_when_it_ran():
-    # One slice: of 201 ns the Ps ran goroutines for 55 and 60, a little over two eighths; the threads for 55, 60 and 0.
+    # One slice: of 201 ns the Ps ran goroutines for 55 and 60, a little over two eighths; the
+    # threads ran for 55, 60 and 0.
     for command, letter, levels in (("procs", "P", "::"), ("threads", "M", ":: ")):
         found = answer(command, trace("times-1.26"))[command]
         lines = good_text(command, trace("times-1.26")).split("\n\n")[1].splitlines()
@@ -125,7 +126,7 @@ def a_picture_shows_when_it_ran():
 
 @test
 def in_thread_words_a_picture_has_the_number_of_what_ran_on_it_last():
-    # 1 and then 2, on both; the third ran nothing. The numbers share one column.
+    # 1 and then 2 ran on both threads; the third ran nothing. The numbers share one column.
     lines = good_text("threads", "--words=threads", trace("times-1.26")).split("\n\n")[1].splitlines()[1:]
     equal([line.split("|")[0] for line in lines], ["thread 2    TID    100 ", "thread 2    TID    101 ", "TID    102 "])
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`trail --version`: the commit, the libraries that are loaded at run time, and the version, which is in several files.
-TAP.
+"""`trail --version`: the commit, the libraries that are loaded at run time, and the version, which is
+in several files. TAP.
 
 usage: version.py TRAIL SOURCE_ROOT COMPILER...
 
-The libraries are built here: good ones that report a version, old ones, one that crashes, one whose loading never ends.
-The commit is compared with git's.
+The libraries are built here: good ones that report a version, old ones, one that crashes, and one
+that never finishes loading. The commit is compared with git's.
 """
 import os
 import pathlib

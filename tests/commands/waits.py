@@ -3,7 +3,7 @@
 
 usage: waits.py TRAIL SOURCE_ROOT
 
-    G 1  waits  160 ns for mutex a_mu, then 30 ns without a log: a log before stopping is no wait's
+    G 1  waits  160 ns for mutex a_mu, then 30 ns without a log: a log before stopping belongs to no wait
     G 2          80 ns for mutex b_mu
     G 3         170 ns for mutex a_mu, and from 1312 on for the condition at 0x10
     G 4          20 ns for mutex c_mu
@@ -71,7 +71,7 @@ def a_log_that_another_transition_separates_from_the_wait_is_not_its():
         "UserLog dt=14 task=0 key_string=4 value_string=6 stack=0\nGoStop dt=0 reason_string=26 stack=21\n"
         "GoStart dt=0 g=1 g_seq=1\nGoBlock",
     )
-    # One more transition of G 1: the numbers of later ones are one higher.
+    # G 1 has one more transition, so its later sequence numbers are one higher.
     for old, new in (("GoStart dt=8 g=1 g_seq=5", "GoStart dt=8 g=1 g_seq=6"), ("GoUnblock dt=20 g=1 g_seq=4", "GoUnblock dt=20 g=1 g_seq=5"),
                      ("GoStart dt=3 g=1 g_seq=3", "GoStart dt=3 g=1 g_seq=4"), ("GoStart dt=10 g=1 g_seq=2", "GoStart dt=10 g=1 g_seq=3"),
                      ("GoUnblock dt=1 g=1 g_seq=1", "GoUnblock dt=1 g=1 g_seq=2")):

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from command import ENV, EXAMPLES, TRAIL, WORK, equal  # noqa: E402
 from tap import Skip, main, test
 
-LIMIT = 60  # s, for what hangs
+LIMIT = 60  # s, in case something hangs
 count = 0
 
 
@@ -132,7 +132,7 @@ def once_waits_for_files_that_are_new_and_says_what_it_leaves():
     os.utime(os.path.join(folders.traces, "a.trace"))
     p = subprocess.run([*folders.command("--once"), "--settle=100ms"], capture_output=True, text=True, timeout=LIMIT, env=ENV)
     equal((p.returncode, p.stderr, folders.done()), (0, "", ["a.trace"]))
-    # An export that is not waited for is reported.
+    # A trace that it leaves unexported is reported.
     folders.add("b.trace")
     folders.add("a2.trace")
     os.utime(os.path.join(folders.traces, "b.trace"))
@@ -228,7 +228,7 @@ def the_export_reads_the_file_that_was_found_even_if_a_fifo_has_taken_its_place(
 
 @test
 def a_crash_leaves_no_trace_undone():
-    """Killed at any moment: a trace may be exported twice, but is never left out, and the ledger can be read."""
+    """Kills it at any moment: a trace may be exported twice, but is never left out, and the ledger stays readable."""
     folders = Folders()
     names = [f"{i:02}.trace" for i in range(12)]
     for name in names:

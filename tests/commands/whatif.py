@@ -3,8 +3,8 @@
 
 usage: whatif.py TRAIL SOURCE_ROOT [all]
 
-With `all`, the traces of the folder that TRAIL_TRACES names, or of ../shared/traces beside the source, must be
-reproduced by the unchanged replay; skipped where there is none.
+With `all`, the unchanged replay must reproduce the traces in the folder that TRAIL_TRACES names, or
+in ../shared/traces beside the source; skipped if there is none.
 
 Comments describe schedules: what each goroutine does, and when, in milliseconds.
 """
@@ -152,7 +152,7 @@ def lock():
 
 
 def convoy():
-    """main, 2 and 3 each hold a_mu for 10 and work for 5, twice. In the order 1 2 3 1 2 3, one after the other."""
+    """main, 2 and 3 each hold a_mu for 10 and work for 5, twice, in the order 1 2 3 1 2 3."""
     t = Trace(4)
     t.create(0, 1, 2, "worker")
     t.create(0, 1, 3, "worker")
@@ -279,7 +279,7 @@ def unchanged_it_is_as_long_as_the_trace():
         found = answer("whatif", path)
         near(found["now"], right)
         assert abs(found["replay_error"]) < 0.0001, (path, found)
-        # a change without effect: as many CPUs as there are
+        # a change without effect: as many CPUs as the trace has
         near(then(path, f"--cpus={found['cpus']}"), right)
 
 
@@ -298,7 +298,7 @@ def a_lock_that_is_held_for_half_the_time():
 
 @test
 def a_convoy_becomes_shorter_by_the_holds():
-    # Six holds of 10 one after the other, then 5 of work of 3, then 1 of main.
+    # Six holds of 10 one after the other, then 5 of work by 3, then 1 by main.
     near(then(convoy(), "--hold=a_mu=0.9x"), 60 * 0.9 + 6)
 
 
@@ -344,7 +344,7 @@ def go_mutex(again):
 def a_lock_of_go_is_held_since_its_holder_was_woken():
     # main from 1 to 10, 2 from 10 to 20.
     near(then(go_mutex(13), "--hold=update=0.5x"), 1 + 4.5 + 5 + 5)
-    # 2 may have taken it twice: it certainly holds it from 18 on.
+    # 2 may have taken it twice: it is certain to hold it only from 18 on.
     near(then(go_mutex(18), "--hold=update=0.5x"), 1 + 4.5 + 8 + 1 + 5)
 
 
@@ -390,8 +390,9 @@ def the_slow_side_of_a_pipeline_decides():
 
 
 def filled_queue(lock=None):
-    """main begins task 1 at 10 and task 2 at 20. 2 works for 30 on each, from 10 to 40 and from 40 to 70; its queue is not
-    empty at 40, so that it does not wait. With `lock`, it has that from 39 to 41."""
+    """main begins task 1 at 10 and task 2 at 20. Goroutine 2 works for 30 on each, from 10 to 40
+    and from 40 to 70; at 40 its queue is not empty, so it does not wait. With `lock`, it holds
+    that lock from 39 to 41."""
     t = Trace(2)
     t.create(0, 1, 2, "worker")
     t.start(0, 2)
@@ -418,7 +419,7 @@ def filled_queue(lock=None):
 
 @test
 def work_for_a_task_comes_after_its_begin():
-    # With a lock, the wait is before that: the beginner may need it.
+    # With a lock, the wait comes first: the beginner may need the lock.
     for lock, after in ((None, 3), ("mutex queue_mu", 3.1)):
         path = filled_queue(lock)
         near(answer("whatif", "--goal=task:request:p100", path)["now"], 50)
@@ -509,7 +510,7 @@ def two_runners_need_two_cpus():
 
 @test
 def a_program_of_go_has_the_cpus_that_it_has_set():
-    """main and 2 run in parallel up to 1; then there is one P, on which 3 and main alternate."""
+    """main and 2 run in parallel up to 1; then there is one P, which 3 and main share."""
     t = Trace(2, {3: 1})
     t.create(0, 1, 2, "early")
     t.start(0, 2)
@@ -606,7 +607,7 @@ def regions_and_tasks_are_goals():
     found = answer("whatif", "--goal=task:request:p50", "--faster=parse=2x", path)
     near(found["now"], 15)
     near(found["then"], 10)
-    # Of two tasks, the shorter one is the median, as everywhere for an even number.
+    # The shorter of two tasks is the median, as everywhere for an even number.
     t = Trace(1)
     for begin, length, task in ((0, 10, 1), (20, 50, 2)):
         t.task(begin, 1, task, "request", "Begin")
@@ -706,14 +707,14 @@ def more_threads_of_a_pool_share_its_work():
     found = answer("whatif", "--pool=worker=4", workers())
     equal(found["changes"], ["--pool=worker=4"])
     equal(found["confidence"], "medium")
-    # Pieces half as long; fewer CPUs than threads, one of which main has at first.
+    # Pieces half as long; fewer CPUs than threads; main has one of them at first.
     near(then(workers(), "--pool=worker=4", "--faster=piece=2x"), 10 + 1)
     near(then(workers(), "--pool=worker=4", "--cpus=2"), 1 + 40 + 1)
 
 
 @test
 def a_pool_is_divided_where_a_lock_is_released():
-    """Each takes a lock of its own at the begin of each piece of 10, and keeps it for 1."""
+    """Each takes its own lock at the start of each piece of 10, and keeps it for 1."""
     t = Trace(200)
     for g in (2, 3):
         t.create(0, 1, g, "worker")
@@ -727,14 +728,15 @@ def a_pool_is_divided_where_a_lock_is_released():
     t.start(40, 1)
     t.end(41, 1)
     path = t.make("locked-pieces")
-    # Of each, pieces of 1, 10, 10, 10 and 9: the third of them begin when the second ones end, at 10.
+    # Each has pieces of 1, 10, 10, 10 and 9: the third ones begin when the second ones end, at 10.
     for threads, longest in ((1, 80), (2, 40), (4, 20)):
         near(then(path, f"--pool=worker={threads}"), longest + 1)
 
 
 @test
 def a_piece_of_work_is_not_taken_before_it_is_there():
-    # 2 and 3 in turn get a piece from main every 5, and work for 8 on it: 3 is enough, and 1 is not.
+    # 2 and 3 in turn get a piece from main every 5, and work on it for 8: 2 threads are enough, 1
+    # is not.
     t = Trace(8)
     for g in (2, 3):
         t.create(0, 1, g, "worker")
@@ -784,7 +786,7 @@ def the_list_has_what_gains_most_first():
     by_change = {row["change"]: row["then"] for row in found["list"]}
     near(by_change["--free=a_mu"], 30)
     near(by_change["--hold=a_mu=0.5x"], 40)
-    # Each is the same as the answer to the question on its own.
+    # Each equals the answer for this change alone.
     for change, length in by_change.items():
         near(then(lock(), change), length / MS)
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Critical paths: of a small trace that was walked back by hand, and what must hold for any trace. TAP.
+"""Critical paths: of a small trace that was walked back by hand, and what must hold for any trace.
+TAP.
 
 usage: why.py TRAIL SOURCE_ROOT [all]
 
-With `all`, every trace in the folder that TRAIL_TRACES names, or in ../shared/traces beside the source, is
-walked; skipped where there is none.
+With `all`, every trace in the folder that TRAIL_TRACES names, or in ../shared/traces beside the
+source, is walked; skipped if there is none.
 """
 
 import glob
@@ -19,7 +20,7 @@ from tap import main, test  # noqa: E402
 
 
 def covers(path):
-    """The segments are contiguous, from the path's end to its begin, and the totals are their sums."""
+    """Checks that the segments are contiguous from the path's end to its start, and that the totals are their sums."""
     at, sums, goroutine = path["end_ns"], {}, None
     for s in path["segments"]:
         equal(s["end_ns"], at)
@@ -51,8 +52,8 @@ def hand(*args):
 
 
 def rows(path):
-    """From the begin on: goroutine, depth, state or reason, duration, function, the goroutine that it wakes, and from
-    what."""
+    """From the beginning: goroutine, depth, state or reason, duration, function, the goroutine that
+    it wakes, and from which wait."""
     return [
         (
             s["goroutine"],
@@ -270,7 +271,8 @@ def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
 
 
 def walk_all(path):
-    """Several requests on one trace. None if it is not a valid trace, or too big to be printed as JSON."""
+    """Makes several requests on one trace. Returns False if it is not a valid trace, or too big to
+    be printed as JSON."""
     if os.path.getsize(path) > 30 << 20 or run_text("check", "--quiet", path)[0] != 0:
         return False
     covers(answer("why", path))

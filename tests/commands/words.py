@@ -20,8 +20,8 @@ CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
 WORK = work.folder("words")
 ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
 
-# Three threads wait for a mutex that the main thread holds until all of them sleep, and 30 ms longer; repeated until a
-# file exists, if one is named.
+# Three threads wait for a mutex; the main thread holds it until all of them sleep, and 30 ms
+# longer. If a file is named, this repeats until the file exists.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ def info(trace):
 
 
 def made_by(trace):
-    """What info finds without decoding events; the screens of `summary` show what a reader finds."""
+    """What info reports without decoding events; `summary` shows what a reader finds."""
     got = info(trace)
     return got.get("made_by"), got.get("task_word")
 
@@ -171,7 +171,7 @@ def info_finds_it_in_a_file_as_in_a_pipe():
 
 @test
 def the_kind_of_a_batch_in_a_file_does_not_depend_on_where_it_stands():
-    """64 bytes of a file are examined at once: a header that ends with them must be found."""
+    """64 bytes of a file are examined at once: a header at the end of them must be found."""
     for size in range(1, 64):
         text = f"""Trace Go1.23
 EventBatch gen=1 m=18446744073709551615 time=1 size=auto
@@ -309,7 +309,7 @@ def a_c_program_has_threads_and_cpu_slots():
 def threads_are_the_table_of_goroutines_and_when_each_ran():
     table, threads = run("goroutines", recorded()), run("threads", recorded())
     assert threads.startswith(table + "\nrunning, over ")
-    # Each by number and TID, which members have as well.
+    # Each line has a number and a TID, which members have as well.
     lines = re.findall(r"(?m)^thread (\d+) +TID +(\d+) ", threads)
     members = re.findall(r"(?m)^ *(\d+) +(\d+) ", run("goroutines", "--members", recorded()))
     assert len(lines) == 4 and sorted(lines) == sorted(members), f"{lines} {members}"

@@ -1,7 +1,7 @@
 /*
  * A thread that waits for a futex in memory that is not there and that only this process could
- * provide (userfaultfd(2)): the kernel lets a reader from outside wait. Prints the TID, and "absent"
- * after a byte of input. Exit status 77: not possible here.
+ * provide (userfaultfd(2)): a process that reads the memory from outside would block in the kernel.
+ * Prints the TID, and "absent" after a byte of input. Exit status 77: not possible here.
  */
 #include <linux/futex.h>
 #include <linux/userfaultfd.h>

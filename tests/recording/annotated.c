@@ -1,4 +1,5 @@
-/* A program with annotations that starts no tracer, or one for a while if it is given a path. */
+/* A program with annotations. Starts no tracer, or one for part of its run if it is given a
+ * path. */
 #include <fcntl.h>
 #include <trail/record.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         own_trace(argv[1]);
     work(task, 2);
-    /* Not the innermost region: readers would give up. */
+    /* Ends a region that is not the innermost one: a reader that expects nesting would give up. */
     trail_region_begin(task, "outer");
     trail_region_begin(task, "inner");
     trail_region_end(task, "outer");

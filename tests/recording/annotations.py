@@ -1,4 +1,4 @@
-"""Annotations of a program join the trace that `trail record` makes of it.
+"""Annotations of a program become part of the trace recorded by `trail record`.
 
 usage: annotations.py TRAIL PROGRAM (annotated.c). Prints TAP.
 """
@@ -32,7 +32,7 @@ def events(path):
 
 
 def annotations(path):
-    """Those of the program; the recorder's own logs tell what a thread waited for."""
+    """The program's own annotations, without the recorder's logs of what a thread waited for."""
     kinds = ("TaskBegin", "TaskEnd", "RegionBegin", "RegionEnd", "Log")
     return [e for e in events(path) if e.get("kind") in kinds and e.get("category") not in ("wait", "held")]
 

@@ -1,4 +1,5 @@
-/* Locks, conditions, semaphores and threads with known answers: see answers.h. One scenario a run. */
+/* Locks, conditions, semaphores and threads with known answers: see answers.h. Runs one
+ * scenario. */
 #include "answers.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@ static void join_all(const pthread_t *threads, size_t count)
         pthread_join(threads[i], NULL);
 }
 
-/* MARK: Mutexes: lanes in which one holds, in a function of its own, while another waits */
+/* MARK: Mutexes: lanes, in which one thread holds the mutex in a function of its own while another
+ * waits */
 
 struct lane {
     pthread_mutex_t mutex;
@@ -73,7 +75,7 @@ static void mutexes(void)
     join_all(threads, COUNT(threads));
 }
 
-/* Waits for each line that comes. */
+/* Runs once per line of input. */
 static void rounds(void)
 {
     static struct lane lane = {.mutex = PTHREAD_MUTEX_INITIALIZER, .hold_ns = 20 * MS};
@@ -86,7 +88,7 @@ static void rounds(void)
     }
 }
 
-/* MARK: A chain: A waits for what B holds; B waits for what C holds */
+/* MARK: A chain: A waits for a lock that B holds; B waits for one that C holds */
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static struct release *first_waker, *second_waker;
@@ -146,7 +148,7 @@ static void chain(void)
     pthread_join(b, NULL);
 }
 
-/* MARK: A queue: first come, first woken, each by the one before */
+/* MARK: A queue: woken in order of arrival, each thread by the one before */
 
 static pthread_mutex_t counter = PTHREAD_MUTEX_INITIALIZER;
 static struct release *counter_waker;
@@ -184,8 +186,8 @@ static void queue(void)
 }
 
 /*
- * MARK: A convoy: many threads, one mutex, again and again. Only the order of its begin is forced: all wait then. Later a
- * thread may take the mutex that another one was woken for.
+ * MARK: A convoy: many threads repeatedly take one mutex. Only its start is forced, when all wait.
+ * Later a thread may take the mutex before the one that was woken for it.
  */
 
 static about_to_wait members_wait[8];
@@ -270,7 +272,8 @@ static IN_STACKS void stops_writing(void)
     LETS_GO(writer_waker, pthread_rwlock_unlock(&table));
 }
 
-/* All readers wait for the first writer; then the second writer for all readers, which leave in turns. */
+/* All readers wait for the first writer; then the second writer waits for all readers, which unlock
+ * one after another. */
 static void readers(void)
 {
     pthread_t threads[5];
@@ -334,7 +337,8 @@ static IN_STACKS void consumes(void)
     pthread_mutex_unlock(&goods_lock);
 }
 
-/* Waits for room TURNS times; later comes with the next only when the consumer waits for it. */
+/* Waits for room TURNS times, then delivers each further item only when the consumer waits for
+ * it. */
 static void *producer(void *none)
 {
     for (int i = 0; i < ROOM + TURNS; i++)
@@ -417,7 +421,7 @@ static bool all_is_delivered(int count)
     return is;
 }
 
-/* A worker that has delivered says anew that it waits. */
+/* A worker that has delivered announces its next wait. */
 static void until_the_pool_waits(int count)
 {
     while (!all_is_delivered(count))
@@ -442,7 +446,7 @@ static void pool(void)
     join_all(threads, COUNT(threads));
 }
 
-/* MARK: Conditions: storms, and the mutex that is taken again */
+/* MARK: Conditions: storms, and reacquiring the mutex */
 
 static pthread_mutex_t storm_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t storm = PTHREAD_COND_INITIALIZER;
@@ -488,7 +492,8 @@ static void storms(void)
     join_all(threads, COUNT(threads));
 }
 
-/* The waiter prints two waits: for the signal, and for the mutex that the signaller kept. */
+/* The waiter prints two waits: for the signal, and for the mutex that the signalling thread still
+ * held. */
 static about_to_wait again_waits;
 
 static IN_STACKS void waits_twice(void)
@@ -520,7 +525,7 @@ static IN_STACKS void gives_mutex_up(void)
     LETS_GO(storm_releaser, pthread_mutex_unlock(&storm_lock));
 }
 
-/* The C library marks a mutex before a thread waits for it. */
+/* The C library marks a mutex as contended before a thread waits for it. */
 static bool is_waited_for(pthread_mutex_t *mutex)
 {
     return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE) == 2;
@@ -804,7 +809,7 @@ static void crowd(void)
         if (pthread_create(&threads[i], &small, crowd_thread, (void *)(uintptr_t)i) != 0)
             exit(99);
     }
-    /* A thread that comes later than its ticket does not wait, and has no waker. */
+    /* A thread that arrives after its ticket does not wait, and has no waker. */
     for (size_t i = 0; i < COUNT(threads); i++)
         until_it_waits(&crowd_waits[i]);
     lets_crowd_go();
@@ -830,7 +835,7 @@ static void short_lives(void)
         exit(99);
 }
 
-/* MARK: Ready, but not running: others have the processor */
+/* MARK: Ready but not running: other threads have the CPU */
 
 static atomic_bool busy = true;
 
@@ -857,7 +862,7 @@ static void preempted(void)
     join_all(threads, COUNT(threads));
 }
 
-/* MARK: A deadlock: its answers have no end, and it must be killed */
+/* MARK: A deadlock: its waits never end, and the program must be killed */
 
 static IN_STACKS void deadlocks_first(void)
 {
@@ -909,7 +914,7 @@ static void deadlock(void)
     pthread_join(b, NULL);
 }
 
-/* MARK: Stuck: three threads wait for ever, each three calls deep; main goes on until it is killed */
+/* MARK: Stuck: three threads wait forever, each three calls deep; main runs until it is killed */
 
 static int never[2];
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
@@ -937,7 +942,7 @@ static IN_STACKS void stuck_in_condition(void)
         ;
 }
 
-/* FUNCTION_deeper calls it, and is called by the thread's start routine. */
+/* FUNCTION_deeper calls FUNCTION; the start routine calls it. */
 #define DEEPER(function)                                                                           \
     static IN_STACKS void function##_deeper(void)                                                  \
     {                                                                                              \
@@ -969,14 +974,14 @@ static void stuck_for_ever(void)
         sleep_ns(5 * MS);
 }
 
-/* Only root may read its memory. */
+/* Makes the memory readable only by root. */
 static void stuck_in_secret(void)
 {
     prctl(PR_SET_DUMPABLE, 0);
     stuck_for_ever();
 }
 
-/* MARK: Which */
+/* MARK: Scenarios */
 
 static const struct {
     const char *name;

@@ -1,7 +1,7 @@
 /*
- * Programs with known answers: what waits in them where, how long, and what wakes it. They measure
- * each wait by the clock around the call, and print one line per wait, with which the trace is
- * compared:
+ * Programs with known answers: where each thread waits, for how long, and what wakes it. They
+ * measure each wait by the clock around the call, and print one line per wait, which is compared
+ * with the trace:
  *
  *   {"tid":12,"in":"waits_alpha","kind":"mutex","object":4096,"begin":100,"end":900,"slept":1,
  *    "waker":11,"by":"holds_alpha","at":850,"done":870}
@@ -15,8 +15,8 @@
  * kernel switched the thread out because it had to wait.
  *
  * Nothing is assumed about how long anything takes: threads take turns. If a thread has to find a
- * lock taken, the release comes only after the kernel reports that the thread sleeps: it began to
- * wait before `at`.
+ * lock taken, the holder releases it only after the kernel reports that the thread sleeps, so the
+ * wait began before `at`.
  */
 #ifndef TRAIL_TESTS_ANSWERS_H
 #define TRAIL_TESTS_ANSWERS_H
@@ -39,7 +39,7 @@ using std::atomic_int;
 #include <time.h>
 #include <unistd.h>
 
-/* The function is in stacks under its name. */
+/* Keeps the function in stacks under its own name. */
 #if defined(__clang__)
 #define IN_STACKS __attribute__((noinline, unused))
 #else
@@ -48,14 +48,15 @@ using std::atomic_int;
 
 #define MS 1000000L
 
-/* A release. Threads that it wakes read it under the lock that is released, or when only it can have ended their wait. */
+/* A release. The threads that it wakes read it under the released lock, or when nothing else can
+ * have ended their wait. */
 struct release {
     int tid;
     const char *in;
     int64_t at, done;
 };
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of what happens. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): members are in chronological order */
 struct answer {
     int tid;
     const char *in, *kind;
@@ -122,7 +123,7 @@ static inline struct release *new_release(int tid, const char *in, int64_t at)
         result_;                                                                                   \
     })
 
-/* Calls what wakes another thread. */
+/* Makes a call that wakes another thread. */
 #define LETS_GO(release_, call)                                                                    \
     do {                                                                                           \
         struct release *this_ = new_release(me(), __func__, now());                                \
@@ -131,13 +132,13 @@ static inline struct release *new_release(int tid, const char *in, int64_t at)
         this_->done = now();                                                                       \
     } while (0)
 
-/* Of a wait that reached its time limit: that is not before `until`. */
+/* For a wait that reached its time limit, which was not before `until`. */
 static inline struct release *nobody_before(int64_t until)
 {
     return new_release(0, NULL, until);
 }
 
-/* Called when all threads have ended. */
+/* Call when all threads have ended. */
 static inline void print_answers(void)
 {
     for (int i = 0; i < answer_count; i++) {
@@ -156,7 +157,7 @@ static inline void print_answers(void)
     fflush(stdout);
 }
 
-/* A wait that has just ended, in the function `in`, for a release. */
+/* A wait that has just ended, in the function `in`, by a release. */
 static inline void tell_end(const char *in, const char *kind, const volatile void *object,
                             int64_t begin, const struct release *by)
 {
@@ -173,7 +174,7 @@ static inline void sleep_ns(long ns)
         ;
 }
 
-/* Reads a file of the thread's in /proc; empty: it cannot be read. */
+/* Reads a file in the thread's /proc folder. The text is empty if it cannot be read. */
 static inline void task_text(int tid, const char *name, char *text, size_t size)
 {
     char path[64];
@@ -188,8 +189,8 @@ static inline void task_text(int tid, const char *name, char *text, size_t size)
 }
 
 /*
- * Whether the thread sleeps. It has the state S from before it leaves its CPU, and may be preempted in between; its system
- * call is called "running" until it has left.
+ * Whether the thread sleeps. Its state is S before it leaves its CPU, and it may be preempted in
+ * between; until it has left, /proc shows its system call as "running".
  */
 static inline bool sleeps(int tid)
 {
@@ -203,7 +204,7 @@ static inline bool sleeps(int tid)
     return strncmp(text, "running", strlen("running")) != 0;
 }
 
-/* A thread says here that its next call will wait. */
+/* Set by a thread whose next call will wait. */
 typedef atomic_int about_to_wait;
 
 static inline void about(about_to_wait *who)
@@ -211,14 +212,14 @@ static inline void about(about_to_wait *who)
     atomic_store(who, me());
 }
 
-/* Whether the thread has said so, and sleeps. */
+/* Whether the thread has announced a wait, and sleeps. */
 static inline bool it_waits(about_to_wait *who)
 {
     int tid = atomic_load(who);
     return tid && sleeps(tid);
 }
 
-/* Returns when it does: its TID. */
+/* Returns the TID of the thread when it waits. */
 static inline int until_it_waits(about_to_wait *who)
 {
     while (!it_waits(who))

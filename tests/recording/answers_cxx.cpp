@@ -136,7 +136,7 @@ static void exceptions()
     holds_mutex();
 }
 
-/* MARK: std::future, which waits by the futex call itself */
+/* MARK: std::future, which calls futex directly */
 
 static std::promise<int> promise;
 
@@ -191,7 +191,7 @@ static void atomics()
     thread.join();
 }
 
-/* MARK: Threads of all kinds of callables: only their names are looked at */
+/* MARK: Threads started with all kinds of callables: only their names matter */
 
 struct functor {
     void operator()() const
@@ -212,13 +212,14 @@ static void free_function(int)
     sleep_ns(MS);
 }
 
-/* No stack of its threads shows it. */
+/* Does not appear in any stack. */
 static int never_waits(int value)
 {
     return value + 1;
 }
 
-/* A thread as the Rust library starts it, as far as names go: rust_main::worker below <std::...>::thread_start. */
+/* A thread as the Rust library starts it, by function names: rust_main::worker below
+ * <std::...>::thread_start. */
 extern "C" {
 void *rust_start(void *) __asm__(
     "_RNvNvMs0_NtNtNtCsjrHSEGnQ3l9_3std3sys6thread4unixNtB7_6Thread3new12thread_start");
@@ -254,7 +255,7 @@ static void names()
     pthread_join(rust, nullptr);
 }
 
-/* MARK: Which */
+/* MARK: Scenarios */
 
 int main(int argc, char **argv)
 {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The memory that real programs share with the recorder, as inputs of fuzz/fuzz_area.c.
+"""Inputs for fuzz/fuzz_area.c from the memory that real programs share with the recorder.
 
 usage: areas.py FOLDER TRAIL PROGRAM [ARGUMENT...] [+ PROGRAM ...]
 
-Each program runs while the recorder is stopped, so that everything it has written is still there. Writes
-FOLDER/NAME-N.area, and prints what it wrote."""
+Each program runs while the recorder is stopped, so that everything it has written is still there.
+Writes FOLDER/NAME-N.area, and prints what it wrote.
+"""
 
 import mmap
 import os
@@ -22,10 +23,10 @@ MAX_PIECE = 4096
 
 
 def pieces(data):
-    """(offset, bytes) of what is not zero."""
+    """Yields (offset, bytes) for each part that is not zero."""
     at = 0
     while at < len(data):
-        # Most of the area is zeros: pages are passed over as a whole.
+        # Most of the area is zeros: skip whole pages.
         if at % 4096 == 0 and not any(data[at:at + 4096]):
             at += 4096
             continue
@@ -38,7 +39,7 @@ def pieces(data):
 
 
 def area_bytes(data, how):
-    """The input: all at once, then a step."""
+    """The fuzzer input: all of the area, then a step."""
     claimed_at = claim_time(data)
     out = [struct.pack('<QB', max(claimed_at - 1000000, 1), how)]
     for at, part in pieces(data):
@@ -48,7 +49,7 @@ def area_bytes(data, how):
 
 
 def claim_time(data):
-    """struct shm_header's claimed_at, by its place: behind has_counter."""
+    """Returns claimed_at of struct shm_header."""
     (value,) = struct.unpack_from('<Q', data, CLAIMED_AT)
     return value
 
@@ -63,7 +64,7 @@ def state_of(pid):
 
 
 def save(trail, command):
-    """The area of a program, as it is at the program's end."""
+    """Returns the area of a program as it is when the program ends."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'area')
         recorder = subprocess.Popen([trail, 'record', '-q', '--attach-shm', path, '-o',

@@ -1,4 +1,4 @@
-/* Threads that certainly wait: polls /proc until they sleep in the kernel. */
+/* Waits until a thread certainly sleeps in the kernel, by polling /proc. */
 #ifndef TESTS_RECORDING_ASLEEP_H
 #define TESTS_RECORDING_ASLEEP_H
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Returns whether the thread sleeps in the kernel, as a file of /proc has it. */
+/* Returns whether the thread sleeps in the kernel, according to a file in /proc. */
 static inline bool sleeps_by(const char *path)
 {
     char state = 0;
@@ -27,7 +27,7 @@ static inline bool is_asleep(pid_t tid)
     return sleeps_by(path);
 }
 
-/* `tid` is 0 until the thread has begun, which writes it. */
+/* The thread writes `tid` when it starts; until then it is 0. */
 static inline void until_asleep(const pid_t *tid)
 {
     while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE) ||

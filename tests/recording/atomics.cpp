@@ -1,4 +1,5 @@
-// C++20's waits, most of which go through syscall(SYS_futex): atomics CASE [hang]. See wakers.c. With "hang" nothing ends them.
+// C++20's waits, most of which go through syscall(SYS_futex). Like wakers.c.
+// usage: atomics CASE [hang]     with "hang" nothing ends the wait
 #include "answers.h"
 
 #include <atomic>

@@ -1,5 +1,9 @@
-/* Calls whose wrappers do more than pass on: results, errno and arguments are the same as without a
- * recorder. usage: calls FOLDER */
+/*
+ * Calls whose wrappers do more than pass them on: results, errno and arguments must be the same as
+ * without a recorder.
+ *
+ * usage: calls FOLDER
+ */
 #include "answers.h"
 #include "check.h"
 
@@ -27,7 +31,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-/* Whether the C library has what came with glibc 2.MINOR. */
+/* Whether the C library is glibc 2.MINOR or newer. */
 #define SINCE(minor) (atoi(gnu_get_libc_version() + 2) >= (minor))
 
 static mode_t mode_of(int fd)
@@ -126,12 +130,12 @@ static void stdio(void)
     CHECK(fscanf(file, "%lf", &real) == 1 && real > 2.4 && real < 2.6 &&
           fscanf(file, "%d", &number) == EOF);
     CHECK(fclose(file) == 0);
-    /* A stream without a descriptor. */
+    /* This stream has no descriptor. */
     file = fmemopen(text, sizeof text, "w+");
     CHECK(file && fputs("x", file) >= 0 && fflush(file) == 0 && fclose(file) == 0);
 }
 
-/* Of the newest C libraries; the wrappers are there also with an older one. */
+/* Only the newest C libraries have these; the wrappers exist with older ones too. */
 int __isoc99_vfscanf(FILE *restrict file, const char *restrict format, va_list list);
 int __isoc23_vfscanf(FILE *restrict file, const char *restrict format, va_list list)
     __attribute__((weak));
@@ -159,7 +163,7 @@ static void standards(void)
     int number = 0, pidfd = -1, status;
     siginfo_t end;
     CHECK(file && fputs("0b11 12", file) >= 0);
-    /* Binary numbers are C23's. */
+    /* C23 adds binary numbers. */
     CHECK(scan(99, file, "%i", &number) == 1 && number == 0);
     CHECK(scan(23, file, "%i", &number) == 1 && number == (SINCE(38) ? 3 : 0));
     CHECK(fclose(file) == 0);
@@ -183,7 +187,7 @@ static void places(void)
     CHECK(preadv2(fd, &to, 1, 4, 0) == 2 && strcmp(found, "ab") == 0 && close(fd) == 0);
     CHECK(pipe(ends) == 0 && pwritev64v2(ends[1], &from, 1, -1, 0) == 2);
     CHECK(preadv64v2(ends[0], &to, 1, -1, 0) == 2);
-    /* qemu-user has no preadv2(2), and without it the C library knows no flags. */
+    /* qemu-user lacks preadv2(2); without it the C library supports no flags. */
     CHECK(preadv2(ends[0], &to, 1, -1, RWF_NOWAIT) == -1 &&
           (errno == EAGAIN || (errno == EOPNOTSUPP && getenv("QEMU_LD_PREFIX"))));
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
@@ -267,7 +271,7 @@ static void c11(void)
     CHECK(mtx_unlock(&recursive) == thrd_success && mtx_unlock(&recursive) == thrd_success);
 }
 
-/* MARK: vfork: the child closes what it likes, and the parent's descriptors are what they were */
+/* MARK: vfork: the child may close any descriptor; the parent's stay as they were */
 
 static int ends[2];
 static about_to_wait reader_is;
@@ -293,7 +297,8 @@ static void vforks(void)
     int status;
     pid_t pid;
     CHECK(pipe(ends) == 0);
-    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork): what is tested. */
+    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork): vfork is
+     * tested */
     pid = vfork();
     if (pid == 0) {
         dup2(2, ends[0]);
@@ -309,7 +314,7 @@ static void vforks(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* MARK: A handler forks within a read, and its child goes on */
+/* MARK: A signal handler forks during a read, and its child continues */
 
 static volatile pid_t forked = -1;
 

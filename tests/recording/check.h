@@ -1,4 +1,5 @@
-/* A program for `trail record` that checks the results of its own calls: a wrong one ends it, with exit status 3. */
+/* For programs run by `trail record` that check their own calls: a wrong result ends the program
+ * with exit status 3. */
 #ifndef TRAIL_TESTS_CHECK_H
 #define TRAIL_TESTS_CHECK_H
 

@@ -1,15 +1,16 @@
 /*
  * Programs with several processes, such as servers:
  *
- *   forks N      for each line on stdin N children, one after the other; prints the most sleeps of any
- *   loads        a child, while other threads have the loader's locks
- *   alarms N SEED  N children, one after the other, while a signal handler forks as well
- *   kills N SEED   N children, each a little later after its beginning than the one before
- *   daemon       its child goes on, waits, and ends when it is done
- *   stays        its child goes on until it is killed; its PID is printed
- *   root-forks   sees no /proc any more, and then has a child
- *   user-forks   is another user, and then has a child
- *   user-executes  is another user, and executes "waits"
+ *   forks N      for each line on stdin, N children, one after the other; prints the highest sleep
+ *                count of any child
+ *   loads        a child, forked while other threads hold the loader's locks
+ *   alarms N SEED  N children, one after the other, while a signal handler also forks
+ *   kills N SEED   N children, each killed a little later after its start than the one before
+ *   daemon       forks and exits; the child waits, and ends when done
+ *   stays        forks and exits; the child prints its PID and runs until it is killed
+ *   root-forks   loses sight of /proc, and then forks
+ *   user-forks   changes to another user, and then forks
+ *   user-executes  changes to another user, and executes "waits"
  *   executes     waits in wait_here, prints its PID, and executes cat without an environment
  *   waits        waits in wait_here
  *
@@ -34,7 +35,7 @@ enum { WAIT_US = 20000, STATUS = 5, NO_RIGHT = 77, NOBODY = 65534 };
 
 static int ends[2];
 
-/* /proc, which its threads see in any root. */
+/* An open /proc, for use after the root has changed. */
 static int proc;
 
 static bool sleeps(pid_t tid)
@@ -50,7 +51,7 @@ static bool sleeps(pid_t tid)
     return state && state[2] == 'S';
 }
 
-/* Writes when the main thread has slept for a while. */
+/* Writes when the main thread has slept for WAIT_US. */
 static void *write_later(void *unused)
 {
     while (!sleeps(getpid()))
@@ -76,7 +77,7 @@ static int waits(void)
     return status;
 }
 
-/* The status of a child that waits. */
+/* Forks a child that waits, and returns its exit status. */
 static int child_waits(void)
 {
     int status;
@@ -86,7 +87,7 @@ static int child_waits(void)
     return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Has a child that ends at once. *usage, which may be NULL, has what it used. */
+/* Forks a child that ends at once. *usage, if not NULL, receives its resource usage. */
 static bool fork_once(struct rusage *usage)
 {
     pid_t pid = fork();
@@ -116,7 +117,7 @@ static int forks(int count)
 static bool walks, has_forked; /* atomic */
 static pid_t loader;           /* atomic */
 
-/* The walk has the lock of the list of libraries. */
+/* Called by dl_iterate_phdr(), which holds the lock of the library list. */
 static int stay(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)info;
@@ -134,7 +135,7 @@ static void *walk(void *unused)
     return unused;
 }
 
-/* Holds the loader's own lock while it waits for the lock of the list. */
+/* Holds the loader's own lock while waiting for the lock of the library list. */
 static void *load(void *unused)
 {
     __atomic_store_n(&loader, gettid(), __ATOMIC_RELEASE);
@@ -170,7 +171,8 @@ static void on_alarm(int number)
         abort();
 }
 
-/* The signal comes a little later after the beginning of each fork than of the one before: in some while it goes on. */
+/* Each signal arrives a little later relative to its fork than the one before: some arrive during
+ * the fork. */
 static int forks_in_a_handler(int count, int seed)
 {
     if (signal(SIGALRM, on_alarm) == SIG_ERR)
@@ -196,7 +198,7 @@ static int kills(int count, int seed)
     return STATUS;
 }
 
-/* In the child it goes on. */
+/* Returns in the child. */
 static void become_daemon(void)
 {
     pid_t pid = fork();
@@ -215,7 +217,7 @@ static int stays(void)
     return 1;
 }
 
-/* A user that is not root may do it as root of a user namespace. */
+/* A user other than root can do this as root of a user namespace. */
 static bool leave_proc(void)
 {
     char here[] = "/tmp/trail-children-XXXXXX";

@@ -22,31 +22,31 @@ import work
 from recorded import Trace, step
 from states import until
 
-# Some of its children become another user, and execute it again.
+# Some children change to another user, and execute the program again.
 TRAIL, CHILDREN = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
-# AddressSanitizer is not to keep what was freed: the recorder's memory is looked at.
+# Keep AddressSanitizer from retaining freed memory: the recorder's memory is measured.
 ENV["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
-# Microseconds have their sign, of two bytes in one column.
+# With UTF-8, microseconds are printed as µs: two bytes in one column.
 ENV["LC_ALL"] = "C.UTF-8"
-LIMIT = 120  # s, for what hangs
+LIMIT = 120  # s, in case something hangs
 WORK = work.folder("children")
 TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
-# The system call, by its number.
+# The number of the system call.
 CLONE = 56 if platform.machine() == "x86_64" else 220
-# What children.c returns when all went well; when it may not do what it is asked for.
+# Exit statuses of children.c: success, and missing privileges.
 STATUS, NO_RIGHT = 5, 77
 
 
 def fresh():
-    """A new folder."""
+    """Returns a new folder."""
     folder = os.path.join(WORK, str(len(os.listdir(WORK))))
     os.mkdir(folder)
     return folder
 
 
 class Recording:
-    """`trail record --children` in a folder of its own, for the length of a `with`."""
+    """Context manager: `trail record --children` in a folder of its own."""
 
     def __init__(self, *program, options=()):
         self.folder = fresh()
@@ -74,7 +74,7 @@ class Recording:
         return self.process.returncode
 
     def waits(self):
-        """How often the processes waited in wait_here; all traces are good."""
+        """How often the processes waited in wait_here. Checks all traces."""
         count = 0
         for path in glob.glob(os.path.join(self.folder, "*.trace")):
             check = subprocess.run([TRAIL, "check", path], capture_output=True, timeout=LIMIT, env=ENV)
@@ -105,7 +105,7 @@ def command_line(pid):
 
 @test
 def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
-    # One that waits to be recorded sleeps 2,500 times.
+    # A process that waits to be recorded sleeps 2,500 times.
     with Recording("forks", "60", options=["--max-size=1"]) as recording:
         while not has_ended(recording.path):
             time.sleep(0.01)
@@ -118,13 +118,14 @@ DELAY = 0.2  # s; the next step writes all older events
 
 
 def memory(pid):
-    """What is resident of a process, in kB."""
+    """Returns the resident memory of a process, in kB."""
     with open(f"/proc/{pid}/status") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
 def kept_of_a_child(*options):
-    """How much memory the recorder keeps of each, in kB. A batch of them is in the trace before the next begins."""
+    """How much memory the recorder keeps per child, in kB. Each batch of children is in the trace
+    before the next begins."""
     batches, usual, held = 16, 6, []
     with Recording("forks", str(BATCH), options=["-q", *options]) as recording:
         for _ in range(batches):
@@ -137,13 +138,13 @@ def kept_of_a_child(*options):
         assert recording.end() == STATUS, recording.err
         traces = glob.glob(os.path.join(recording.folder, "*.trace"))
         assert len(traces) == (batches * BATCH + 1 if "--split" in options else 1), len(traces)
-    # What the first batches needed is used again.
+    # The memory used by the first batches is reused.
     return (held[-1] - held[usual - 1]) / (BATCH * (batches - usual))
 
 
 @test
 def of_a_child_that_has_ended_the_recorder_keeps_little():
-    # Each had 140 kB.
+    # It was once 140 kB per child.
     kept = kept_of_a_child("--split")
     assert kept < 20, kept
 
@@ -172,7 +173,8 @@ def a_signal_ends_the_recording_of_a_daemon_and_not_the_daemon():
     with Recording("stays") as recording:
         pid = int(recording.process.stdout.readline())
         try:
-            # The program has ended when its child has another parent; a step later the recorder has seen it.
+            # When the child has another parent, the program has ended; one step later the recorder
+            # has noticed it.
             while os.path.basename(CHILDREN) in command_line(parent(pid)):
                 time.sleep(0.01)
             step(recording.process.pid)
@@ -187,7 +189,7 @@ def a_signal_ends_the_recording_of_a_daemon_and_not_the_daemon():
 
 
 def is_recorded(word):
-    """What may not open what the recorder shares with it."""
+    """Checks a program that may not open the memory shared by the recorder."""
     with Recording(word) as recording:
         code = recording.end()
         here = recording.out.strip()
@@ -249,14 +251,15 @@ print(len(numbers))
     done = subprocess.run([*alone, TRAIL, "record", "--children", "-o", path, "--", sys.executable, "-c", program],
                           capture_output=True, text=True, env=ENV, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
-    # The recorder's own threads may take the number in between: then the child has the next one.
+    # The recorder's own threads may take the PID in between; then the child gets the next one.
     rows = [line for line in done.stderr.splitlines() if re.search(r" 10\d\d +1 ", line)]
     too_fast = re.search(r"(\d+) process(?:es were| was) not recorded", done.stderr)
     assert len(rows) + (int(too_fast[1]) if too_fast else 0) == int(done.stdout), done.stdout + done.stderr
 
 
 def sleepers(count, *options):
-    """Records a shell that starts so many: its table's rows, its traces, what it said."""
+    """Records a shell that runs `count` sleeps one after the other. Returns the rows of its table,
+    its files, and its trace."""
     folder = fresh()
     path = os.path.join(folder, "t.trace")
     script = f"i=0; while [ $i -lt {count} ]; do sleep 0.15; i=$((i+1)); done"
@@ -268,15 +271,15 @@ def sleepers(count, *options):
     rows = [line for line in table[1:] if re.search(r" +\d+ +1 +[\d.]+ (ms|s) ", line)]
     assert len(rows) == count + 1, done.stderr
     assert any("sleep 0.15" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
-    # A figure ends where its title does.
+    # Each figure ends where its title ends.
     for title in (" time", " CPU", " recorder"):
         end = table[0].index(title) + len(title)
         assert all(re.search(r"\d (ns|µs|ms|s)$", row[:end]) and row[end : end + 1].strip() == "" for row in rows), table
-    # Only the program, or all in one, has a summary of its own.
+    # Only the program has a summary of its own; with one trace, all processes share one.
     assert done.stderr.count("at once)") == 1, done.stderr
     trace = Trace(TRAIL, path, ENV)
     trace.processes = summary(path)["processes"]
-    # What the table says of each process is in the trace as well.
+    # The figures in the table are also in the trace.
     for process in trace.processes if "--split" not in options else []:
         (row,) = [row.split() for row in rows if f" {process['pid']} " in row]
         for at, key in ((-5, "cpu_ns"), (-1, "recorder_ns")):
@@ -289,7 +292,7 @@ def sleepers(count, *options):
 def several_processes_are_one_trace_and_a_table_with_their_titles():
     rows, files, trace = sleepers(8)
     assert files == ["t.trace"], files
-    # Threads have the names and PIDs of their processes.
+    # Threads are named after their processes, with the PID.
     names = sorted(thread.created_as for thread in trace.threads)
     pids = [int(re.search(r" (\d+) +1 +[\d.]+ (ms|s) ", row)[1]) for row in rows]
     assert len(names) == len(rows), (names, rows)
@@ -301,7 +304,7 @@ def several_processes_are_one_trace_and_a_table_with_their_titles():
 
 @test
 def a_process_without_a_command_line_is_called_by_its_programs_file():
-    # As one is that has ended before the recorder came to look.
+    # For example a process that ends before the recorder looks at it.
     path = os.path.join(fresh(), "t.trace")
     script = "exec -a '' sleep 0.2"
     done = subprocess.run([TRAIL, "record", "--children", "-o", path, "--", "bash", "-c", script],
@@ -312,7 +315,8 @@ def a_process_without_a_command_line_is_called_by_its_programs_file():
 
 @test
 def a_thread_has_its_tid_in_each_program_that_it_executes():
-    # Its M is the same in both; another number, above all TIDs, is that of a thread whose TID another one has meanwhile.
+    # Both have the same M. A number above all TIDs would mean that the TID was reused by another
+    # thread.
     path = os.path.join(fresh(), "t.trace")
     script = "for i in $(seq 200); do /bin/true; done"
     subprocess.run([TRAIL, "record", "-q", "--children", "-o", path, "--", "sh", "-c", script], check=True, env=ENV, timeout=LIMIT)
@@ -328,7 +332,7 @@ def the_summary_of_one_trace_has_a_row_for_each_process():
     assert sorted(p["pid"] for p in trace.processes) == pids, (trace.processes, rows)
     assert all(p["threads"] == 1 and p["running_ns"] > 0 for p in trace.processes), trace.processes
     asleep = [p for p in trace.processes if p["name"] == "sleep"]
-    # Each sleeps for 150 ms; the clock of sleep(1) is not the trace's.
+    # Each sleeps for 150 ms, but sleep(1) uses another clock than the trace.
     assert len(asleep) == len(rows) - 1 and min(p["waiting_ns"] for p in asleep) >= 149_000_000, trace.processes
     assert [p["name"] for p in trace.processes if p not in asleep] == ["sh"], trace.processes
     running = [p["running_ns"] for p in trace.processes]
@@ -338,13 +342,14 @@ def the_summary_of_one_trace_has_a_row_for_each_process():
 @test
 def the_slots_of_one_trace_are_what_runs_at_once_in_all_processes():
     rows, files, trace = sleepers(8)
-    # The shell waits for each sleep, so that at most the two run at once, beginning and ending.
+    # The shell waits for each sleep, so at most two processes run at once, when one begins or ends.
     assert len(trace.procs) <= 2, trace.procs
     assert len([t for t in trace.threads if any(w.reason == "sleep" for w in t.waits)]) >= len(rows) - 1
 
 
 def record(*command, options=()):
-    """Records a command of several processes: its trace, what was said, and the names of the threads."""
+    """Records a command with several processes. Returns its trace, the recorder's messages, and the
+    names of the threads."""
     path = os.path.join(fresh(), "t.trace")
     done = subprocess.run([TRAIL, "record", *options, "-o", path, "--", *command],
                           capture_output=True, text=True, env=ENV, timeout=LIMIT)
@@ -370,21 +375,21 @@ def no_children_turns_it_off():
 
 @test
 def a_process_that_starts_none_is_not_named():
-    # Nor is what it executes in its own place.
+    # The same holds for a program that it executes in its place.
     path, said, names = record("env", "sleep", "0.1")
     assert set(names) == {"main"}, names
     assert summary(path)["processes"] == [] and "  process " not in said, said
 
 
 def has_joined(pid, name):
-    """Whether a process has executed the program, and that has joined."""
+    """Whether a process has executed the program, and the program has joined the recording."""
     with open(f"/proc/{pid}/maps") as maps:
         return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name and "/memfd:trail (deleted)" in maps.read()
 
 
 @test
 def a_recording_ends_with_its_program():
-    # ... although it has left a process, which is recorded while the program runs.
+    # It ends although a process remains, which is recorded while the program runs.
     left = "sleep 1000 >/dev/null 2>&1 & echo $!; read end"
     path = os.path.join(fresh(), "t.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", "sh", "-c", left], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -404,7 +409,7 @@ def the_summary_begins_with_what_worked_where_the_program_only_waits():
     path, said, names = record("timeout", "1000", "sleep", "1")
     lines = said.splitlines()
     assert re.fullmatch(r"  of sleep 1 \(\d+\), without what only waited for others: timeout 1000 sleep 1 \(\d+\)", lines[1]), said
-    # Nothing of the other's wait for a signal.
+    # The other process's wait for a signal is not included.
     assert re.fullmatch(r"  waiting for: sleep \d+ %", lines[3]), said
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("  process ")) :]
     assert table[1].startswith("  sleep 1 ") and table[2].startswith("  timeout "), table
@@ -421,7 +426,8 @@ def a_shell_that_also_works_is_not_left_out():
 
 @test
 def what_was_recorded_of_the_program_before_it_had_others_is_its_own():
-    # Its first thread is written before it has another process: without the program in its name.
+    # Its first thread is written before the program starts another process, so the name lacks the
+    # program.
     busy = "import time, subprocess\ntime.sleep(1)\nsubprocess.run(['sleep', '0.1'])"
     path, said, names = record(sys.executable, "-c", busy)
     assert names[0] == "main" and re.fullmatch(r"sleep \(\d+\): main", names[-1]), names
@@ -433,7 +439,8 @@ def what_was_recorded_of_the_program_before_it_had_others_is_its_own():
 
 @test
 def in_another_namespace_a_process_is_found_by_its_descent():
-    # It calls itself process 1 there, and executes another program before the recorder has found it.
+    # There it sees itself as process 1, and it executes another program before the recorder finds
+    # it.
     command = ["unshare", "--pid", "--fork"]
     if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
         raise Skip("no PID namespace can be made here")
@@ -459,7 +466,7 @@ def what_loses_the_environment_is_named_with_the_reason():
 
 @test
 def so_is_what_clone_has_made():
-    # Of which the C library, and so the recorder, knows nothing.
+    # The C library does not know such a process, so neither does the recorder.
     clones = f"""
 import ctypes, os, sys
 pid = ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0)

@@ -1,7 +1,7 @@
 /*
- * Waits that `trail locks` sorts: for a mutex, a semaphore with one permit and a futex, which two
- * threads take alternately, each while the other waits for it; and for a semaphore through which
- * one thread gives others work, during all of that.
+ * Waits that `trail locks` classifies. Two threads take a mutex, a semaphore with one permit and a
+ * futex alternately, each while the other waits for it. At the same time one thread hands work to
+ * others through a semaphore.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ enum { WORKERS = 3, ROUNDS = 10, JOBS = 5 };
 
 static sem_t permits_sem, work_sem;
 static pthread_mutex_t short_mu = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t lock_word; /* 0: free; 1: taken; 2: and threads may wait */
+static uint32_t lock_word; /* 0: free; 1: taken; 2: taken, and threads may wait */
 
 static void lock_futex(void)
 {
@@ -65,9 +65,10 @@ static const struct kind {
              {lock_futex, unlock_futex, 3000}};
 
 static pid_t tids[2];
-static unsigned taken; /* how often the lock was taken; even: by the first thread */
+static unsigned taken; /* number of times the lock was taken; even: by the first thread */
 
-/* Takes the lock after the other thread has, and gives it back while that waits for it. Nothing else makes a thread sleep. */
+/* Takes the lock after the other thread has, and releases it once the other thread waits for it.
+ * Nothing else makes a thread sleep. */
 static void take_turns(const struct kind *kind, unsigned own)
 {
     for (unsigned i = own; i < ROUNDS; i += 2) {

@@ -15,7 +15,7 @@ from tap import main, test
 
 TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:])
 TRACE = os.path.join(work.folder("contention"), "t.trace")
-TURNS = 9  # of 10, all but the first find the lock taken
+TURNS = 9  # of 10; all but the first find the lock taken
 
 
 @test
@@ -28,7 +28,7 @@ def what_its_own_waiters_release_is_sorted_as_a_lock():
     assert all(row["waits"] >= TURNS for _, row in locks), locks
     in_order = sorted(locks, key=lambda lock: -lock[1]["wait_ns"])
     assert [at for at, _ in in_order] == sorted(at for at, _ in locks), in_order
-    # Three threads wait for work as long as two use the locks.
+    # Three threads wait for work while two use the locks.
     assert all(row["wait_ns"] < work_row["wait_ns"] and at < work_at for at, row in locks), (locks, work_row)
 
 

@@ -1,6 +1,6 @@
 /*
  * Many threads that wait for a signal. The first and the last thread have each locked a mutex and
- * wait for the other's: a deadlock between the two ends of the process's list of threads.
+ * wait for the other's: the deadlock is between the first and the last thread of the process.
  *
  * usage: crowd N
  */

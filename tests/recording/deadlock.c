@@ -1,10 +1,10 @@
 /*
- * Two threads take two locks in opposite orders: a deadlock, in each run. With "wait" main waits
- * for them. With mutex, rwlock, flock or range they are in two processes, and the locks are of this
- * kind; if "held" follows, one thread holds the first lock, and the other waits for it. With
- * "private held" the other one waits for a mutex of its own process at the same address, which its
- * main thread holds. The processes print their PIDs and run until they are killed. With "ended" one
- * thread ends with the lock for which the other waits.
+ * Two threads that take two locks in opposite order and deadlock in every run. With "wait", main
+ * waits for them. With "mutex", "rwlock", "flock" or "range" they are in two processes, and use
+ * locks of that kind; if "held" follows, one thread holds the first lock, and the other waits for
+ * it. With "private held" the other thread waits for a mutex of its own process at the same
+ * address, held by its main thread. The processes print their PIDs and run until they are killed.
+ * With "ended", one thread ends while it holds the lock for which the other waits.
  */
 #include "asleep.h"
 #include "check.h"
@@ -21,10 +21,11 @@
 #include <unistd.h>
 
 static pthread_mutex_t a_mu = PTHREAD_MUTEX_INITIALIZER, b_mu = PTHREAD_MUTEX_INITIALIZER;
-/* Waits of a deadlock last for 1 ms at least. */
+/* To count as a deadlock, waits must last at least 1 ms. */
 enum { HOLD_US = 2000 };
 
-/* How many threads have their first lock. They do not sleep for each other: a thread that sleeps waits for its second one. */
+/* How many threads have their first lock. They do not sleep until both have: a sleeping thread
+ * waits for its second lock. */
 static int own_ready, *ready = &own_ready;
 static pid_t tids[2];
 
@@ -43,7 +44,7 @@ static struct shared {
 
 static int shared_fd, files[2];
 
-/* In each process at another address. */
+/* The address differs in each process. */
 static void map_shared(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
@@ -82,7 +83,7 @@ static void lock_mutex(int which)
     pthread_mutex_lock(&shared->mutexes[which]);
 }
 
-/* At another place than the first one. */
+/* A separate function, so that the second lock is taken at another place than the first. */
 static void lock_second_mutex(int which)
 {
     pthread_mutex_lock(&shared->mutexes[which]);
@@ -103,7 +104,8 @@ static void lock_file(int which)
     CHECK(flock(files[which], LOCK_EX) == 0);
 }
 
-/* Of the open description: the kernel would find the deadlock of the processes' own locks. */
+/* A lock of the open file description: for locks of processes, the kernel would detect the
+ * deadlock. */
 static void lock_range(int which)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -113,7 +115,7 @@ static void lock_range(int which)
 static const struct kind {
     const char *name;
     void (*lock)(int which);
-    void (*second)(int which); /* of a thread that has the other one */
+    void (*second)(int which); /* for a thread that has the other one */
 } kinds[] = {
     {"own", lock_own, lock_own},
     {"mutex", lock_mutex, lock_second_mutex},
@@ -190,7 +192,7 @@ static void *ends(void *unused)
     return unused;
 }
 
-/* A wait is a finding if it lasts for 100 ms at least. */
+/* A wait must last at least 100 ms to be a finding. */
 enum { FINDING_US = 200000 };
 
 static void end_with_lock(void)

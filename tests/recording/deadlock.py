@@ -23,9 +23,9 @@ WORK = work.folder("deadlock")
 TRACE = os.path.join(WORK, "x.trace")
 
 
-# A shell's background jobs ignore it, and so would the program.
+# Background jobs of a shell ignore the signal, and the program would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# A wait is a finding if it lasts for 100 ms at least.
+# A wait must last at least 100 ms to be a finding.
 HOLD_S = 0.2
 
 
@@ -44,7 +44,7 @@ def check(of=""):
 
 
 def start():
-    """A recording of the program, which waits for ever: when its threads are in the deadlock."""
+    """Starts recording a program that waits forever. Returns when its threads are in the deadlock."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "wait"])
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
     try:
@@ -65,7 +65,7 @@ def record_processes(*words):
     try:
         states.until_all_wait(pids, 4)
         time.sleep(HOLD_S)
-        for _ in range(2):  # the second ends the recording only
+        for _ in range(2):  # the second only ends the recording
             recorder.send_signal(signal.SIGTERM)
             states.until_taken(recorder.pid, signal.SIGTERM)
         assert recorder.wait(timeout=120) == 0
@@ -84,7 +84,7 @@ def names(pids):
 def of_a_program_that_ends():
     done = subprocess.run([TRAIL, "record", "-o", TRACE, "--", PROGRAM], stderr=subprocess.PIPE, text=True, check=True, timeout=120)
     check()
-    # The last screen has the sentences of the summary, in its order.
+    # The final screen has the summary's findings, in the same order.
     screen = re.findall(r"^  \* (.*)$", done.stderr, re.M)
     assert screen == [f["heading"] for f in answer("summary")["findings"]][:3], done.stderr
 
@@ -93,7 +93,7 @@ def of_a_program_that_ends():
 def of_a_process_that_ends_just_before_the_trace_of_all():
     script = f"'{PROGRAM}'; true"
     subprocess.run([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", "sh", "-c", script], check=True, timeout=120)
-    # As two processes have different ones at one address.
+    # Two processes can have different locks at one address.
     check(rf" of {os.path.basename(PROGRAM)} \(\d+\)")
 
 
@@ -115,7 +115,7 @@ def of_a_recording_that_is_interrupted():
 
 
 def check_places(kind, locks):
-    """A lock in shared memory is named after where it was taken, in whichever process."""
+    """A lock in shared memory is named after the place where either process took it."""
     for lock in locks if kind in ("mutex", "rwlock") else ():
         assert re.match(rf"{kind} shared 0x[0-9a-f]+ \(first seen locked in lock_{kind} deadlock\.c:\d+\)$", lock), locks
 

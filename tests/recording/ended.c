@@ -1,6 +1,6 @@
 /*
- * Waits that end because a thread is cancelled or ends, each in its own function: ended.py has the
- * answers.
+ * Waits that end because a thread is cancelled or ends, each in its own function. ended.py has the
+ * expected answers.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -57,7 +57,7 @@ static void *cancelled_sleep(void *unused)
     return unused;
 }
 
-/* Its cancellation is disabled: what it waits for ends the wait, not the thread that cancels it meanwhile. */
+/* Cancellation is disabled: the post ends the wait, not the earlier cancellation. */
 static void *not_cancelled(void *unused)
 {
     expect(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL) == 0);
@@ -130,7 +130,7 @@ static void *unlocks(void *of)
     return NULL;
 }
 
-/* A robust mutex whose owner lives is like any other. */
+/* A robust mutex whose owner lives behaves like any other mutex. */
 __attribute__((noinline)) static void wait_for_living(void)
 {
     pthread_t holder;

@@ -15,7 +15,7 @@ from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 TRACE = os.path.join(work.folder("ended"), "x.trace")
-HOLD_S = 0.049  # HOLD_MS of ended.c, less what two clocks may differ by
+HOLD_S = 0.049  # HOLD_MS of ended.c, minus the difference between two clocks
 
 
 def run(*args):
@@ -27,7 +27,7 @@ def run(*args):
 run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM)
 run(TRAIL, "check", TRACE)
 
-# Events, each with its stack: the lines below it.
+# Each event, with the functions of its stack from the lines below it.
 EVENTS = []
 for line in run(TRAIL, "print", "--words=go", "--stacks", TRACE).splitlines():
     if re.match(r"  \d+\.\d{9}\s", line):
@@ -37,7 +37,7 @@ for line in run(TRAIL, "print", "--words=go", "--stacks", TRACE).splitlines():
 
 
 def ends_of(function):
-    """The ends of the long waits in a function: the line of the event, and the functions of its stack."""
+    """Where the long waits in a function end: the line of the event, and the functions of its stack."""
     found = []
     for i, (begin, text, stack) in enumerate(EVENTS):
         if "blocks: " not in text or function not in stack:

@@ -1,8 +1,8 @@
 /*
- * Executes programs in all ways that the C library offers:
+ * Executes programs with every exec call of the C library:
  *
  *   waits              prints its PID, and waits in wait_here for a line on stdin
- *   in-place HOW LIST  executes "waits" in its place by the call HOW, with LIST as LD_PRELOAD
+ *   in-place HOW LIST  replaces itself with "waits" by the call HOW, with LIST as LD_PRELOAD
  *   child HOW LIST     the same in a child; without LIST the child has no environment
  *   fails              a child fails to execute a missing program
  */
@@ -25,7 +25,7 @@ static __attribute__((noinline)) int wait_here(void)
     return read(STDIN_FILENO, &byte, 1) == 1 ? STATUS : 1;
 }
 
-/* Returns only if it fails. */
+/* Returns only on failure. */
 static void execute(const char *how, char *file)
 {
     char *arguments[] = {file, "waits", NULL};

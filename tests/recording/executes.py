@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that a recorded program executes are recorded, or reported as not recorded, however they are executed. TAP.
+"""A program executed by a recorded program is recorded, or reported as not recorded, whichever call
+executes it. TAP.
 
 usage: executes.py TRAIL PRELOAD EXECUTES; the program is that of executes.c
 """
@@ -20,11 +21,11 @@ from recorded import Trace, step
 TRAIL, EXECUTES = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 WORK = work.folder("executes")
-LIMIT = 120  # s, for what hangs
-STATUS = 5  # what executes.c returns when all went well
+LIMIT = 120  # s, in case something hangs
+STATUS = 5  # exit status of executes.c on success
 IN_PLACE = ("execv", "execve", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat")
 IN_CHILD = ("vfork", "posix_spawn", "posix_spawnp")
-# Any library that is everywhere and not the recorder.
+# A library that exists everywhere and is not the recorder's.
 OTHER = "libm.so.6"
 
 
@@ -39,10 +40,8 @@ def started(command, env):
 
 
 def record(*words, options=(), env=ENV):
-    """
-    Returns what the recorder prints, and how often the traces have a wait in wait_here. The wait ends when the recorder
-    has seen which program waits.
-    """
+    """Returns the recorder's messages, and how often the traces have a wait in wait_here. The wait
+    ends once the recorder has seen which program waits."""
     folder = tempfile.mkdtemp(dir=WORK)
     command = [TRAIL, "record", *options, "-o", os.path.join(folder, "t.trace"), "--", EXECUTES, *words]
     recorder = started(command, env)
@@ -64,7 +63,7 @@ def record(*words, options=(), env=ENV):
     return err, count
 
 
-# What the trace of the last recording has of it.
+# The account in the trace of the last recording.
 in_trace = {}
 
 
@@ -137,7 +136,8 @@ def a_child_that_goes_on_as_what_is_not_recorded_is_named():
     folder = tempfile.mkdtemp(dir=WORK)
     path = os.path.join(folder, "t.trace")
     recorder = started([TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", "env -i cat - -; true"], ENV)
-    # What cat has copied shows that it runs; a step later the recorder has seen that it is no longer env.
+    # The copied line shows that cat runs; one step later the recorder has noticed that the program
+    # is no longer env.
     recorder.stdin.write("\n")
     recorder.stdin.flush()
     assert recorder.stdout.readline() == "\n"
@@ -147,7 +147,7 @@ def a_child_that_goes_on_as_what_is_not_recorded_is_named():
     said = account(path)
     assert [process["name"] for process in said["recorded_in_part"]] == ["cat - -"], said
     assert re.search(r"^  recorded in part: cat - - \(\d+\), because the program executed in its place", err, re.M), err
-    # Conversions keep it, but not with names that were to be removed.
+    # Conversions keep it, unless names are removed.
     for option in "--to=go1.23", "--anonymize":
         copy = os.path.join(folder, "copy.trace")
         subprocess.run([TRAIL, "convert", option, "-o", copy, path], check=True, env=ENV, timeout=LIMIT)

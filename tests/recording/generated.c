@@ -1,7 +1,7 @@
 /*
- * Code generated while the program runs, with the list of names that such programs write: functions
- * made of two pieces of it, around a wait. Prints the path of the list, which remains. With a third
- * argument it waits until stdin ends; "none": the list is not written.
+ * Code generated at run time, listed in a perf map as JIT compilers do: two generated functions
+ * around a wait. Prints the path of the map, which is not removed. With a third argument the
+ * program waits until stdin ends; if that is "none", no map is written.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,7 +53,7 @@ static void list(FILE *file, const char *name, calls function)
 
 static void write_list(FILE *file, char **names)
 {
-    /* A line that another one replaces, and lines that are none. */
+    /* A line overridden by a later one, and invalid lines. */
     list(file, "replaced", outer);
     fputs("\nx y z\n10\n10 0 empty\nffffffffffffffff 10 wraps\n", file);
     list(file, names[0], inner);

@@ -1,5 +1,5 @@
-"""Generated code has the names that the program lists in /tmp/perf-PID.map, in recordings and in `trail stuck`: see
-generated.c. TAP.
+"""Recordings and `trail stuck` name generated code as listed in /tmp/perf-PID.map: see generated.c.
+TAP.
 
 usage: generated.py TRAIL libtrail-preload.so PROGRAM
 """
@@ -27,7 +27,7 @@ class NotHere(Exception):
 
 
 def frames(inner, outer):
-    """Function, file and line of each frame of the wait."""
+    """Returns function, file and line of each frame of the wait."""
     done = subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, inner, outer],
                           timeout=120, capture_output=True, text=True)
     if done.returncode == 77:
@@ -71,7 +71,7 @@ def in_read(pid):
 
 @contextlib.contextmanager
 def waiting(*args):
-    """The program while it waits to read from stdin, and the path of its list; both end afterwards."""
+    """Yields the PID of a program that waits to read from stdin, and the path of its list; removes both afterwards."""
     with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=WORK) as process:
         path = f"/tmp/perf-{process.pid}.map"
         try:
@@ -85,7 +85,7 @@ def waiting(*args):
 
 
 def stuck(pid):
-    """The process's first thread as `trail stuck` sees it."""
+    """Returns the process's first thread as shown by `trail stuck`."""
     done = subprocess.run([TRAIL, "stuck", "--json", "--limit=100s", str(pid)], capture_output=True, text=True, timeout=120)
     if "ptrace_scope" in done.stderr:
         raise Skip(done.stderr.strip())
@@ -172,7 +172,7 @@ def stuck_names_the_functions_of_nodejs():
         names = functions(thread)
         at = names.index("innermost")
         assert names[at : at + 3] == ["innermost", "middle", "outermost"], names
-        # The line is that of the function.
+        # The line is the one where the function begins.
         assert [(f["file"], f["line"]) for f in thread["stack"][at : at + 3]] == [(script, n) for n in (2, 3, 4)], thread
         assert "main" in names or "_start" in names, names
 

@@ -1,4 +1,4 @@
-/* Threads of GLib that wait until the program is ended, each for the object it is named after. See
+/* GLib threads that wait until the program is killed, each for the object it is named after. See
  * languages.py. */
 #include <glib.h>
 

@@ -1,7 +1,7 @@
 /*
  * A heap with a known answer: a staircase of large steps, each recorded when it happens. After each
- * step, prints what the program has by its own count, as a line "LIVE BLOCKS": the bytes requested,
- * and the number of blocks. heap.py compares.
+ * step, prints a line "LIVE BLOCKS" with the program's own count of the bytes requested and the
+ * number of blocks, which heap.py compares with the trace.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ static void up(void)
     }
 }
 
-/* Another thread frees what main has allocated. */
+/* Another thread frees what main allocated. */
 static void *down(void *none)
 {
     for (int i = 0; i < STEPS / 2; i++) {
@@ -61,7 +61,7 @@ static void moves(void)
     step(36 * MB, 0);
     one = check(reallocarray(one, 3, 2 * MB));
     step(-34 * MB, 0);
-    /* What cannot be had changes nothing. */
+    /* A failed allocation changes nothing. */
     char *none = realloc(one, PTRDIFF_MAX - 4096), *more = malloc(PTRDIFF_MAX - 4096);
     if (none || more)
         abort();
@@ -70,7 +70,7 @@ static void moves(void)
     step(-6 * MB, -1);
 }
 
-/* `has_pvalloc`: jemalloc has none, and cannot free the C library's. */
+/* `has_pvalloc`: jemalloc has no pvalloc(), and cannot free memory from the C library's. */
 static void aligned(int has_pvalloc)
 {
     char *all[6] = {check(calloc(5, MB)),
@@ -88,7 +88,7 @@ static void aligned(int has_pvalloc)
     step(-47 * MB, -6);
 }
 
-/* Small ones, which are recorded when the thread ends, if not before. */
+/* Small blocks, which are recorded at the latest when the thread ends. */
 static void *allocate_many(void *place)
 {
     for (int i = 0; i < MANY; i++)
@@ -109,7 +109,7 @@ static void small(void)
     step(-2L * MANY * SMALL, -2L * MANY);
 }
 
-/* A child has what its parent had, and its own count from there on. */
+/* A child starts with its parent's heap, and counts on its own from there. */
 static void child(void)
 {
     int status;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail record --heap`: the heap in a trace is what the program itself counts. Prints TAP.
+"""`trail record --heap`: the heap in a trace matches the program's own count. Prints TAP.
 
 usage: heap.py TRAIL libtrail-heap.so SURVIVE HEAP [HEAP_NEW]; the programs are those of meson.build
 """
@@ -24,11 +24,12 @@ ENV.pop("LD_PRELOAD", None)
 ENV.pop("TRAIL_SHM", None)
 LIMIT = 120
 
-# What the C library has for itself: buffers of stdio, blocks of threads.
+# Memory of the C library itself: stdio buffers, blocks for threads.
 OWN = 64 * 1024
-# A block is larger than what was asked for by less than this, if it is large; by SMALL_SLACK if it is small.
+# A block exceeds the size requested by less than LARGE_SLACK if it is large, by at most SMALL_SLACK
+# if it is small.
 LARGE, LARGE_SLACK, SMALL_SLACK = 1 << 20, 65536 + 8192, 24
-# What one thread frees in small blocks within a millisecond is recorded when it is as much as this.
+# Small blocks freed by one thread within a millisecond are recorded once they add up to this.
 LEAP = 1 << 20
 
 
@@ -39,7 +40,7 @@ def run(*command, env=ENV):
 
 
 def heap_of(path):
-    """The values of the heap, one after the other."""
+    """Returns the sequence of heap values."""
     code, out, err = run(TRAIL, "print", "--format=jsonl", path)
     assert code == 0, err
     events = map(json.loads, out.splitlines())
@@ -47,14 +48,14 @@ def heap_of(path):
 
 
 def expected(line):
-    """The least and the most that the trace may say: a value that changed by less than a thousandth is not told."""
+    """The least and the most that the trace may have: changes of less than a thousandth are not recorded."""
     live, blocks = map(int, line.split())
     slack = blocks * (SMALL_SLACK if blocks > 1000 else LARGE_SLACK)
     return live - live / 1000 - 1024, live + live / 1000 + 1024 + slack + OWN
 
 
 def staircase(lines):
-    """What is expected after each step."""
+    """Yields the expected bounds after each step."""
     before = 0
     for line in lines:
         low, high = expected(line)
@@ -64,7 +65,7 @@ def staircase(lines):
 
 
 def find_steps(values, steps):
-    """Those that are not among the values in this order."""
+    """Returns the steps that are missing from the values, in order."""
     at, missing = 0, []
     for low, high in steps:
         found = next((i for i in range(at, len(values)) if low <= values[i] <= high), None)
@@ -95,7 +96,6 @@ def test_staircase(folder, name, env=ENV):
         return
     lines = [line for line in out.splitlines() if not line.startswith("child")]
     values = heap_of(path)
-    # What was there before the first step.
     steps = list(staircase(lines))
     report(len(lines) > 20 and not find_steps(values, steps), f"{name}: each step is in the trace",
            *find_steps(values, steps))  # fmt: skip
@@ -113,7 +113,8 @@ def test_staircase(folder, name, env=ENV):
     report(values and low <= values[-1] <= high, f"{name}: a child has what its parent had", child, values, children)
     for p in children:
         os.unlink(p)
-    # In one trace the heap is the sum: of two alike when the child begins, and in the end of the parent alone.
+    # In one trace the heap is the sum: twice the heap when the child begins, and the parent's alone
+    # at the end.
     code, out, err = run(TRAIL, "record", "--heap", "--children", "-o", path, "--", HEAP, env=env)
     sums = heap_of(path)
     both = 2 * int(re.search(r"child (\d+)", out)[1])
@@ -122,7 +123,7 @@ def test_staircase(folder, name, env=ENV):
 
 
 def survives(name, folder, program, *arguments, env=ENV):
-    """Output and exit status are those without the recorder. What it said."""
+    """Checks that output and exit status are the same as without the recorder. Returns the recorder's messages."""
     path = os.path.join(folder, "survive.trace")
     plain = run(program, *arguments, env=env)
     code, out, err = run(TRAIL, "record", "--heap", "--no-children", "-o", path, "--", program, *arguments, env=env)
@@ -138,7 +139,8 @@ def library(name):
 
 
 def test_allocators(folder):
-    """Their sizes are others, but their blocks are not smaller; large ones are rounded up by a quarter at most."""
+    """Block sizes differ between allocators, but blocks are never too small, and large ones are at
+    most a quarter larger."""
     for name, file in [("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4")]:
         path = library(file)
         env = {**ENV, "LD_PRELOAD": path or ""}
@@ -156,7 +158,7 @@ def test_allocators(folder):
 
 
 def test_new(folder):
-    """Whoever's new it is: the C++ library's, which calls malloc, or the allocator's own, each is counted once."""
+    """Whether `new` is the C++ library's, which calls malloc, or the allocator's own, each block is counted once."""
     trace = os.path.join(folder, "heap.trace")
     for allocator, file in [("", None), ("jemalloc", "libjemalloc.so.2"), ("tcmalloc", "libtcmalloc_minimal.so.4")]:
         name = f"new of {allocator}" if allocator else "new"
@@ -169,14 +171,14 @@ def test_new(folder):
             continue
         code, out, err = run(TRAIL, "record", "--heap", "--no-children", "-o", trace, "--", HEAP_NEW, env=env)
         lines = [line.split() for line in out.splitlines()]
-        # The C++ library has some memory for exceptions for when there is none.
+        # The C++ library reserves memory for exceptions thrown when memory runs out.
         steps = [(int(live) * 0.999 - 1024, int(live) * 1.25 + (1 << 20)) for live, _ in lines]
         missing = find_steps(heap_of(trace), steps)
         report(code == 0 and len(lines) > 10 and not missing, f"{name}: each step is in the trace", code, err, *missing)
 
 
 def test_sanitizers(folder):
-    """Their malloc comes before ours: nothing is seen, and the summary says so."""
+    """A sanitizer's malloc precedes ours: nothing is recorded, and the summary reports it."""
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "heap.c")
     for compiler in ("gcc", "clang"):
         for sanitizer in ("address", "thread"):

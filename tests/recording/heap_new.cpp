@@ -6,7 +6,7 @@
 static const long MB = 1024L * 1024;
 static long live, blocks;
 
-/* The compiler must not see that the memory is unused. */
+/* Keeps the compiler from removing unused memory. */
 static void *volatile kept;
 
 template <class Memory> static Memory *keep(Memory *memory)
@@ -34,7 +34,7 @@ struct Throws {
     }
 };
 
-/* Out of memory is an exception, which passes through the recorder. */
+/* Running out of memory throws an exception, which passes through the recorder. */
 static void fails()
 {
     volatile size_t much = (size_t)1 << 62;

@@ -1,6 +1,6 @@
 /*
- * A program that works while it overwrites the memory shared with the recorder; a number seeds what
- * it writes, and where. Whatever happens, it ends by itself with status 0, or at SIGTERM.
+ * A program that works while it overwrites the memory shared with the recorder; a number seeds the
+ * values and places. In every case it ends by itself with status 0, or at SIGTERM.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +27,8 @@ static void pause_us(long us)
     nanosleep(&(struct timespec){0, us * 1000}, NULL);
 }
 
-/* The C library, or the recorder's library in it, may have been led astray: that is the program's own affair. */
+/* The writes may have misled the C library, or the recorder's library in it. Only the program is
+ * affected, and a crash is not a failure. */
 static void leave(int number)
 {
     (void)number;
@@ -81,7 +82,7 @@ static unsigned long long next(void)
     return state;
 }
 
-/* The parts that are in use: others are not read. */
+/* Only the parts in use: others are not read. */
 static size_t place(void)
 {
     static const struct {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Programs that damage the memory that they share with `trail record`, and the files that it reads.
 
-Whatever they do, the recorder ends by itself or at a signal, with status 0 or 1, and the trace is good. Words of the memory
-that are overwritten at random are in tests/hammer/hostile.py.
+Whatever they do, the recorder ends by itself or at a signal, with status 0 or 1, and the trace is
+good. tests/hammer/hostile.py overwrites words of the memory at random.
 
-usage: hostile.py TRAIL COMPILER..."""
+usage: hostile.py TRAIL COMPILER...
+"""
 
 import os
 import re
@@ -22,7 +23,7 @@ from recorded import send, step
 from tap import finish
 
 TRAIL, COMPILER = os.path.abspath(sys.argv[1]), sys.argv[2:]
-HANGS = 60  # s: it does not end
+HANGS = 60  # s, after which a recorder counts as hanging
 WORK = work.folder("hostile")
 
 
@@ -31,7 +32,7 @@ def report(name, wrong):
 
 
 def end(recorder):
-    """Waits until it ends; what it has said, or None if it does not end."""
+    """Waits for the recorder to end. Returns its messages, or None if it does not end."""
     try:
         recorder.wait(HANGS)
     except subprocess.TimeoutExpired:
@@ -48,7 +49,7 @@ def check(path):
 
 
 def record(path, *words, stdin=None):
-    # Not a pipe: a program that goes on would hold it.
+    # A pipe would stay open in a program that continues.
     with open(path + ".said", "w") as said:
         recorder = subprocess.Popen([TRAIL, "record", "-o", path, *words], stdin=stdin,
                                     stdout=subprocess.DEVNULL, stderr=said)
@@ -64,7 +65,8 @@ def wait_for(condition):
 
 
 def attached(area, program):
-    """A recorder that waits at a file, a program that finds it, and the file, whose name is gone then."""
+    """Starts a recorder with a shared file, and a program that finds it. Returns both, and the
+    file, which is unlinked by then."""
     path = area + ".trace"
     recorder = record(path, "--attach-shm", area)
     if not wait_for(lambda: os.path.exists(area)):
@@ -85,7 +87,7 @@ def is_mapped(pid, area):
 
 
 def test_cut_file():
-    """The file of --attach-shm is cut while it is read."""
+    """The file of --attach-shm is truncated while it is read."""
     area = os.path.join(WORK, "area")
     recorder, child, file, path = attached(area, ["sleep", "60"])
     if not child:
@@ -105,7 +107,7 @@ def test_cut_file():
 
 
 def test_sealed():
-    """The memory of a program that was started cannot be cut, by anybody."""
+    """No process can truncate the memory of a program that was started by the recorder."""
     path, ready = os.path.join(WORK, "sealed.trace"), os.path.join(WORK, "ready")
     recorder = record(path, "--", "sh", "-c", f"touch {shlex.quote(ready)}; read word", stdin=subprocess.PIPE)
     pattern, seen = re.compile("memfd:trail"), []
@@ -129,14 +131,14 @@ def test_sealed():
         wrong = ""
     report("the shared memory is sealed", wrong)
     recorder.send_signal(signal.SIGTERM)
-    # The program ends by the signal that is passed on to it.
+    # The signal is passed on to the program, and ends it.
     said = end(recorder)
     report("... and a signal ends its recording", "" if recorder.returncode == 128 + signal.SIGTERM else str(said))
     report("... with a good trace", check(path))
 
 
 def test_deaf_program():
-    """One that does nothing about signals is left to itself at the second one."""
+    """A program that ignores signals is left running after the second one."""
     path = os.path.join(WORK, "deaf.trace")
     pid_file = os.path.join(WORK, "pid")
     script = f"trap '' TERM INT HUP; echo $$ > {shlex.quote(pid_file)}.new; mv {shlex.quote(pid_file)}.new {shlex.quote(pid_file)}; while :; do sleep 1; done"
@@ -158,7 +160,7 @@ def test_deaf_program():
 
 
 def test_stranger():
-    """A claim in the name of a process that is none of the program's is refused."""
+    """A claim for a process that does not belong to the program is refused."""
     path = os.path.join(WORK, "stranger.trace")
     stranger = subprocess.Popen(["sleep", "60"])
     recorder = record(path, "--children", "--", sys.executable, "-c", f"""
@@ -190,7 +192,7 @@ while claimed():
 
 
 def test_namespace():
-    """A program in a PID namespace of its own: its numbers are other ones than ours."""
+    """A program in a PID namespace of its own, where PIDs differ from ours."""
     path = os.path.join(WORK, "nested.trace")
     can = subprocess.run(["unshare", "-r", "-p", "-f", "true"], capture_output=True)
     if can.returncode != 0:
@@ -210,13 +212,14 @@ def test_namespace():
 
 
 def mapped_by(program, area, **more):
-    """Whether a program that joins what its environment names has mapped the area: it prints its own maps."""
+    """Whether a program has mapped the area that its environment names. The program prints its own maps."""
     found = subprocess.run([program], capture_output=True, text=True, env={"TRAIL_SHM": "path:" + area}, **more)
     return area in found.stdout
 
 
 def test_set_user_id():
-    """A program with more rights than its user, which has the recorder's library by /etc/ld.so.preload or by its linker."""
+    """A program with more rights than its user, which loads the recorder's library through
+    /etc/ld.so.preload or because it is linked with it."""
     name = "a set-user-ID program does not take shared memory from its user"
     library = subprocess.run([TRAIL, "env", "--shm=/dev/shm/unused"], capture_output=True, text=True).stdout
     library = re.search(r"LD_PRELOAD='?([^'\s;:]+)", library).group(1)

@@ -1,7 +1,6 @@
 /*
- * Locks without a symbol, which are named after the place where they were first seen locked. Prints
- * one line per wait, in order: the lock's address, and the function. Other locks reuse the
- * addresses.
+ * Locks without a symbol, named after the place where each was first seen locked. Prints one line
+ * per wait, in order: the lock's address, and the function. Later locks reuse the addresses.
  */
 #include "answers.h"
 
@@ -10,7 +9,7 @@
 
 static about_to_wait waiter;
 
-/* Whose waits_ is called by another thread while this one has the lock. */
+/* Another thread calls the object's waits() while this one has the lock. */
 template <class Object> static void *run_waits(void *object)
 {
     static_cast<Object *>(object)->waits();
@@ -27,7 +26,7 @@ template <class Object> static void let_wait(Object *object, const void *lock, c
     pthread_join(thread, nullptr);
 }
 
-/* Of one size, so that one comes to lie where another one was. */
+/* All classes have the same size, so that later objects reuse an address. */
 struct Locked {
     char before[40];
     std::mutex mutex;
@@ -64,7 +63,7 @@ struct Table : Locked {
     }
 };
 
-/* C's, with an end of their own. */
+/* C locks, which are destroyed explicitly. */
 struct Plain {
     pthread_rwlock_t rwlock;
     pthread_mutex_t mutex;
@@ -118,7 +117,7 @@ static void plain()
     pthread_mutex_init(&p->mutex, nullptr);
     p->second();
     p->first("Plain::second");
-    /* Without its end. */
+    /* Without pthread_mutex_destroy(). */
     pthread_mutex_init(&p->mutex, nullptr);
     p->first();
     p->writes = true;

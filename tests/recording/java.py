@@ -1,5 +1,5 @@
-"""Programs of a Java virtual machine: they behave as without the recorder, and methods have the names that the
-machine lists: see Parks.java and Survives.java. TAP.
+"""Java programs behave as without the recorder, and methods have the names listed by the JVM: see
+Parks.java and Survives.java. TAP.
 
 usage: java.py TRAIL
 """
@@ -19,7 +19,8 @@ TRAIL = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = tempfile.TemporaryDirectory(prefix="trail-java-")
 TRACE = os.path.join(WORK.name, "x.trace")
-# Methods of Parks are compiled at once, and not into each other; generated code keeps frame pointers.
+# Compile only the methods of Parks, immediately and without inlining; generated code keeps frame
+# pointers.
 COMPILED = ["-Xcomp", "-XX:TieredStopAtLevel=1", "-XX:+PreserveFramePointer", "-XX:CompileCommand=quiet",
             "-XX:CompileCommand=compileonly,Parks::*", "-XX:CompileCommand=dontinline,Parks::*"]
 PARKED = ["void Parks.innermost()", "void Parks.middle()", "void Parks.outermost()"]
@@ -53,7 +54,7 @@ def remove_list(pid):
 
 
 def has_list():
-    """Whether the machine can write the list: from Java 17 on."""
+    """Whether the JVM can write the list, which Java 17 added."""
     version = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=120, env=ENV).stderr
     words = version.split('"')
     return len(words) > 1 and words[1].split(".")[0].isdigit() and int(words[1].split(".")[0]) >= 17
@@ -82,7 +83,8 @@ def the_exit_status_is_the_programs():
 @test
 def parked_threads_and_their_wakers_have_the_names_of_methods():
     need_list()
-    # A generation of the trace lasts a second: code that was seen before it was listed has its name in the next one.
+    # A generation of the trace lasts a second: code that was seen before it was listed is named in
+    # the next one.
     done = record(*java(*COMPILED, "Parks", "25"))
     remove_list(done.stdout.strip())
     if done.returncode == 77:

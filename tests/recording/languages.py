@@ -1,4 +1,5 @@
-"""Waits of programs in several languages have the names their users know, from outside and in recordings. TAP.
+"""Waits of programs in several languages have the names that their users know, in `trail stuck` and in
+recordings. TAP.
 
 usage: languages.py TRAIL ATOMICS [PROGRAM...]     atomics.cpp; glib.c and qt.cpp, where the libraries are
 """
@@ -25,7 +26,7 @@ WORK = work.folder("languages")
 TRACE = os.path.join(WORK, "x.trace")
 
 
-# Waits are a finding if they last for 100 ms at least.
+# Waits must last at least 100 ms to be findings.
 HOLD_S = 0.2
 
 
@@ -46,7 +47,7 @@ def answer(*args):
 
 
 class Hanging:
-    """A program whose threads wait until it is ended."""
+    """A program whose threads wait until it is killed."""
 
     def __init__(self, threads, *command):
         self.threads, self.command = threads, command
@@ -71,9 +72,9 @@ class Hanging:
 
 
 def recorded_hang(threads, *command):
-    """The findings of a recording that is ended when all threads wait: {kind: text}"""
+    """Ends a recording when all threads wait. Returns its findings, {kind: text}."""
     pid = None
-    # The first signal is for the program as well, the second ends the recording only.
+    # The program also receives the first signal; the second only ends the recording.
     command = "env", "--ignore-signal=TERM", *command
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.DEVNULL)
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
@@ -93,7 +94,7 @@ def recorded_hang(threads, *command):
     return {f["kind"]: f["text"] for f in json.loads(answer("summary", "--json", TRACE))["findings"]}
 
 
-# What the kinds are called, if not by their own names.
+# Kinds with another name in the output.
 KINDS = {"condition": "condition variable"}
 IN_PLACE = r"in wait_here \(atomics\.cpp:\d+\)"
 
@@ -120,15 +121,15 @@ for case, kind, thing in (
             assert program.hangs, waits
             text = program.text()
             assert "no thread can continue" in text, text
-            # The frames below the thread's function are the library's.
+            # The frames below the thread's function belong to the library.
             assert "wait_here" in text and "_M_invoke" not in text and "start_thread" not in text, text
-            # Not every C library has their names.
+            # Not every C library has symbols for them.
             assert len(program.text("--frames=0").splitlines()) > len(text.splitlines()), text
 
     @test(f"C++20: {case}: a recording of a program that hangs says for what")
     def _(case=case, kind=kind, thing=thing):
         found = recorded_hang(2, ATOMICS, case, "hang")
-        if kind == "rwlock":  # main has it, and waits for the exit of the other
+        if kind == "rwlock":  # main holds it, and waits for the other thread to exit
             assert re.search(r"main \(\d+\) holds rwlock catalog and waits for the exit of .* waits for rwlock catalog\.", found["deadlock"]), found
             return
         assert re.search(rf"^Thread .* waited for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["never-woken"]), found
@@ -173,7 +174,7 @@ def _():
         for name, kind in ("mutex", "mutex"), ("read", "rwlock"), ("write", "rwlock"):
             holder = rf"waiting for {kind} {ADDRESS}, held by thread {program.process.pid} \(\S+\) \(inferred from its stack\)"
             assert re.search(rf"^thread \d+ \({name}\): {holder}$", text, re.M), text
-        # Functions have no traits in their names, and what starts a thread is left out.
+        # Names of functions have no traits, and the frames that start a thread are left out.
         assert "waits::kinds" in text and "FnOnce" not in text and "lang_start" not in text, text
 
 
@@ -262,7 +263,7 @@ for library, (count, known) in LIBRARIES.items():
 
 @test("Python: a thread that may not run waits for the lock of the interpreter")
 def _():
-    # A function that ctypes.PyDLL calls keeps the lock.
+    # A function called through ctypes.PyDLL keeps the GIL.
     code = """import ctypes, threading
 def work():
     while not done:

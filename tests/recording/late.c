@@ -1,8 +1,8 @@
 /*
- * A thread that waits 100 times for 2 ms, up to the time limit, while others use its CPU, to which
- * all threads are bound. Prints its time on the run queue by the kernel's count, in ns
- * (/proc/TID/schedstat), in total and within the waits; by how much the waits were too long; and
- * how much of that the recorder cannot know. late HOW: one of the table below.
+ * A thread that waits 100 times for 2 ms, up to the time limit, while other threads use the CPU to
+ * which all threads are bound. Prints its time on the run queue as counted by the kernel
+ * (/proc/TID/schedstat), in ns, in total and within the waits; by how much the waits were too long;
+ * and how much of that the recorder cannot know. late HOW: a way from the table below.
  *
  * late held: the time limit of a wait for a condition variable expires while main() has the mutex.
  * Prints the limit.
@@ -239,10 +239,10 @@ static void prepare(void)
     CHECK(pthread_mutex_lock(&taken) == 0 && pthread_rwlock_wrlock(&written) == 0);
 }
 
-/* A wait that lasts for so much longer than it should is written before its end is known. */
+/* A wait that exceeds its limit by this much is written before its end is known. */
 #define WRITTEN_NS 150000000
 
-/* How much longer than it should a wait has lasted. */
+/* By how much a wait has exceeded its limit. */
 static long long late_since(struct timespec begin)
 {
     struct timespec end;
@@ -251,12 +251,12 @@ static long long late_since(struct timespec begin)
            length.tv_nsec;
 }
 
-/* What the kernel counts of this thread: ns on the run queue, and how often it got the CPU. */
+/* The kernel's counts for this thread: ns on the run queue, and how often it got the CPU. */
 struct counts {
     unsigned long long delay, turns;
 };
 
-/* By a call that the recorder leaves alone. */
+/* Reads them with a call that the recorder does not wrap. */
 static struct counts count(int fd)
 {
     struct counts now;
@@ -280,7 +280,7 @@ static void *waits(void *how)
     CHECK(pthread_setname_np(pthread_self(), "waits") == 0);
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
     CHECK((fd = open(path, O_RDONLY)) >= 0);
-    unknown = (long long)count(fd).delay; /* also of the time before it began */
+    unknown = (long long)count(fd).delay; /* includes the time before the thread started */
     for (int i = 0; i < 100; i++) {
         before = count(fd);
         CHECK(clock_gettime(CLOCK_MONOTONIC, &begin) == 0);
@@ -290,7 +290,7 @@ static void *waits(void *how)
         unknown += one > WRITTEN_NS ? one - WRITTEN_NS : 0;
         after = count(fd);
         within += after.delay - before.delay;
-        /* It lost the CPU before it slept, or after. */
+        /* The thread also lost the CPU before it slept, or afterwards. */
         if (after.turns - before.turns != 1)
             unknown += (long long)(after.delay - before.delay);
     }
@@ -314,7 +314,7 @@ static void *waits_here(void *unused)
     return unused;
 }
 
-/* The mutex is given back when the kernel has ended the wait for the condition variable. */
+/* Keeps the mutex until the kernel has ended the wait for the condition variable. */
 static void sleep_past_limit(void)
 {
     const struct timespec more = {0, 20000000};
@@ -338,7 +338,7 @@ static int held(void)
     return 0;
 }
 
-/* A time that cannot be read is the kernel's to refuse. */
+/* The recorder must leave an invalid pointer to the kernel. */
 static void sleep_wrongly(void)
 {
     CHECK(nanosleep(NULL, NULL) == -1 && errno == EFAULT);

@@ -18,7 +18,8 @@ TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = work.folder("late")
 TRACE = os.path.join(WORK, "x.trace")
 WAITS, WAIT_NS = 100, 2_000_000
-# What a wait may take longer without being late: the timer's slack, and the way into the call and out of it.
+# How much longer a wait may take without being late: timer slack, and entering and leaving the
+# call.
 BESIDE_NS = 150_000
 NOBODY = 65534
 WRITTEN_NS = 180_000_000
@@ -26,7 +27,8 @@ UNTIL = ("until", "date", "condition", "clock", "semaphore", "mutex", "rwlock", 
 
 
 def record(how, *options):
-    """Of the thread that waits, see late.c: what it prints but for the last; ready and waiting by the trace; what may be either."""
+    """Returns, for the thread that waits (late.c): the numbers that it prints, except the last; its
+    ready and waiting times in the trace; and the last number."""
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     if os.path.exists(TRACE):
         os.unlink(TRACE)
@@ -37,7 +39,7 @@ def record(how, *options):
     except PermissionError:
         raise Skip("another user may not read the folder of the build") from None
     assert done.returncode == 0, done
-    # With the kernel's switches, but without its wake-ups, the summary says what is inferred.
+    # With the kernel's switches but not its wake-ups, the summary reports inferred readiness.
     summary = json.loads(subprocess.check_output([TRAIL, "summary", "--json", TRACE], text=True))
     inferred = os.geteuid() == 0 and "ready: inferred" not in done.stderr
     assert summary["recording"]["ready_inferred"] == ("ready: after waits inferred" in done.stderr), done
@@ -55,10 +57,11 @@ semaphore semaphore-clock mutex mutex-clock rwlock futex futex-until signal join
         def late(how=how, options=options):
             kernel, within, late, ready, waiting, unknown = seen = record(how, *options)
             may_differ = kernel / 10 + WAITS * BESIDE_NS + unknown
-            # A machine without its CPU is late, too. The time between two waits is seen by the kernel's switches only.
+            # A virtual machine without a CPU is late, too. Time between two waits appears only in
+            # the kernel's switches.
             most = max(within, late) + (0 if options else kernel - within)
             assert within - may_differ <= ready <= most + may_differ, seen
-            # A time limit may be over before the call, when the thread lost its CPU on the way there.
+            # A time limit may pass before the call, if the thread lost its CPU on the way there.
             assert waiting <= WAITS * (WAIT_NS + BESIDE_NS) + kernel / 10 + unknown, seen
             assert waiting >= WAITS * WAIT_NS or how.endswith(UNTIL), seen
 
@@ -72,10 +75,10 @@ def the_mutex_is_waited_for_from_the_time_limit_of_the_condition_on():
                           capture_output=True, text=True, timeout=300)  # fmt: skip
     assert done.returncode == 0, done
     waits = [w for w in Trace(TRAIL, TRACE).in_function("waits_here") if "condition" in w.object or "mutex" in w.object]
-    # The thread may have waited for the mutex before its wait for the condition variable.
+    # The thread may have waited for the mutex before it waited for the condition variable.
     begin = max(i for i, w in enumerate(waits) if w.object == "condition condition")
     limit, (condition, *mutexes) = int(done.stdout), waits[begin:]
-    # What is 200 ms old is written: main() came too late.
+    # Events older than 200 ms are written: main() was too late.
     if condition.end > limit + WRITTEN_NS and not mutexes:
         return
     (mutex,) = mutexes

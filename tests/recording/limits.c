@@ -1,7 +1,7 @@
 /*
- * Two threads that need a CPU until stdin ends, but may use only one: limits CPU [NICE]; with the
- * CPU "-" they may use all. The first byte on stdin lets the first thread use all CPUs. Prints
- * their TIDs. NICE: both are in the class SCHED_BATCH, with that value.
+ * Two threads that need a CPU until stdin ends, but may use only one: limits CPU [NICE]; if CPU is
+ * "-" they may use all. The first byte on stdin lets the first thread use all CPUs. Prints their
+ * TIDs. With NICE, both have the policy SCHED_BATCH and that nice value.
  */
 #include <pthread.h>
 #include <sched.h>

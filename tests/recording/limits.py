@@ -2,8 +2,8 @@
 
 usage: limits.py TRAIL PROGRAM     limits.c
 
-The recorder looks at the limits, and writes a part of the trace, in the same steps: once the trace has grown twice, it has
-looked in between.
+The recorder checks the limits in the same steps in which it writes the trace: when the trace has
+grown twice, it has checked them in between.
 """
 
 import json
@@ -76,7 +76,7 @@ def recorded():
 
 
 def list_of(cpus):
-    """As the kernel writes it: "0-2,4"."""
+    """Returns the list of CPUs in the kernel's format: "0-2,4"."""
     for line in open("/proc/self/status"):
         if line.startswith("Cpus_allowed_list:") and set(cpus) == os.sched_getaffinity(0):
             return line.split()[1]
@@ -98,7 +98,8 @@ def threads_that_may_use_one_cpu_are_known_to_and_a_finding_says_it():
     needs_several()
     one = CPUS[-1]
     with Recording(str(one)) as run:
-        # What others used is known from two looks at the machine, which take a twentieth of the time at most.
+        # What other programs used follows from two looks at the machine, which take at most a
+        # twentieth of the time.
         for _ in range(5):
             run.until_looked()
         run.end()
@@ -126,7 +127,7 @@ def a_change_and_the_class_of_a_thread_are_known():
         run.until_looked()
         run.end()
     before, after = f"CPU {CPUS[0]}; nice 19; SCHED_BATCH", f"CPUs {list_of(CPUS)}; nice 19; SCHED_BATCH"
-    # A thread that is looked at between its own calls has more.
+    # A thread examined between its own calls has more settings.
     both = sorted(s[s.index(before) :] for s in settings(run.tids))
     assert both == [[before], [before, after]], both
 
@@ -154,7 +155,7 @@ def other_programs_are_counted():
 
 
 def limited_group():
-    """A control group that may use a fifth of a CPU."""
+    """A control group limited to a fifth of a CPU."""
     for base, files in (
         ("/sys/fs/cgroup", {"cpu.max": "20000 100000"}),
         ("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "20000"}),
@@ -199,7 +200,7 @@ def the_quota_of_the_control_group_is_known():
         text = answer("summary", TRACE)
         assert "quota of the control group: 0.20 CPUs, throttled for " in text, text
         ready = [f["text"] for f in answered["findings"] if f["kind"] == "ready"]
-        # On a busy machine the program may get less than its quota.
+        # On a busy machine the program may not use up its quota.
         if ready and cpus["throttled_ns"] > 0.1 * cpus["others_in_ns"]:
             assert "quota of their control group, 0.20 CPUs, stopped them for " in ready[0], ready
     finally:

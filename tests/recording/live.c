@@ -1,7 +1,7 @@
 /*
  * A program that is examined while it runs: for each line on stdin, two threads pass a ball back
- * and forth, and it answers with a line. When stdin ends, it starts a last thread that does nothing
- * else, and ends.
+ * and forth, and the program prints a line. When stdin ends, it starts a last thread that only does
+ * this, and ends.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -20,16 +20,16 @@ from tap import main, test
 
 TRAIL, LIVE = (os.path.abspath(a) for a in sys.argv[1:3])
 WORK = tempfile.mkdtemp(prefix="trail-live-")
-# No browser is to be opened.
+# Keeps a browser from opening.
 ENV = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "LD_PRELOAD", "TRAIL_SHM")}
-# Longer than any wait on any machine.
+# Longer than any wait on any machine, in s.
 LONG = 60
-# What live.c returns.
+# Exit status of live.c.
 EXIT_CODE = 7
 
 
 class Recording:
-    """`trail record --view` of live.c, for the length of a `with`."""
+    """Context manager: `trail record --view` of live.c."""
 
     def __init__(self, path):
         self.process = subprocess.Popen(
@@ -51,7 +51,8 @@ class Recording:
         return self
 
     def __exit__(self, *_):
-        # The first signal ends the program, the next one the viewer, which comes after it.
+        # The first signal ends the program, the next one ends the viewer, which continues after the
+        # program.
         while self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -73,24 +74,24 @@ class Recording:
         return json.loads(body)
 
     def names(self):
-        """Of the threads that have a lane: their start functions."""
+        """Returns the start functions of the threads that have a lane."""
         answer = self.get("lanes")
         return {answer["names"][row[2]] for row in answer["rows"]}
 
     def until(self, holds, meanwhile=lambda: None):
-        """The first status of which something holds."""
+        """Returns the first status for which `holds` is true."""
         end = time.monotonic() + LONG
         while time.monotonic() < end:
             status = self.get("status")
             if holds(status):
                 return status
             meanwhile()
-            # The recorder and the viewer need a processor, too.
+            # Leave the CPU to the recorder and the viewer.
             time.sleep(0.02)
         raise AssertionError(f"it never came to be: {status}")
 
     def play(self):
-        """The program does something, and waits."""
+        """Makes the program do some work, after which it waits."""
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == b"played\n"
@@ -117,12 +118,11 @@ def a_program_can_be_looked_at_while_it_runs_and_its_trace_is_whole_at_the_end()
         assert recording.get(f"span?lane={lane[0]}&span=1")["name"] == "pong"
         assert len(recording.ask(f"picture?lanes={lane[0]}")[1]) > 8
         assert recording.ask("run?command=goroutines")[0] == 501
-        # More comes, and what was there stays.
+        # New events appear, and earlier ones remain.
         before = status
         status = recording.until(lambda s: s["events"] > before["events"], recording.play)
         assert status["end"] > before["end"] and not status["done"], status
         assert recording.process.poll() is None
-        # Its end.
         recording.process.stdin.close()
         recording.process.stdin = None
         status = recording.until(lambda s: s["done"] and s["can_run"])
@@ -136,7 +136,7 @@ def a_program_can_be_looked_at_while_it_runs_and_its_trace_is_whole_at_the_end()
         assert command("check", path)[0] == 0
         code, out = command("goroutines", "--json", path)
         assert recording.get("run?command=goroutines") == json.loads(out)
-        # It is served until it is ended.
+        # The viewer serves the trace until it is ended.
         assert recording.process.poll() is None
         recording.process.send_signal(signal.SIGTERM)
         recording.process.communicate(timeout=LONG)

@@ -1,12 +1,13 @@
 /*
- * Three threads, each waiting for the next: a chain with a known answer. With the word "often": a
- * lock that is held for long, first while another one is taken as often as possible, then while
- * none is. With "readers": three threads that hold one lock for reading at the same time. With
- * "late": a reader that is woken by a writer, and goes on after another reader has released the lock.
+ * Three threads, each waiting for the next: a chain with a known answer. With "often": a lock that
+ * is held for a long time, first while another lock is taken as often as possible, then while none
+ * is. With "readers": three threads that hold one lock for reading at the same time. With "late": a
+ * reader that is woken by a writer, and continues after another reader has released the lock.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
- * "exact", or "coarse" if the recorder's library took the start of the hold from the recorder's
- * coarse clock, or "either". "chain" is the wait of all threads of the chain together.
+ * "coarse" if the recorder's library took the start of the hold from the recorder's coarse clock,
+ * else "exact", or "either" if it may be both. "chain" is the wait of all threads of the chain
+ * together.
  */
 #include <semaphore.h>
 #include <signal.h>
@@ -21,7 +22,8 @@ static pthread_rwlock_t prices_lock = PTHREAD_RWLOCK_INITIALIZER;
 static about_to_wait clerk_waits, packer_waits, reader_waits;
 static pthread_t packer_thread;
 
-/* Without waits of its own: of all waits the last screen has the three longest. */
+/* Yields instead of sleeping, which would be a wait: the last screen shows only the three
+ * longest. */
 static void until_asleep(about_to_wait *who)
 {
     while (!it_waits(who))
@@ -48,7 +50,7 @@ static void *clerk(void *unused)
     return NULL;
 }
 
-/* Has the orders, and waits for the stock. */
+/* Holds the orders lock, and waits for the stock lock. */
 static IN_STACKS void pack(void)
 {
     pthread_t thread;
@@ -87,7 +89,7 @@ static void *reader(void *unused)
     return NULL;
 }
 
-/* Has the stock until both others wait. */
+/* Holds the stock lock until both others wait. */
 static IN_STACKS void count_stock(void)
 {
     int64_t before = now(), got, all_wait, releases;
@@ -116,7 +118,8 @@ static IN_STACKS void write_prices(void)
 
 /* MARK: Several readers */
 
-/* Each has the menu when the next one takes it, and gives it back when all have it and a writer waits. */
+/* Each reader holds the lock when the next one takes it, and releases it when all hold it and a
+ * writer waits. */
 static pthread_rwlock_t menu_lock = PTHREAD_RWLOCK_INITIALIZER;
 static about_to_wait writer_waits;
 static sem_t turn[4];
@@ -172,7 +175,7 @@ static pthread_rwlock_t sign_lock = PTHREAD_RWLOCK_INITIALIZER;
 static about_to_wait early_waits, late_waits;
 static atomic_bool is_late, may_go_on;
 
-/* Without a wait of its own. */
+/* Delays the thread without a wait. */
 static void be_late(int number)
 {
     (void)number;
@@ -233,7 +236,8 @@ static int late(void)
 
 #define HOLDS 10
 
-/* The recorder's library keeps one hold for all locks of a slot: the one that is taken often has another one's. */
+/* The recorder's library keeps one hold for all locks of a slot: a frequently taken lock evicts the
+ * hold of another. */
 static pthread_mutex_t counters[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t ledger_mu = PTHREAD_MUTEX_INITIALIZER;
 static bool enough;
@@ -254,7 +258,7 @@ static void find_area(void)
         exit(99);
 }
 
-/* The clock of the area's times. */
+/* The clock used for times in the shared area. */
 static uint64_t ticks(void)
 {
 #if defined(__x86_64__)
@@ -270,7 +274,7 @@ static uint64_t ticks(void)
     return (uint64_t)now();
 }
 
-/* The step of the coarse clock is one millisecond. */
+/* The coarse clock advances once per millisecond. */
 static uint64_t ticks_of_ms(uint64_t ms)
 {
     return ms * area->header.step_ticks;
@@ -281,7 +285,7 @@ static long ns_of_ticks(uint64_t span)
     return (long)((double)span * MS / (double)area->header.step_ticks);
 }
 
-/* 0: it is not going. */
+/* Returns 0 if the clock is not running. */
 static uint64_t coarse_clock(void)
 {
     return __atomic_load_n(&area->header.coarse, __ATOMIC_ACQUIRE);
@@ -297,8 +301,8 @@ static void *count_often(void *counter)
 }
 
 /*
- * Holds the ledger for 20 ms by both clocks. The begin of a hold by the coarse clock is half a step after what it showed.
- * Returns whether the coarse clock was going.
+ * Holds the ledger lock for 20 ms by both clocks. A hold that begins by the coarse clock starts
+ * half a step after the time it shows. Returns whether the coarse clock was running.
  */
 static IN_STACKS bool keep_ledger(void)
 {

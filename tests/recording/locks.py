@@ -1,4 +1,4 @@
-"""trail locks on a program whose chain of waits is known: see locks.c. TAP.
+"""trail locks on a program with a known chain of waits: see locks.c. TAP.
 
 usage: locks.py TRAIL libtrail-preload.so PROGRAM
 """
@@ -28,7 +28,8 @@ def run(*args):
 
 
 def record(trace, *words):
-    """What the program measured: of each hold its lock's name, what clock gave its begin, and the least and most ns."""
+    """Returns the program's own measurements: for each hold the lock's name, which clock gave its
+    start, and the least and most ns."""
     measured = run(TRAIL, "record", "-q", "-o", trace, "--", PROGRAM, *words)
     with open(trace + ".out", "w") as file:
         file.write(measured)
@@ -46,16 +47,17 @@ def functions(rows, key="stack"):
 
 
 def holds(path):
-    """Of each hold: the lock's name, whether a coarse clock gave its begin, and its length in ns."""
+    """Returns for each hold the lock's name, whether a coarse clock gave its start, and its length in ns."""
     found = re.findall(r'log held: "(?:mutex|rwlock to write) (\w+) (~?)([\d.]+)(ns|us|ms|s)"', run(TRAIL, "print", path))
     return [(name, bool(coarse), round(float(number) * UNITS[unit])) for name, coarse, number, unit in found]
 
 
-# What two clocks may differ by: the trace's is the processor's counter, scaled.
+# Allowed difference between two clocks: the trace's is a scaled CPU counter.
 CLOCK_NS = 1_000
-# Lengths have three digits, rounded: half of the last of 1.00 is the most that is lost.
+# Lengths are rounded to three digits: the largest error is half the last digit of 1.00.
 ROUNDED = 0.005
-# The begin by a coarse clock is taken to be half a step of 1 ms after that step: at most so much after the true begin.
+# A hold that starts by the coarse clock is placed half a 1 ms step after it: at most this much
+# later than the true start.
 HALF_STEP = 5e5
 
 
@@ -100,17 +102,18 @@ def holds_lasted_as_long_as_the_clock_says():
     found = holds(TRACE)
     assert sorted(name for name, *_ in measured) == ["orders_mu", "stock_mu"], measured
     for name, _, least, most in measured:
-        # Its waiter has it next: for longer, if it is not on a CPU then.
+        # The thread that waits next may have it longer, if it is not on a CPU then.
         coarse, ns = next((coarse, ns) for of, coarse, ns in found if of == name)
         assert LOCKS[name]["longest_hold"]["ns"] >= ns, LOCKS[name]
-        # The recorder uses the coarse clock where it cannot read a counter.
+        # The recorder uses the coarse clock if it cannot read a counter.
         bounds = (least - HALF_STEP, math.inf) if coarse else (least, most)
         assert is_right(ns, *bounds), (name, coarse, ns, least, most)
 
 
 @test
 def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
-    # On a busy machine the main thread may wait longer for the packer's end, and that for the clerk's.
+    # On a busy machine the main thread may wait longer for the packer to exit, and the packer for
+    # the clerk.
     lengths = [of["end_ns"] - of["begin_ns"] for of in FOUND["chains"]]
     assert lengths == sorted(lengths, reverse=True), lengths
     names = [[link["name"] for link in of["links"]][:2] for of in FOUND["chains"]]
@@ -130,20 +133,20 @@ def find_tells_who_released_it():
 
 @test
 def each_reader_has_a_hold_of_its_own():
-    """Also if others hold the lock to read when it begins, and when it ends."""
+    """Even if other readers hold the lock when the hold begins and ends."""
     trace = os.path.join(WORK, "readers.trace")
     measured = record(trace, "readers")
     (lock,) = [lock for lock in json.loads(run(TRAIL, "locks", "--json", trace))["locks"] if lock["name"] == "menu_lock"]
     held = {name: row for row in lock["held"] for name in functions([row])[0] if name.startswith("reads_")}
     assert sorted(held) == sorted(name for name, *_ in measured), lock["held"]
     for name, _, least, most in measured:
-        # The coarse clock may give its begin.
+        # The coarse clock may have given its start.
         assert held[name]["count"] == 1 and is_right(held[name]["ns"], least - HALF_STEP, most + HALF_STEP), (held[name], least, most)
 
 
 @test
 def a_late_reader_was_woken_by_the_writer():
-    """Another reader that was woken with it has released the lock by then."""
+    """By then another reader that was woken with it has released the lock."""
     path = os.path.join(WORK, "late.trace")
     record(path, "late")
     trace = Trace(TRAIL, path)
@@ -153,7 +156,7 @@ def a_late_reader_was_woken_by_the_writer():
 
 @test
 def holds_are_told_while_other_locks_are_taken_often():
-    """Then by a clock that only ticks, which their times say; and by the clock itself when that is over."""
+    """During that time they are measured by a coarse clock, and marked as such; afterwards by the exact clock."""
     trace = os.path.join(WORK, "often.trace")
     measured = [row for row in record(trace, "often") if row[0] == "ledger_mu"]
     found = [hold for hold in holds(trace) if hold[0] == "ledger_mu"]

@@ -1,6 +1,7 @@
 /*
- * OpenMP programs that know which thread waits where, how long and for which: they print a line of JSON for each wait. Constructs
- * are in functions of their own, whose names both compilers keep.
+ * OpenMP programs that know which thread waits where, how long and for which thread, and print a
+ * line of JSON for each wait. Constructs are in functions of their own, whose names both compilers
+ * keep.
  *
  * usage: openmp SCENARIO
  */
@@ -16,14 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The function is in stacks under its name. */
+/* Keeps the function in stacks under its own name. */
 #if defined(__clang__)
 #define ALONE __attribute__((noinline))
 #else
 #define ALONE __attribute__((noinline, noclone))
 #endif
 
-/* Less than the test's own limit: what hangs ends itself, and is reported. */
+/* Less than the test's own limit, so that a hang ends itself and is reported. */
 #define LIMIT_S 100
 
 static int64_t now(void)
@@ -45,7 +46,7 @@ static void sleep_ms(int ms)
         ;
 }
 
-/* Until another thread has said so; threads that wait so are seen to sleep. */
+/* Waits until another thread has set the flag; the recorder sees this thread sleep. */
 static void until(const int *flag)
 {
     while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
@@ -57,14 +58,14 @@ static void say(int *flag)
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 }
 
-/* What one thread knows of its wait, and another of its end. */
+/* The parts of a wait known to the waiting thread, and to the thread that ends it. */
 struct answer {
     const char *kind, *in, *by;
     int tid, waker;
     int64_t begin, end, at; /* 0: not known */
 };
 
-/* How long the thread has waited for a CPU, as the kernel counts it. */
+/* How long the thread has waited for a CPU, according to the kernel. */
 static int64_t delay_of(int tid)
 {
     char path[64];
@@ -90,7 +91,7 @@ static void tell(const struct answer *a)
 
 /* MARK: Barriers */
 
-/* One slow iteration: the thread that met the region waits at its end for the worker. */
+/* One slow iteration: the thread that entered the region waits at its end for the worker. */
 static ALONE void slow_worker(void)
 {
     struct answer a = {.kind = "OpenMP barrier", .in = __func__, .by = __func__};
@@ -110,7 +111,7 @@ static ALONE void slow_worker(void)
     tell(&a);
 }
 
-/* The worker waits for the other one, and then for the next parallel region. */
+/* The worker waits for the other thread, and then for the next parallel region. */
 static ALONE void slow_main(void)
 {
     struct answer a = {
@@ -152,7 +153,7 @@ static ALONE void barriers(void)
     for (int i = 0; i < 4; i++) {
         a[i].kind = "OpenMP barrier";
         a[i].in = a[i].by = "meet";
-        /* In turn one of them is late. */
+        /* They are late in turn. */
         if (omp_get_thread_num() == i % 2) {
             sleep_ms(20);
             a[i].waker = thread_id();
@@ -217,7 +218,7 @@ static ALONE void with_nest_lock(int *has, int ms, struct answer *a)
     omp_unset_nest_lock(&the_nest_lock);
 }
 
-/* Each thread in turn has it, and the other one waits. */
+/* Each thread takes the lock in turn, while the other waits. */
 static void contend(const char *kind, const char *in, void (*with)(int *, int, struct answer *))
 {
     struct answer a[4] = {{0}};
@@ -254,7 +255,7 @@ static void locks(void)
     contend("OpenMP lock the_nest_lock", "with_nest_lock", with_nest_lock);
 }
 
-/* A try does not wait: what is done meanwhile is recorded as always. */
+/* Testing a lock is no wait: a wait between two tests is recorded as usual. */
 static ALONE void tries(void)
 {
     struct answer a = {.kind = "", .in = "sleep_ms"};
@@ -314,9 +315,10 @@ static ALONE void ordered(void)
 /*
  * MARK: Tasks
  *
- * The thread that makes a task waits, outside of OpenMP, until another thread runs it. OpenMP does not promise that a
- * thread at a barrier is woken for a task, and libomp does not always do it (openmp_window.c). So the other thread comes
- * to the barrier when the task is in the queue: it finds the task before it can go to sleep.
+ * The thread that makes a task waits, outside of OpenMP, until another thread runs it. OpenMP does
+ * not promise to wake a thread at a barrier for a task, and libomp does not always do it
+ * (openmp_window.c). So the other thread reaches the barrier when the task is already queued: it
+ * finds the task before it can sleep.
  */
 
 static ALONE void wait_for_tasks(void)
@@ -324,7 +326,7 @@ static ALONE void wait_for_tasks(void)
 #pragma omp taskwait
 }
 
-/* Waits for a task, and one in that, which another thread runs. */
+/* Waits for a task that another thread runs, and which itself has a task. */
 static ALONE void tasks(void)
 {
     struct answer a = {.kind = "OpenMP tasks", .in = "wait_for_tasks"};
@@ -357,7 +359,7 @@ static ALONE void tasks(void)
     tell(&a);
 }
 
-/* Runs a task itself while it waits, and then waits on. */
+/* Runs one task itself while it waits, and then continues to wait. */
 static ALONE void interrupted(void)
 {
     struct answer a = {.kind = "OpenMP tasks", .in = "wait_for_tasks"};
@@ -405,7 +407,7 @@ static ALONE int fibonacci(int n)
     return a + b;
 }
 
-/* Many tasks in tasks, and all the rest that has a name. */
+/* Many nested tasks, and all other named constructs. */
 static ALONE void many(void)
 {
     int result = 0, sum = 0;
@@ -440,7 +442,7 @@ static ALONE void many(void)
     printf("%d %d\n", result, sum);
 }
 
-/* MARK: Parallel regions in parallel regions */
+/* MARK: Nested parallel regions */
 
 static ALONE void inner(void)
 {
@@ -500,7 +502,7 @@ static ALONE double tight(const char *what, int n)
 #pragma omp parallel num_threads(2)
     {
         for (int i = 0; i < n + 100; i++) {
-            /* The first ones warm up. */
+            /* The first rounds are a warm-up. */
             if (i == 100 && omp_get_thread_num() == 0)
                 begin = now();
             if (*what == 'b') {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""`trail record` on OpenMP programs that know which thread waits where, how long and for which (openmp.c). TAP.
+"""`trail record` on OpenMP programs that know which thread waits where, how long and for which thread (openmp.c). TAP.
 
 usage: openmp.py TRAIL
 
-The program is built by clang, whose OpenMP library is LLVM's, and by gcc, which is recorded with LLVM's library in
-place of its own; each runs with waits that spin, as by default, and with waits that sleep immediately. Compilers and
-libraries that are not installed count as skipped.
+clang builds the program with LLVM's OpenMP library, gcc with its own, which LLVM's library replaces in
+recordings. Each build runs with waits that spin, as by default, and with waits that sleep immediately.
+Compilers and libraries that are not installed count as skipped.
 
-Nothing depends on how long anything takes: times are compared with the program's own, and may differ from them by what the
-kernel has counted as waiting for a CPU.
+Nothing depends on how long anything takes: times are compared with the program's own, and may differ
+from them by the time that the kernel counts as waiting for a CPU.
 """
 
 import json
@@ -32,15 +32,15 @@ WORK = work.folder("openmp")
 ENV = {k: v for k, v in os.environ.items() if not re.match("OMP_|KMP_|GOMP_|LD_PRELOAD$|TRAIL_", k)}
 ENV |= {"LC_ALL": "C", "OMP_DYNAMIC": "false", "GOTOOLCHAIN": "local", "HOME": WORK}
 
-LIMIT = 120  # s, for what hangs
-SHARE, LEAST_NS = 0.05, 50_000  # what two readings of a length may differ by, on a CPU: the greater
+LIMIT = 120  # s, in case something hangs
+SHARE, LEAST_NS = 0.05, 50_000  # allowed difference between two measurements of a length, the greater of the two
 CLOCK_NS = 1_000
-MAYBE_NS = 300_000  # of shorter waits the program does not know whether they were any
+MAYBE_NS = 300_000  # the program cannot know whether shorter waits happened
 
 
 
 def report(name, wrong):
-    """`wrong`: what is, a list or a text; nothing if all is right."""
+    """`wrong` is a list or text of errors, empty if there are none."""
     tap.report(not wrong, name, *(wrong if isinstance(wrong, list) else [wrong]))
 
 
@@ -56,7 +56,7 @@ def events(path):
 
 
 class Program:
-    """openmp.c, or another source, by one compiler, in one way of waiting."""
+    """One build of openmp.c, or of another source, with one way of waiting."""
 
     def __init__(self, compiler, how, options, source="openmp", **env):
         self.name, self.options, self.env = f"{compiler}, {how}", options, env
@@ -81,7 +81,7 @@ def accepted(name, path):
 
 
 def is_what(wait, kind):
-    """Locks that are variables have their names; others, and barriers, their addresses."""
+    """Locks that are variables have their names; other locks, and barriers, have their addresses."""
     if wait.object != kind and not re.fullmatch(re.escape(kind) + "( 0x[0-9a-f]+( .first seen locked in .*)?)?", wait.object):
         return False
     return wait.reason == ("system goroutine wait" if kind == "OpenMP work" else "sync")
@@ -119,7 +119,7 @@ def wrong_names(answer, wait):
 
 
 def wrong_times(answer, wait):
-    # wait_of looks for the begin where it may be: the thread cannot wait before it has read its clock.
+    # wait_of allows for an early start: the thread cannot wait before it reads its clock.
     if not close(wait.begin, answer["begin"], answer):
         yield f"begins at {wait.begin}"
     if answer["end"] and not (close(wait.end or 0, answer["end"], answer) and wait.end <= answer["end"] + CLOCK_NS):
@@ -129,7 +129,7 @@ def wrong_times(answer, wait):
 
 
 def is_late(answer, wait):
-    """Who lost its processor may come when it would have been let in already: it waits for little, and for nobody."""
+    """A thread that lost its CPU may arrive after the release: its wait is short, and has no waker."""
     return answer["at"] and (wait.begin if wait else answer["begin"]) >= answer["at"]
 
 
@@ -147,7 +147,7 @@ def compare(answers, trace):
     return missing, names, times
 
 
-# How many waits there are.
+# The number of waits in each scenario.
 ANSWERS = {
     "slow-worker": 1, "slow-main": 2, "barriers": 4, "criticals": 4, "locks": 8, "ordered": 1, "tasks": 1,
     "interrupted": 1,
@@ -155,7 +155,7 @@ ANSWERS = {
 
 
 def twice(trace):
-    """What the OpenMP library itself waits for, within a wait of OpenMP."""
+    """Returns waits of the OpenMP library itself within an OpenMP wait."""
     outer = [w for w in trace.waits if w.object.startswith("OpenMP")]
     return [
         f"{inner} in {w}"
@@ -166,7 +166,7 @@ def twice(trace):
 
 
 def test_answers(program, scenario):
-    """Where it waited, for what, for whom and how long."""
+    """Each wait: where, for what, for which thread, and how long."""
     name, path = f"{program.name}: {scenario}", os.path.join(WORK, "answers.trace")
     code, out, err = program.record(scenario, path)
     if code or "nothing lost" not in err:
@@ -181,11 +181,10 @@ def test_answers(program, scenario):
     accepted(name, path)
 
 
-# Others
 
 
 def test_tries(program):
-    """Who only tries for a lock does not wait for it: the sleep after it is there."""
+    """Testing a lock does not count as waiting for it: the sleep afterwards is recorded."""
     path = os.path.join(WORK, "tries.trace")
     code, out, err = program.record("tries", path)
     answer, trace = json.loads(out), Trace(TRAIL, path, ENV)
@@ -196,7 +195,7 @@ def test_tries(program):
 
 
 def test_structure(program):
-    """Tasks and regions of all kinds; a region ends as it began."""
+    """Tasks and regions of all kinds; each region ends where it should."""
     path = os.path.join(WORK, "many.trace")
     wanted = run(program.path, "many")[1]
     code, out, err = program.record("many", path)
@@ -206,7 +205,8 @@ def test_structure(program):
     begun = [e for e in found if e["kind"] == "TaskBegin"]
     ended = [e for e in found if e["kind"] == "TaskEnd"]
     kinds = [e["name"].split(":")[0] for e in begun]
-    # fibonacci(12) makes 464 tasks, the ten calls of fibonacci(2) two each; the group has one a thread.
+    # fibonacci(12) makes 464 tasks, the ten calls of fibonacci(2) two each, and the group one per
+    # thread.
     explicit = kinds.count("task") - 464 - 20 - 4
     report(
         f"{program.name}: each parallel region and task is a task",
@@ -225,7 +225,7 @@ def test_structure(program):
     ])  # fmt: skip
     regions = [e for e in found if e["kind"] in ("RegionBegin", "RegionEnd")]
     names = {e["name"] for e in regions}
-    # gcc looks at the thread's number itself for what only the first is to do.
+    # gcc compares thread numbers itself for `masked` constructs.
     wanted = {"implicit task", "explicit task", "single", "loop"} | ({"masked"} if program.options == [] else set())
     report(f"{program.name}: what threads do in them are regions", sorted(wanted - names))
     report(f"{program.name}: each region ends", unbalanced(regions))
@@ -300,7 +300,7 @@ def test_options(program):
 
 
 def test_holds(program):
-    """Who held it, how long, and where it was taken."""
+    """Which thread held a lock, for how long, and where it took it."""
     path = os.path.join(WORK, "holds.trace")
     program.record("locks", path)
     holds = [
@@ -314,13 +314,14 @@ def test_holds(program):
             wrong.append(e)
         elif float(found[2]) * units[found[3]] >= 15e6:
             long += 1
-    # The thread that is waited for sleeps for 15 ms at least. The other eight are short, unless the thread lost its processor.
+    # The thread that is waited for sleeps at least 15 ms. The other eight holds are short, unless a
+    # thread lost its CPU.
     few = long < 8 or len(holds) > 16
     report(f"{program.name}: holds that were waited for", wrong or (str(holds) if few else ""))
 
 
 def test_without_recorder(program, tool):
-    """The library that OMP_TOOL_LIBRARIES names does nothing by itself."""
+    """The library named by OMP_TOOL_LIBRARIES does nothing without a recorder."""
     wanted = run(program.path, "many")
     code, out, err = run(program.path, "many", OMP_TOOL_LIBRARIES=tool, OMP_TOOL_VERBOSE_INIT="stdout")
     report(f"{program.name}: without a recorder it is not registered", "" if "not using the OMPT interface" in out else out)
@@ -329,7 +330,7 @@ def test_without_recorder(program, tool):
 
 
 def test_gcc_is_told(program):
-    """A program with gcc's own library is recorded as a threaded one; how to get more is said."""
+    """A program with gcc's own library is recorded as a threaded program; a message says how to record more."""
     path = os.path.join(WORK, "gcc.trace")
     code, out, err = run(TRAIL, "record", "-o", path, "--", program.path, "barriers")
     said = [line for line in err.splitlines() if "--openmp replaces" in line]
@@ -352,7 +353,7 @@ def build(compiler, source="openmp"):
 
 
 def test_window():
-    """A task for which libomp wakes no thread is run by its maker's taskwait, recorded or not (openmp_window.c)."""
+    """A task for which libomp wakes no thread runs in its creator's taskwait, recorded or not (openmp_window.c)."""
     why = build("clang", "openmp_window")
     if why:
         report("clang: openmp_window.c is built", why)
@@ -376,7 +377,7 @@ def test_window():
 
 
 def tool_path():
-    """What `trail record` sets."""
+    """Returns the value that `trail record` sets."""
     code, out, err = run(TRAIL, "env", "--for=systemd")
     return re.search(r'OMP_TOOL_LIBRARIES=([^"]*)', out)[1]
 

@@ -3,13 +3,13 @@
  *
  * A thread at a barrier looks for tasks, finds none, and goes to sleep: it takes a lock and notes
  * that it sleeps. The thread that makes the first task of a parallel region wakes the threads that
- * have this note. A task that is created between the look and the note wakes no thread; it runs
- * when its creator comes to a taskwait or a barrier, where OpenMP requires it.
+ * have this note. A task made between the look and the note wakes no thread; it runs when its
+ * creator reaches a taskwait or a barrier, where OpenMP requires it.
  *
- * For that lock libomp calls the pthread_mutex_lock of the program, which holds the thread between
- * the two until the task is made. With "late" the thread comes to the barrier after that, and has
- * to find the task. Prints whether the thread was held, whether the task ran while its creator
- * waited outside OpenMP, and whether it ran at all.
+ * For that lock, libomp calls pthread_mutex_lock, which this program defines: it stops the thread
+ * between look and note until the task is made. With "late" the thread reaches the barrier only
+ * after that, and must find the task. Prints whether the thread was stopped, whether the task ran
+ * while its creator waited outside OpenMP, and whether it ran at all.
  *
  * usage: openmp_window held|late, with KMP_BLOCKTIME=0
  */

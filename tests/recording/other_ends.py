@@ -1,4 +1,5 @@
-"""Processes that wait for each other at pipes and connections, as 'trail summary' finds it: see processes.c. TAP.
+"""Findings of 'trail summary' about processes that wait for each other at pipes and connections: see
+processes.c. TAP.
 
 usage: other_ends.py TRAIL libtrail-preload.so PROGRAM
 """
@@ -21,7 +22,7 @@ from tap import test
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 WORK = work.folder("other_ends")
 TRACE = os.path.join(WORK, "x.trace")
-# Whether the descriptors of all processes may be read. If not, another one may have an end, too.
+# Whether all processes' descriptors are readable. If not, another process might have an end, too.
 SEES_ALL = os.access("/proc/1/fd", os.R_OK)
 IN_CLOSE_NOWRITE = 0x10
 IN_OPEN = 0x20
@@ -40,13 +41,13 @@ def child_of(recorder):
 
 
 def pidfds(recorder):
-    """How many processes the recorder has, as far as it knows."""
+    """Returns how many processes the recorder knows."""
     folder = f"/proc/{recorder.pid}/fd"
     return sum("pidfd" in os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder))
 
 
 def record(*command, threads=2, ended=False, **options):
-    """Records a program until its threads wait, and ends the recording only. Returns its findings."""
+    """Records a program until its threads wait, then ends only the recording. Returns its findings."""
     ignores = ["sh", "-c", "trap '' TERM; exec \"$@\"", "sh"]
     recorder = subprocess.Popen([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", *ignores, *command],
                                 stdout=subprocess.PIPE, text=True, cwd=WORK, **options)
@@ -57,8 +58,8 @@ def record(*command, threads=2, ended=False, **options):
         if ended:
             states.until(lambda: states.status(pids[1], "State")[:1] in ("", "Z") and pidfds(recorder) == 1)
         states.until_all_wait(pids[:2 - ended], threads)
-        time.sleep(0.2)  # as long as a wait must be for a finding
-        for _ in range(2):  # the second ends the recording only
+        time.sleep(0.2)  # long enough for the wait to be a finding
+        for _ in range(2):  # the second only ends the recording
             recorder.send_signal(signal.SIGTERM)
             states.until_taken(recorder.pid, signal.SIGTERM)
         assert recorder.wait(timeout=120) == 0
@@ -69,7 +70,7 @@ def record(*command, threads=2, ended=False, **options):
 
 
 def known(found):
-    """Skips the rest of the test if the machine does not let it be known, after a look that nothing is claimed."""
+    """If the machine does not allow certainty, skips the rest of the test after checking that nothing is claimed."""
     if not SEES_ALL:
         assert "deadlock" not in found, found
         raise tap.Skip("the descriptors of other users' processes may not be read; that nothing is claimed then was seen")
@@ -116,7 +117,7 @@ def another_thread_a_time_limit_or_what_waits_for_a_signal_may_end_the_wait():
 def a_process_that_is_not_recorded_may_write():
     read, write = os.pipe()
     try:
-        # Both are in a pipe of which the test has the other end.
+        # cat reads from a pipe whose other end is in the test.
         found = record("cat", threads=1, stdin=read)
     finally:
         os.close(read)
@@ -144,7 +145,7 @@ class Closes:
 def what_was_found_while_all_waited_outlives_the_processes():
     known({})
     go = os.path.join(WORK, "go")
-    # It is not quiet before the test watches.
+    # The program must not block before the test watches.
     script = f"while [ ! -e '{go}' ]; do :; done; exec '{PROGRAM}' pipes"
     recorder = subprocess.Popen([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", "sh", "-c", script],
                                 stdout=subprocess.PIPE, text=True, cwd=WORK)
@@ -153,7 +154,7 @@ def what_was_found_while_all_waited_outlives_the_processes():
         closes = Closes(f"/proc/{pids[0]}/fd")
         open(go, "w").close()
         pids.append(int(recorder.stdout.readline()))
-        closes.until(3)  # the recorder looks whether they are there, at all processes, and again whether they are there
+        closes.until(3)  # the recorder checks that the processes exist, looks at all processes, and checks again
         recorder.send_signal(signal.SIGSTOP)
         states.until(lambda: states.is_stopped(recorder.pid))
     finally:

@@ -1,6 +1,6 @@
 /*
- * Waits through C++'s library, each in a function that must be the place in the trace. Nothing is
- * inlined into these functions, so that the program's own frame is theirs.
+ * Waits through the C++ library, each in a function that must be the place in the trace. Nothing is
+ * inlined into these functions: the trace shows the program's own frame.
  */
 #include <chrono>
 #include <condition_variable>
@@ -49,7 +49,7 @@ struct Sleeper {
     }
 };
 
-/* Threads that never wait: only what they were given shows what they run. */
+/* Threads that never wait: the recorder can learn what they run only from their start arguments. */
 volatile int counted;
 
 void count_to(int limit)
@@ -82,7 +82,7 @@ void nothing()
 {
 }
 
-/* Leaves pointers to a function in freed memory, where the objects of threads will be. */
+/* Leaves pointers to a function in freed memory, which the objects of threads will reuse. */
 [[gnu::noinline]] void leave_pointers()
 {
     void *volatile blocks[6];

@@ -1,4 +1,4 @@
-"""The places where threads of a C++ program wait, by the program's own functions: see places.cpp. TAP.
+"""The places where threads of a C++ program wait are its own functions: see places.cpp. TAP.
 
 usage: places.py TRAIL libtrail-preload.so PROGRAM
 """
@@ -31,7 +31,7 @@ def line_of(text):
     return number
 
 
-# An instance of a function has its scope in its name, an inlined one not.
+# An instance of a function has its scope in its name, an inlined function does not.
 OURS = r"(?:\(anonymous namespace\)::)?"
 
 SUMMARY = run(TRAIL, "record", "-o", TRACE, "--", PROGRAM).stderr
@@ -43,7 +43,7 @@ TURN = f"places.cpp:{line_of('there.set_value(') + 1}"
 def the_summary_of_a_recording_names_functions_of_the_program():
     worst = [line.strip() for line in SUMMARY.split("most of the waiting:\n")[1].splitlines()[:3]]
     assert len(worst) == 3, SUMMARY
-    # Each waits once; main for all threads that it does not find ended.
+    # Each thread waits once; main waits for all threads that have not ended.
     place = r"\(places\.cpp:\d+\)"
     waits = rf"(take_turn|wait_ready) {place}: 1 x|sleep_a_while<[^()]*> {place}: [12] x|main {place}: \d x"
     for line in worst:
@@ -87,7 +87,7 @@ def a_thread_that_never_waits_is_named_after_the_function_that_it_was_given():
     names = [g["name"] for g in json.loads(run(TRAIL, "summary", "--json", TRACE).stdout)["groups"]]
     for expected in ("nothing", "count_to", "count", "run_both"):
         assert names.count(expected) == 1, (expected, names)
-    # The name that it gives itself comes first.
+    # A name that the thread sets itself takes precedence.
     assert "its own name" in names and "count_named" not in names, names
 
 

@@ -1,6 +1,6 @@
 /*
- * Waits between two processes, of one thread each. The child prints nothing; the parent prints both
- * PIDs when the child runs. It ends when it is killed.
+ * Waits between two processes with one thread each. The child prints nothing; the parent prints
+ * both PIDs when the child runs. It runs until it is killed.
  *
  * usage: processes MODE
  */
@@ -75,7 +75,7 @@ static void sockets(int self)
     read_byte(pair[self]);
 }
 
-/* The parent waits for the end of a child whose pipe nothing reads. */
+/* The parent waits for the end of a child that writes to a pipe that is never read. */
 static void full(int self)
 {
     close(to_parent[!self]);
@@ -84,7 +84,7 @@ static void full(int self)
     CHECK(waitpid(child, NULL, 0) == child);
 }
 
-/* The reader has the other end itself, and so no end of the file. */
+/* The reader itself has the write end, so the pipe never ends. */
 static void own(int self)
 {
     if (self)
@@ -134,7 +134,7 @@ static void limited(int self)
     sockets(self);
 }
 
-/* As pipes, but there is another thread in the child, which could write. */
+/* Like pipes, but another thread in the child could write. */
 static void *wait_for_signal(void *unused)
 {
     pause();
@@ -157,7 +157,7 @@ static int pause_only(void *unused)
     return 0;
 }
 
-/* As two_threads, but the C library does not know the other one. */
+/* Like two_threads, but unknown to the C library. */
 static void raw_thread(int self)
 {
     static char stack[1 << 16] __attribute__((aligned(16)));
@@ -167,7 +167,8 @@ static void raw_thread(int self)
     pipes(self);
 }
 
-/* As own, but the child has ended but for a thread that is not its first: it could write. */
+/* Like own, but the main thread of the child has ended, and another thread, which could write,
+ * lives on. */
 static void no_leader(int self)
 {
     pthread_t thread;
@@ -184,7 +185,7 @@ static void *write_lock(void *unused)
     return unused;
 }
 
-/* The parent has a lock to read, which another thread of it wants to write. */
+/* The parent holds a lock for reading, and another of its threads wants to write. */
 static void reader(int self)
 {
     pthread_t thread;
@@ -205,7 +206,7 @@ static void *lock_both(void *unused)
     return write_lock(unused);
 }
 
-/* The same, but it waits for a mutex of the thread that wants to write. */
+/* The same, but the reader waits for a mutex of the writer. */
 static void reader_circle(int self)
 {
     pthread_t thread;
@@ -218,7 +219,7 @@ static void reader_circle(int self)
     pthread_mutex_lock(&of_writer);
 }
 
-/* MARK: Nothing waits for long: each lets the other go on */
+/* MARK: Nothing waits for long: each wakes the other */
 
 static void rally(int in, int out, int first)
 {
@@ -277,7 +278,7 @@ static void rally_semaphores(int self)
     take_turns(NULL);
 }
 
-/* A write that has written a part of its bytes and waits for a reader. */
+/* A write that has written some of its bytes and waits for a reader. */
 static void partial(int self)
 {
     static char bytes[1 << 20];
@@ -314,7 +315,7 @@ static const struct {
     {"reader_circle", reader_circle},
 };
 
-/* Of an open description of its own: a child has its parent's. */
+/* Each process opens the files: a child would share its parent's open file description. */
 static void open_files(void)
 {
     for (int i = 0; i < 2; i++) {

@@ -4,15 +4,17 @@
 usage: programs.py answers|attached|survival TRAIL PRELOAD SOURCE_ROOT PROGRAM...
 
 answers: programs with a known answer, and the table of wrapped functions.
-attached: some of them, started by something other than the recorder. With TRAIL_TEST_EMULATOR in the environment,
-    as "qemu-aarch64 -L ROOT", the programs and the recorder are for another machine, and are started by that.
+attached: some of them, started by something other than the recorder. With TRAIL_TEST_EMULATOR in the
+    environment, such as "qemu-aarch64 -L ROOT", the programs and the recorder are for another machine
+    and run under that command.
 survival: what a recorder might break in a program, each scenario with and without it.
 
-The programs next to this file print which thread waited where, how long and for which, as measured by themselves; the
-trace is compared with that. Every trace must be accepted by `trail check` and by Go's own tools.
+The programs next to this file print which thread waited where, how long and for which thread, by their own
+measurements, which are compared with the trace. Every trace must be accepted by `trail check` and by Go's tools.
 
-Nothing depends on how long anything takes. The programs' threads take turns, so that it is known which waits for which; and
-they read the clock around each call, which the recorder's readings lie between, whatever is taken from them a processor.
+Nothing depends on how long anything takes. The programs' threads take turns, so that it is known which waits
+for which; and they read the clock before and after each call, so that the recorder's readings lie in between
+even if a thread loses its CPU.
 """
 
 import collections
@@ -40,20 +42,22 @@ from tap import finish, report, skip
 
 PART = sys.argv[1]
 TRAIL, PRELOAD, ROOT = (os.path.abspath(a) for a in sys.argv[2:5])
-# By the name of the source beside this file: recording-answers is answers.c's.
+# Keyed by the source file beside this one: recording-answers is built from answers.c.
 PROGRAMS = {os.path.basename(a).split("-", 1)[1]: os.path.abspath(a) for a in sys.argv[5:]}
 ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 ENV.pop("LD_PRELOAD", None)
 ENV.pop("TRAIL_SHM", None)
 EMULATOR = ENV.get("TRAIL_TEST_EMULATOR", "").split()
-# Where the libraries of the programs are, if they are for another machine (tools/foreign).
+# The root of the programs' libraries, which differs if they are for another machine
+# (tools/foreign).
 FOREIGN_ROOT = ENV.get("QEMU_LD_PREFIX", "/") if PART != "attached" else "/"
 
-LIMIT = 120  # s, for what hangs
+LIMIT = 120  # s, in case something hangs
 
-# What two clocks may differ by: the trace's is the processor's counter, scaled.
+# Allowed difference between two clocks: the trace's is a scaled CPU counter.
 CLOCK_NS = 1_000
-# What the kernel's switches may be before what the thread did next (SKEW_NS): they have another clock.
+# By how much the kernel's switches may precede the thread's next action (SKEW_NS): their clock
+# differs.
 SKEW_NS = 100_000
 # The recorder writes events that are older than this (COLLECT_DELAY_NS).
 DELAY_NS = 200_000_000
@@ -71,7 +75,7 @@ def record(path, *program):
 
 
 def record_attached(path, *program):
-    """The program's status and output, and what the recorder beside it said. Both must end as they should."""
+    """Returns the program's status and output, and the messages of a recorder beside it. Both must end normally."""
     area = path + ".area"
     recorder = subprocess.Popen([TRAIL, "record", "--attach-shm", area, "-o", path], stderr=subprocess.PIPE, env=ENV)
     try:
@@ -79,7 +83,7 @@ def record_attached(path, *program):
             time.sleep(0.01)
         joining = {"LD_PRELOAD": PRELOAD, "TRAIL_SHM": f"path:{area}"}
         if EMULATOR:
-            # For what it emulates, not for itself.
+            # For the emulated program, not for the emulator.
             command = [*EMULATOR, *(word for name, value in joining.items() for word in ("-E", f"{name}={value}"))]
             joining = {}
         else:
@@ -93,7 +97,7 @@ def record_attached(path, *program):
 
 
 def emulate(folder):
-    """From now on TRAIL is a command that this machine runs."""
+    """Makes TRAIL a command that runs on this machine."""
     global TRAIL
     command = os.path.join(folder, "trail")
     with open(command, "w") as f:
@@ -102,7 +106,6 @@ def emulate(folder):
     TRAIL = command
 
 
-# Go's own tools
 
 
 def go_tool():
@@ -115,7 +118,7 @@ def go_tool():
 
 
 GO = go_tool()
-# PATTERN: none of the user's own settings, no network.
+# Ignore the user's settings, and use no network.
 GO_ENV = {**ENV, "GOTOOLCHAIN": "local", "GOFLAGS": "", "HOME": tempfile.gettempdir()}
 
 
@@ -125,7 +128,7 @@ def go(*args):
 
 
 def sync_profile(path):
-    """The functions of `go tool trace -pprof=sync`, with the stacks as `pprof -traces` has them."""
+    """The functions that `go tool trace -pprof=sync` and `pprof -top` list."""
     code, out, err = go("trace", "-pprof=sync", path)
     assert code == 0, err
     with tempfile.NamedTemporaryFile(suffix=".pprof") as profile:
@@ -137,7 +140,7 @@ def sync_profile(path):
 
 
 def accepted(name, path):
-    """Whether `trail check` and Go's reader take the trace."""
+    """Reports whether `trail check` and Go's reader accept the trace."""
     code, out, err = run(TRAIL, "check", path)
     report(code == 0, f"{name}: trail check accepts the trace", out, err)
     if not GO:
@@ -150,7 +153,7 @@ def accepted(name, path):
 # Answers and traces
 
 
-REASONS = {"condition": "sync.(*Cond).Wait"}  # all others here: "sync"
+REASONS = {"condition": "sync.(*Cond).Wait"}  # for all others here: "sync"
 
 
 def is_within(time, begin, end):
@@ -158,8 +161,8 @@ def is_within(time, begin, end):
 
 
 def waits_of(trace, answer):
-    """The trace's waits within the answer's times: one, or several where a mutex is taken again."""
-    # That begins where the wait for the condition ends.
+    """Returns the trace's waits within the answer's times: one, or several if a mutex is taken again."""
+    # Reacquiring begins where the wait for the condition ends.
     skew = CLOCK_NS if answer["kind"] == "mutex again" else SKEW_NS
     return [
         w
@@ -180,10 +183,11 @@ def globals_of(program):
 
 
 def is_object(text, kind, address):
-    """ "mutex 0x55d0c8a01040 (first seen locked in f)", or of a global variable "mutex table+0x10", as nm has it."""
+    """"mutex 0x55d0c8a01040 (first seen locked in f)", or for a global variable "mutex table+0x10",
+    with the name from nm."""
     text = re.sub(r" \(first seen locked in \S.*\)$", "", text)
     if PART == "attached":
-        # A trace of what may become several processes.
+        # A trace that may contain several processes names them.
         text, labels = re.subn(r" of \S+ \(\d+\)$", "", text)
         if not labels:
             return False
@@ -193,12 +197,12 @@ def is_object(text, kind, address):
     if found[2].startswith("0x"):
         return int(found[2], 16) == address
     places = [at for program in PROGRAMS.values() for name, at in globals_of(program).items() if name == found[2]]
-    # Programs are moved by whole pages.
+    # Address-space randomization moves programs by whole pages.
     return any((address - place - int(found[3] or "0", 16)) % 4096 == 0 for place in places)
 
 
 def called(name, functions):
-    """The function called what waits, if need be by those of the C++ library."""
+    """Whether the named function called the waiting one, directly or through functions of the C++ library."""
     names = [f.split("(")[0] for f in functions[:8]]
     return name in names and all(re.search(r"std::|^__|[<>]", f) for f in functions[: names.index(name)])
 
@@ -208,7 +212,7 @@ def kind_of(answer):
 
 
 def wrong_names(answer, wait):
-    """Where, for what, for which thread."""
+    """Compares the place, the object and the waker."""
     if not called(answer["in"], wait.functions):
         yield f"waited in {wait.functions}"
     if wait.reason != REASONS.get(kind_of(answer), "sync"):
@@ -222,12 +226,13 @@ def wrong_names(answer, wait):
 
 
 def wrong_times(answer, waits):
-    """The program's readings of the clock that come before and after each of the trace's."""
+    """Each time in the trace must lie between the program's readings of the clock before and after it."""
     begin, at, end = answer["begin"], answer["at"], answer["end"]
-    # The waker saw that it slept. A time limit may be over before the call.
+    # The waker saw the thread sleep. A time limit may pass before the call.
     if not is_within(waits[0].begin, begin - SKEW_NS, at if answer["waker"] else end):
         yield f"began at {waits[0].begin}"
-    # When it comes so late to a CPU that the release is written, the trace's wait ends as it is known: at its end.
+    # If the thread gets a CPU only after the release was written, the wait ends where its end is
+    # known.
     is_late = end - at >= DELAY_NS and waits[0].ready and waits[0].waker
     if not is_within(waits[0].ready or 0, at, end if is_late else answer["done"] or end):
         yield f"let go at {waits[0].ready}"
@@ -257,7 +262,7 @@ ANSWERS_CXX = ["std-mutex", "std-time-limit", "std-shared", "std-condition", "st
 # These wait by syscall(SYS_futex, ...) in the C++ library.
 ANSWERS_CXX += ["std-future", "std-atomic"]
 
-# How many waits the programs make sure of.
+# The number of waits that the programs guarantee.
 WAITS = {
     "mutexes": 16, "chain": 2, "queue": 6, "readers": 5, "producer-consumer": 20, "pool": 14, "storms": 160,
     "late recorder": 75, "mutex-again": 6, "semaphores": 3, "barriers": 4, "once": 1, "joins": 3, "time-limits": 12, "preempted": 10,
@@ -266,7 +271,7 @@ WAITS = {
 
 
 def recorded_answers(program, scenario, path):
-    """The program's answers and releases, and the trace; None: it was not recorded, which is reported."""
+    """Returns the program's answers and releases, and the trace. Reports whether it was recorded."""
     code, out, err = record(path, program, scenario)
     with open(path + ".log", "w") as log:
         log.write(out + err)
@@ -278,7 +283,7 @@ def recorded_answers(program, scenario, path):
 
 
 def compare(scenario, answers, trace):
-    """Reports whether each wait is there: where, for what, for which thread and from when to when."""
+    """Reports whether each wait is in the trace, with the right place, object, waker and times."""
     missing, names, times, found = [], [], [], 0
     for answer in answers:
         waits = waits_of(trace, answer)
@@ -316,10 +321,9 @@ def test_answers(program, scenario, folder):
 
 
 def wrong_in_convoy(answers, releases, trace):
-    """
-    What is so in whatever order threads take a mutex: a wait lies within a call; its waker released the mutex
-    meanwhile; and a call that slept has a wait, or one for each time that it slept.
-    """
+    """Yields violations of what holds in whatever order threads take a mutex: a wait lies within a
+    call; its waker released the mutex during it; and a call that slept has one wait, or one for
+    each time that it slept."""
     used = 0
     for answer in answers:
         waits = waits_of(trace, answer)
@@ -348,7 +352,7 @@ def test_convoy(folder):
     answers, releases, trace = recorded_answers(PROGRAMS["answers"], "convoy", path)
     wrong = list(wrong_in_convoy(answers, releases, trace))
     report(len(answers) == 200 and not wrong, "convoy: what is so in every order", *wrong)
-    # All came while the mutex was held.
+    # All threads arrived while the mutex was held.
     first = {a["tid"]: a for a in sorted(answers, key=lambda a: a["begin"], reverse=True)}.values()
     wrong = [a for a in first if not any(w.waker for w in waits_of(trace, a))]
     report(len(first) == 8 and not wrong, "convoy: who let each go that came first", *wrong)
@@ -356,7 +360,8 @@ def test_convoy(folder):
 
 
 def test_command_line(folder):
-    """What stands before the program is the recorder's, flags in one word with it; what follows is the program's, like it or not."""
+    """Words before the program belong to the recorder, also flags combined in one word; all that
+    follow belong to the program."""
     if FOREIGN_ROOT != "/":
         skip("the words of trail record", "true, echo and ls are programs of this machine")
         return
@@ -377,10 +382,9 @@ def test_command_line(folder):
 
 
 def test_summary(folder):
-    """
-    The places that the summary names are those where the trace's waits are longest, in their order. A wait ends when it is let
-    go, or when its thread runs again: a place comes after another one if by some of these it is not longer.
-    """
+    """The summary names the places with the longest waits in the trace, in order. A wait ends when
+    it is released, or when its thread runs again: a place may follow another if it is not longer
+    by one of these."""
     path = os.path.join(folder, "chain.trace")
     _, _, err = record(path, PROGRAMS["answers"], "chain")
     least, most = collections.Counter(), collections.Counter()
@@ -400,7 +404,7 @@ def test_summary(folder):
 
 
 def test_short_lives(folder):
-    """Each of 10,000 threads begins and ends in the trace, under the name of what it ran."""
+    """Each of 10,000 threads begins and ends in the trace, under the name of its start function."""
     path = os.path.join(folder, "short-lives.trace")
     code, out, err = record(path, PROGRAMS["answers"], "short-lives")
     trace = Trace(TRAIL, path, ENV)
@@ -413,7 +417,7 @@ def test_short_lives(folder):
 
 
 def test_deadlock(number, folder):
-    """A program that waits for ever is killed: what it waits for is in the trace, without an end."""
+    """If a program that waits forever is killed, its waits are in the trace, without an end."""
     name = signal.Signals(number).name
     path = os.path.join(folder, "deadlock.trace")
     recorder = subprocess.Popen(
@@ -421,7 +425,7 @@ def test_deadlock(number, folder):
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV,
     )  # fmt: skip
     answers = [json.loads(recorder.stdout.readline()) for _ in range(2)]
-    # SIGKILL cannot be passed on: it is for the program itself.
+    # SIGKILL cannot be passed on, so it is sent to the program itself.
     pid = recorder.pid if number != signal.SIGKILL else child_of(recorder.pid)
     os.kill(pid, number)
     recorder.stdout.close()
@@ -444,7 +448,7 @@ CALLS = ["stuck_in_read", "stuck_in_lock", "stuck_in_condition"]
 
 
 def stuck(folder, scenario, trail=TRAIL, program=PROGRAMS["answers"], **user):
-    """The trace of a program whose threads wait when it is killed, and what the recorder said."""
+    """Kills a program once its threads wait. Returns its trace, and the recorder's messages."""
     path = os.path.join(folder, scenario + ".trace")
     recorder = subprocess.Popen(
         [trail, "record", "-o", path, "--", program, scenario],
@@ -452,7 +456,7 @@ def stuck(folder, scenario, trail=TRAIL, program=PROGRAMS["answers"], **user):
     )  # fmt: skip
     if not recorder.stdout.readline():
         raise AssertionError(recorder.communicate(timeout=LIMIT)[1].decode("utf-8", "replace"))
-    # The recorder looks at calls that are open for longer, and the file has them after a generation.
+    # The recorder examines calls that stay open, and writes them to the file after a generation.
     for _ in range(LIMIT * 10):
         trace = Trace(TRAIL, path, ENV)
         if all(trace.in_function(call) for call in CALLS):
@@ -465,22 +469,22 @@ def stuck(folder, scenario, trail=TRAIL, program=PROGRAMS["answers"], **user):
 
 
 def test_stuck(folder):
-    """Who waits when the program is killed is there with the whole stack, in whatever call."""
+    """Threads that wait when the program is killed are in the trace with their whole stack, in any call."""
     trace, err = stuck(folder, "stuck")
     for call in CALLS:
         waits = trace.in_function(call)
-        # Of reads the stack is copied by the recorder, which qemu-user has no system call for.
+        # The recorder copies the stack of a read with a system call that qemu-user lacks.
         whole = [call] if FOREIGN_ROOT != "/" and "read" in call else [call, call + "_deeper", call + "_thread"]
         ok = len(waits) == 1 and waits[0].end is None and waits[0].functions[:3] == whole
         report(ok, f"stuck: {call} is there with its stack, and no end", *waits)
     if FOREIGN_ROOT != "/":
         report(re.search(r"long calls with only their place: \d", err), "stuck: the summary says which stacks it lacks", err)
-        # It has no perf events at all: no setting would help.
+        # qemu-user has no perf events at all: no setting would help.
         report("a kernel with CONFIG_PERF_EVENTS" in err, "stuck: the summary says what would tell of switches", err)
 
 
 def test_stuck_in_secret(folder):
-    """Where the kernel refuses the program's memory, a call has its place, and the summary says so."""
+    """If the kernel denies access to the program's memory, a call has its place, and the summary reports it."""
     name, trail, program, user = "stuck-in-secret", TRAIL, PROGRAMS["answers"], {}
     if os.geteuid() == 0:
         trail, program = nobody.copies(trail, program)
@@ -493,7 +497,7 @@ def test_stuck_in_secret(folder):
     trace, err = stuck(folder, name, trail, program, **user)
     found = [w.functions for w in trace.in_function("stuck_in_read")]
     report(found == [["stuck_in_read"]], f"{name}: the place of the call", *found)
-    # A busy machine may keep main in a call for so long.
+    # On a busy machine main may be in a call for as long.
     report(re.search(r"long calls with only their place: [1-9]\d*;", err), f"{name}: the summary says so", err)
 
 
@@ -503,7 +507,7 @@ def child_of(pid):
 
 
 def test_values(folder):
-    """What calls return and leave in errno is the same with the recorder as without."""
+    """Calls return the same values and errno with the recorder as without."""
     path = os.path.join(folder, "values.trace")
     code, plain, err = run(PROGRAMS["values"])
     assert code == 0, err
@@ -513,10 +517,9 @@ def test_values(folder):
     accepted("values", path)
 
 
-# What a recorder may spoil
 
 
-# Scenarios of survive.c. The last wait of nearly all of them is in a function that the trace must have.
+# Scenarios of survive.c. Almost all have their last wait in a function that the trace must contain.
 SURVIVE = [
     "fork", "bare-fork", "vfork", "spawn", "exec", "exec-from-thread", "executes-at-once", "daemon", "waits-for-children", "formats",
     "asynchronous",
@@ -529,12 +532,13 @@ WITHOUT_LAST = {"daemon", "threads-at-exit", "no-threads"}
 
 
 def status(code):
-    """As a shell has it."""
+    """The status as a shell reports it."""
     return code if code >= 0 else 128 - code
 
 
 def survives(name, folder, program, *arguments, env=ENV, last="waits_at_last", more_env=None):
-    """Output and exit status are those without the recorder, and the trace is good. The trace, or None."""
+    """Checks that output and exit status are the same as without the recorder, and that the trace
+    is good. Returns the trace, or None."""
     path = os.path.join(folder, re.sub(r"\W+", "-", name) + ".trace")
     options = dict(input=b"hello\n", capture_output=True, timeout=LIMIT, env={**env, **(more_env or {})})
     try:
@@ -573,7 +577,7 @@ def test_survive(name, folder):
 
 
 def check_fork(trace):
-    """Children run waits_for_change by forks(), the parent by works() and waits_at_last()."""
+    """Children run waits_for_change through forks(), the parent through works() and waits_at_last()."""
     inside = [w for w in trace.in_function("waits_for_change") if "forks" in w.functions]
     report(not inside, "fork: a child is not recorded", *inside)
     report(len(trace.named("main")) == 1, "fork: nor are threads of a child", *trace.named("main"))
@@ -581,13 +585,13 @@ def check_fork(trace):
 
 
 def check_bare_fork(trace):
-    """The child sleeps with the lock; nobody else does so in that function."""
+    """Only the child sleeps with the lock in that function."""
     inside = [w for w in trace.waits if w.reason == "sleep" and "bare_fork" in w.functions]
     report(not inside, "bare-fork: a child by _Fork is not recorded", *inside[:5])
 
 
 def check_listed(trace):
-    """Each of the threads that contend has an ID of its own, and its waits."""
+    """Each contending thread has its own ID and waits."""
     threads = trace.named("contends")
     tids = {t.tid for t in threads}
     report(len(tids) == 3 and min(tids) > 1 and all(t.waits for t in threads), "listed: threads and their waits", *threads)
@@ -648,7 +652,7 @@ def check_long_jump(trace):
 
 def check_alternate_stacks(trace):
     waits = trace.in_function("reads_through_signals")
-    # It is let go 20 ms after it was seen to sleep.
+    # It is released 20 ms after it was seen asleep.
     whole = [w for w in waits if w.end and w.end - w.begin >= 20_000_000 - CLOCK_NS]
     report(len(waits) == 2 and len(whole) == 2, "alternate-stacks: one wait each", *waits)
     by_handler = [w for w in trace.waits if "writes_elsewhere" in w.waker_functions]
@@ -687,7 +691,7 @@ def check_ends_late(trace):
     report(inside, "ends-late: and of destructors", *trace.waits[-5:])
 
 
-# Other people's libraries in the program
+# Third-party libraries in the program
 
 
 def library(name):
@@ -713,7 +717,7 @@ def test_allocators(folder):
 
 
 def test_preloaded(folder):
-    """LD_PRELOAD already in use: what it names is still loaded."""
+    """If LD_PRELOAD is already set, its libraries are still loaded."""
     source = os.path.join(folder, "other.c")
     with open(source, "w") as f:
         f.write('#include <unistd.h>\n__attribute__((constructor)) static void begin(void)'
@@ -730,19 +734,19 @@ def test_preloaded(folder):
         return
     code, out, err = run("env", "LD_PRELOAD=" + other, TRAIL, "record", "-q", "-o", path, "--",
                          PROGRAMS["survive"], "executed")  # fmt: skip
-    # trail loads it as well, the program and no other.
+    # Loaded into trail and into the program, nowhere else.
     report(code == 6 and out.count("other") == 2, "LD_PRELOAD in use: stays in use", code, out, err)
     accepted("LD_PRELOAD in use", path)
 
 
-# Allocates once before the program's own constructors, and so before the recorder's.
+# Allocates once, before the constructors of the program and of the recorder.
 FIRST = """
 #include <stdlib.h>
 void *volatile first;
 __attribute__((constructor)) static void begin(void) { first = malloc(10); }
 """
 
-# Like mimalloc, it asks the kernel something in its first allocation, and cannot be called again meanwhile.
+# Like mimalloc, it makes a system call in its first allocation, and is not reentrant during it.
 OWN_MALLOC = """
 #include <fcntl.h>
 #include <stdlib.h>
@@ -776,7 +780,7 @@ int main(void) { return write(1, "here\\n", 5) == 5 ? 7 : 1; }
 
 
 def test_own_malloc(folder):
-    """A program whose malloc is its own, and calls wrapped functions when it is called first."""
+    """A program with its own malloc, which calls wrapped functions the first time."""
     cc = shutil.which("cc")
     if not cc:
         skip("own malloc", "no compiler")
@@ -791,7 +795,7 @@ def test_own_malloc(folder):
 
 
 def compiled(folder, compiler, name, flags):
-    """survive.c by another compiler or with other flags; None, aloud, if that cannot be."""
+    """Builds survive.c with another compiler or flags. Returns None, and reports it, if that fails."""
     if not shutil.which(compiler[0]):
         skip(name, f"no {compiler[0]}")
         return None
@@ -813,8 +817,8 @@ def test_sanitizers(folder):
             program = compiled(folder, [compiler], name, ["-fsanitize=" + sanitizer])
             if not program:
                 continue
-            # Children of fork that make threads hang or are ended by sanitizers, by themselves; destructors that
-            # lock trip ThreadSanitizer.
+            # Sanitizers themselves hang or end forked children that create threads; destructors
+            # that lock trip ThreadSanitizer.
             more = ["exit-at-once"] if sanitizer == "thread" else ["thread-ends"]
             for scenario in ["ends-late", "spawn", *more]:
                 survives(f"{name}, {scenario}", folder, program, scenario, last=None)
@@ -825,7 +829,7 @@ def test_sanitizers(folder):
 
 
 def test_signals_passed_on(folder):
-    """What is sent to the recorder reaches the program, and its handlers."""
+    """Signals to the recorder reach the program and its handlers."""
     path = os.path.join(folder, "catches.trace")
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "catches"],
@@ -839,13 +843,13 @@ def test_signals_passed_on(folder):
 
 
 def test_recorder_killed(folder):
-    """The program goes on undisturbed; the trace is good up to its last generation."""
+    """The program continues undisturbed; the trace is good up to its last generation."""
     path = os.path.join(folder, "killed.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "busy"],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
     recorder.stdout.readline()
     pid = child_of(recorder.pid)
-    # A generation is there when it is a second old; parts of it may be in the file before.
+    # A generation is complete in the file after a second, and partially before that.
     for _ in range(LIMIT * 10):
         if os.path.getsize(path) > 4096 and any(w.waker for w in Trace(TRAIL, path, ENV).in_function("contends")):
             break
@@ -874,7 +878,7 @@ def state_of(pid):
 
 
 def test_recorder_late(folder):
-    """A recorder that does not come to read for a while still tells who let whom go on."""
+    """Wakers are recorded even if the recorder does not read for a while."""
     path = os.path.join(folder, "late.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["answers"], "rounds"],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
@@ -899,12 +903,12 @@ def test_recorder_late(folder):
 
 
 def test_killed(folder):
-    """What the program did before it was killed is in the trace, and its last open call."""
+    """The trace has what the program did before it was killed, and its last open call."""
     path = os.path.join(folder, "killed.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAMS["survive"], "asked-to-end"],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)  # fmt: skip
     recorder.stdout.readline()
-    # It reads now, or is about to.
+    # Wait until it reads.
     while "S (sleeping)" not in open(f"/proc/{child_of(recorder.pid)}/status").read():
         time.sleep(0.001)
     os.kill(child_of(recorder.pid), signal.SIGKILL)
@@ -918,14 +922,12 @@ def test_killed(folder):
     report(len(opened) == 1, "killed: the call that it was in has no end", *trace.waits)
 
 
-# In a terminal
 
 
 class Terminal:
-    """
-    A command as the foreground job of a shell of ours in a terminal of its own. The shell is told something when it
-    has prompted: what is typed while it takes the terminal back may be lost, or the next program's.
-    """
+    """A command as the foreground job of our shell in a terminal of its own. Input is sent only
+    after the shell's prompt: while the shell takes the terminal back, input may be lost or reach
+    the next program."""
 
     def __init__(self, *command):
         self.pid, self.fd = pty.fork()
@@ -947,7 +949,7 @@ class Terminal:
         os.write(self.fd, byte)
 
     def until(self, text):
-        """True when the text has come; what comes after it is kept."""
+        """Returns true when the text has arrived; keeps what follows it."""
         end = time.monotonic() + 60
         while text not in self.seen:
             if time.monotonic() > end or not select.select([self.fd], [], [], 1)[0]:
@@ -976,7 +978,7 @@ class Terminal:
 
 
 def test_terminal(folder):
-    """Ctrl-C, Ctrl-Z, fg and bg do to the program what they do without the recorder."""
+    """Ctrl-C, Ctrl-Z, fg and bg affect the program as they do without the recorder."""
     if not shutil.which("bash"):
         skip("terminal", "no bash")
         return
@@ -1008,13 +1010,13 @@ def test_terminal(folder):
 
 
 def exports():
-    """The symbols that the library wraps."""
+    """Returns the symbols that the library wraps."""
     code, out, err = run("nm", "-D", "--defined-only", PRELOAD)
     assert code == 0, err
     return {line.split()[-1].split("@")[0] for line in out.splitlines()}
 
 
-# Variants in the C library of what is wrapped, that are not: by a pattern, with the reason.
+# Variants of wrapped functions that are not wrapped: a pattern, with the reason.
 NOT_WRAPPED = [
     (r"__libc_\w+|__\w+_nocancel", "the C library's own, for its own files"),
     (r"__(?!.*_chk$|isoc)\w+", "a reserved name: no header declares it, the C library itself calls it"),
@@ -1028,25 +1030,25 @@ NOT_WRAPPED = [
 
 
 def stem(name):
-    """What variants of a call have in common."""
+    """Returns the part of the name that variants of a call share."""
     name = re.sub(r"^_*(libc_|isoc\d\d_|posix_|pidfd_)?", "", name)
     name = re.sub(r"(_chk|64|v2|_np|_unlocked|_nocancel|_time64|_2)+$", "", name)
     return re.sub(r"timed|clock|try", "", name)
 
 
-# The rows of symbols.def for functions of the C library that are wrapped.
+# The kinds of rows in symbols.def for wrapped functions of the C library.
 WRAPPED = "SYMBOL|IO|CONDITIONS|THREADS|SLEEPS|LOCKS|FDS|FILES"
 
 
 def table(kinds):
-    """The rows of the named kinds: {function: the version of glibc that has it, or ''}."""
+    """Returns the rows of the given kinds: {function: glibc version that added it, or ''}."""
     row = re.compile(rf"^(?:{kinds})\((?:\w+, [^,()]+, )?(\w+)(?:, (\d+))?[,)]", re.M)
     with open(os.path.join(ROOT, "src", "preload", "symbols.def")) as f:
         return dict(row.findall(f.read()))
 
 
 def c_library():
-    """The one of the programs, or None."""
+    """Returns the path of the C library that the programs use, or None."""
     if FOREIGN_ROOT != "/":
         return next(iter(glob.glob(f"{FOREIGN_ROOT}/lib/*/libc.so.6")), None)
     code, out, err = run("ldd", PRELOAD)
@@ -1055,7 +1057,7 @@ def c_library():
 
 
 def test_symbols():
-    """The table of wrapped functions against the C library's own list, and the library that was built."""
+    """Compares the table of wrapped functions with the C library's symbols, and with the library built from it."""
     wrapped = table(f"{WRAPPED}|LIBRARY|NEWER").keys()
     libc = c_library()
     if not libc or not shutil.which("nm"):
@@ -1072,7 +1074,7 @@ def test_symbols():
     others = [n for n in table("LIBRARY") if n in there]
     report(not others, "symbols: but those of other libraries", others)
     mine = exports()
-    # Names of our own are for our other library.
+    # Our own names are for our other library.
     other = {n for n in mine ^ wrapped if not n.startswith(("trail_", "GLIBC_"))}
     report(not other, "symbols: the library exports the rows and nothing else", other)
     stems = {stem(n) for n in wrapped}
@@ -1093,7 +1095,8 @@ def test_answers_cxx(folder):
 
 
 def test_thread_names(folder):
-    """A thread of the C++ library is called by what it runs, not by what the library runs it with."""
+    """A thread started by the C++ library is named after the function that it runs, not after the
+    library's start routine."""
     path = os.path.join(folder, "names.trace")
     record(path, PROGRAMS["answers_cxx"], "std-threads")
     names = [t.created_as for t in Trace(TRAIL, path, ENV).threads]
@@ -1106,12 +1109,12 @@ def test_thread_names(folder):
 
 
 def test_identity(folder):
-    """A lock without a symbol is called after where it was first seen locked, until it is no more."""
+    """A lock without a symbol is named after the place where it was first seen locked, until it is destroyed."""
     if "identity" not in PROGRAMS:
         skip("identity", "no C++ compiler")
         return
     path = os.path.join(folder, "identity.trace")
-    # Only a recorder of malloc knows that the memory of a std::mutex is another one's.
+    # Only if malloc is recorded is it known that memory of a std::mutex was reused.
     for name, options, arguments in [("C", [], []), ("C++", ["--heap"], ["reused"])]:
         code, out, err = run(TRAIL, "record", *options, "-o", path, "--", PROGRAMS["identity"], *arguments)
         answers = [line.split() for line in out.splitlines()]

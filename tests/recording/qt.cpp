@@ -1,4 +1,4 @@
-// Threads of Qt that wait until the program is ended, each for the object it is named after. See
+// Qt threads that wait until the program is killed, each for the object it is named after. See
 // languages.py.
 #include <functional>
 #include <QtCore>

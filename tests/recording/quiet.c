@@ -1,7 +1,6 @@
 /*
- * A program whose threads make calls of each kind that is recorded, in an order that does not
- * depend on time. getppid() marks where a started thread begins. With "forks" it first creates a
- * process.
+ * A program whose threads make calls of each recorded kind, in an order that does not depend on
+ * time. getppid() marks where a started thread begins. With "forks" it first creates a process.
  */
 #include "check.h"
 
@@ -29,7 +28,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int turn; /* under the mutex */
+static int turn; /* protected by the mutex */
 
 static void nothing(void)
 {

@@ -17,15 +17,16 @@ import work
 
 TRAIL, PRELOAD, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:4])
 WORK = work.folder("quiet")
-# What looks for leaks cannot run under strace.
+# Leak detection does not work under strace.
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 ENV["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-# How often a thread sleeps for a lock, and what memory malloc takes for it, depends on the time.
+# The number of sleeps for a lock, and malloc's system calls for it, depend on timing.
 BY_TIME = {"futex", "sched_yield", "mmap", "munmap", "mprotect", "madvise", "brk", "restart_syscall"}
 
 
 def calls(*command):
-    """For each thread that marks its beginning how often it made which call from then on; the first thread's come first."""
+    """For each thread that marks its beginning, counts its system calls from then on; those of the
+    first thread come first."""
     path = os.path.join(WORK, "calls")
     done = subprocess.run(["strace", "-f", "-qq", "-o", path, *command], capture_output=True, text=True, timeout=300, env=ENV)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,5 @@
-"""Programs of Ruby: they behave as without the recorder, and their threads' waits are recorded: see waits.rb. TAP.
+"""Ruby programs behave as without the recorder, and the waits of their threads are recorded: see
+waits.rb. TAP.
 
 usage: ruby.py TRAIL
 """
@@ -38,7 +39,7 @@ def names():
 
 
 def ends(name_of):
-    """Each wait that a thread ended: (the thread that waited, what for, the thread that ended it)."""
+    """Returns for each wait that a thread ended: (the thread that waited, the reason, the thread that ended it)."""
     reasons, found = {}, set()
     for event in events():
         # A generation begins with states, which have no reasons.
@@ -69,8 +70,8 @@ def threads_wait_and_wake_each_other():
     name_of = names()
     assert {"main", "locks", "pops", "reads", "sleeps", "counts0", "counts1"} <= set(name_of.values()), name_of
     found = ends(name_of)
-    # A thread of Ruby has a condition variable. The main thread unlocked, and wrote; the one that let the second thread have the
-    # virtual machine's lock may be another.
+    # A Ruby thread has a condition variable. The main thread unlocked and wrote; another thread may
+    # have handed the GVL to the second thread.
     assert ("locks", "sync.(*Cond).Wait", "main") in found, found
     assert ("reads", "network", "main") in found, found
     assert {by for of, why, by in found if of == "pops" and why == "sync.(*Cond).Wait"} & {"main", "locks", "reads"}, found

@@ -3,12 +3,13 @@
  * or has a line.
  *
  *   waits: each thread waits for something else, from before to after the recording
- *   owned: threads wait for locks that others have, which run, sleep or wait for each other
- *   calls: threads wait in every way that a stop could disturb, and count what was not as it must be
- *   load N: N threads take jobs from a queue, and threads are made; the sums must be right at the end
+ *   owned: threads wait for locks of others, which run, sleep or wait for each other
+ *   calls: threads wait in every way that stopping them could disturb, and count wrong results
+ *   load N: N threads take jobs from a queue while threads are created; the sums must match
  *   library FILE: loads the library after its first line
- *   mapped: as waits, with the C library's file mapped once more, below it, and a second C library in a namespace
- *   changed: as waits, with another first instruction of dlopen
+ *   mapped: like waits, with the C library's file mapped once more below it, and a second C library
+ *           in a namespace
+ *   changed: like waits, with the first instruction of dlopen changed
  *   executes N: executes itself N times
  */
 #include "asleep.h"
@@ -121,7 +122,7 @@ static int run_waits(void)
 
 /* MARK: owned */
 
-/* Locks that are taken before the recording, by threads that run, sleep, or wait for each other. */
+/* Locks taken before the recording, by threads that run, sleep, or wait for each other. */
 static pthread_mutex_t spun_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t second_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -274,7 +275,7 @@ static void do_pipe(void)
 }
 
 #if defined(__x86_64__)
-/* Keeps a pattern in vector registers over a call of the kernel's. */
+/* Keeps a pattern in vector registers during a system call. */
 static void do_registers(void)
 {
     uint64_t pattern[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)}, after[2];
@@ -350,7 +351,7 @@ static int run_calls(void)
     ready();
     wait_for_line();
     __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
-    /* For the reader, if the writer has ended first. */
+    /* Wakes the reader if the writer has ended first. */
     count("write", write(ends[1], "x", 1) == 1);
     for (int i = 0; i <= COUNT; i++)
         pthread_join(threads[i], NULL);
@@ -428,7 +429,8 @@ static int run_load(int count)
 
 #ifndef STATIC
 
-/* Where the C library is, and its file. A sanitizer has a function of that name in the program. */
+/* The address and file of the C library. RTLD_NEXT, because a sanitizer defines dlopen in the
+ * program. */
 static Dl_info libc_info(void)
 {
     Dl_info info = {0};
@@ -437,13 +439,13 @@ static Dl_info libc_info(void)
     return info;
 }
 
-/* As programs do that read the symbols of what they are made of. */
+/* Maps the file as programs do that read their own symbols. */
 static int run_mapped(void)
 {
     const Dl_info info = libc_info();
     const size_t size = 1 << 21;
     int fd = open(info.dli_fname, O_RDONLY);
-    /* The kernel maps below what is there. */
+    /* The kernel chooses an address below existing mappings. */
     char *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED || at > (char *)info.dli_fbase)
         return 1;
@@ -452,7 +454,7 @@ static int run_mapped(void)
     return run_waits();
 }
 
-/* As tools do that follow its calls. */
+/* Changes the function as tools do that trace calls. */
 static int run_changed(void)
 {
     const Dl_info info = libc_info();
@@ -480,7 +482,8 @@ static int run_executes(char **argv)
     return 0;
 }
 
-/* Loads a library when it has a line, and calls it until it has another one. Prints on stderr how often it has. */
+/* Loads a library at the first line, and calls it until the next one. Prints the number of calls on
+ * stderr. */
 static int run_library(const char *path)
 {
     int (*waits)(void) = NULL;

@@ -31,7 +31,7 @@ PTRACE.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
 
 
 def of_threads(pid, name):
-    """The contents of a file of each thread; threads end meanwhile."""
+    """Returns the contents of a file of each thread; threads may end meanwhile."""
     contents = []
     for tid in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -57,9 +57,10 @@ class Running:
         return self
 
     def wait_for_threads(self):
-        """Until all threads wait, twice for the same, or there are many, which may never do at once."""
+        """Waits until all threads wait, twice in the same calls, or until there are many threads,
+        which may never all wait at once."""
         before = None
-        while self.args != ("owned",):  # one of its threads never waits; it is ready when the others do
+        while self.args != ("owned",):  # one of its threads never waits; the program is ready when the others wait
             calls = of_threads(self.pid, "syscall")
             if len(calls) > 8 or (calls == before and "running\n" not in calls):
                 return
@@ -91,10 +92,9 @@ def trail(*args):
 
 
 def wrapped(pid, module=""):
-    """How many words of the process's modules, or of one, but for the recorder's own, are addresses in the recorder's code.
-
-    Its areas are none of them: the stacks that threads leave there have such addresses, too.
-    """
+    """Counts the words in the process's modules, or in one, that are addresses in the recorder's
+    code. Skips the recorder's own modules, and its areas: stacks that threads leave there
+    contain such addresses, too."""
     low = high = 0
     found, parts = 0, []
     for line in open(f"/proc/{pid}/maps"):
@@ -110,14 +110,14 @@ def wrapped(pid, module=""):
             try:
                 memory.seek(start)
                 words = memory.read(end - start)
-            except OSError:  # it was unmapped meanwhile
+            except OSError:  # unmapped in the meantime
                 continue
             found += sum(low <= w < high for (w,) in struct.iter_unpack("=Q", words[: len(words) // 8 * 8]))
     return found if high else -1
 
 
 def pages_of_code(pid):
-    """Of the recorder's library in the process: its code's size, and how much of that is in memory; KiB."""
+    """Returns the code size of the recorder's library in the process, and how much of it is resident, in KiB."""
     parts = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", open(f"/proc/{pid}/smaps").read(), flags=re.M)
     (code,) = (part for part in parts if re.match(r"\S+ r-xp .*libtrail-preload", part))
     return tuple(int(re.search(rf"^{name}:\s+(\d+) kB", code, re.M).group(1)) for name in ("Size", "Rss"))
@@ -130,14 +130,15 @@ def as_before(program):
 
 
 def printed(path):
-    """What there is of a trace that is being written."""
+    """Returns the text of a trace that is still being written."""
     return subprocess.run([TRAIL, "print", path], capture_output=True, text=True, timeout=120).stdout
 
 
 def check_owners(path):
-    """The holders of locks that were taken before the recording: they are read from the locks."""
+    """The holders of locks taken before the recording, which are read from the locks."""
     texts = [f["text"] for f in json.loads(trail("summary", "--json", path))["findings"]]
-    # What a thread began in is unknown if it got no CPU on which it could stop for a look at its stack.
+    # The start function is unknown if the thread got no CPU on which it could be stopped to read
+    # its stack.
     for waits, lock, owner in ("wants_spun", "mutex spun_mutex", "spins"), ("wants_written", "rwlock written_lock", "writes"):
         pattern = rf"{waits} \(\d+\) had waited for {lock} .* It is held by thread ({owner}|unknown) \(\d+\), which took it before the recording"
         assert any(re.search(pattern, text) for text in texts), (pattern, texts)
@@ -147,13 +148,13 @@ def check_owners(path):
 
 
 def record_owners(end):
-    """A recording of the locks and their owners, which `end` ends when it has all waits."""
+    """Records the locks and their owners. Calls `end` to end the recording once it has all waits."""
     path = os.path.join(WORK, "owners.trace")
     if os.path.exists(path):
         os.unlink(path)
     with Running("owned") as program:
         recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
-        # Waits are written when they have lasted for 200 ms: then the owners were read.
+        # Waits are written after 200 ms; by then the owners have been read.
         states.until(lambda: recorder.poll() is not None or 'wait: "mutex spun_mutex' in printed(path))
         end(program, recorder)
         err = recorder.communicate(timeout=60)[1]
@@ -192,7 +193,7 @@ def what_waits_already_is_shown_with_its_lock_and_its_stack():
 
 @test
 def the_code_that_is_not_called_any_more_takes_no_memory():
-    """But for the end of leaving: the kernel maps 64 KiB around each page that is used."""
+    """Only the code that leaves remains: the kernel maps 64 KiB around each page that is used."""
     with Running("waits") as program:
         record(program.pid, "-q", "--duration=10ms")
         size, resident = pages_of_code(program.pid)
@@ -214,7 +215,7 @@ def waits_that_end_in_the_recording_end_in_the_trace():
         path = os.path.join(WORK, "ends.trace")
         text = trail("print", path)
         assert "good" in trail("check", path)
-        # main gives the signal and posts the semaphore; then each thread sleeps and ends.
+        # main sends the signal and posts the semaphore; then each thread sleeps and ends.
         assert len(re.findall(r"thread 1 .* thread \d+ made ready by thread 1, .* at run_waits ", text)) == 2, text
         assert len(re.findall(r"thread \d+ .* blocks: sleep .* at rest ", text)) == 4, text
         assert len(re.findall(r"thread \d+ .* ends$", text, re.M)) == 5, text
@@ -239,7 +240,8 @@ def a_busy_program_is_recorded_again_and_again():
             path = record(program.pid, "-q", "--duration=20ms")
             assert "good" in trail("check", path)
             sizes.append(int(re.search(r"^RssShmem:\s+(\d+)", open(f"/proc/{program.pid}/status").read(), re.M).group(1)))
-        # What is left of the recordings' memory: at most that of the last ones, whose threads were about to begin.
+        # Memory left over from the recordings: at most that of the last ones, for threads that were
+        # about to begin.
         assert sizes[-1] <= 2048, sizes
         assert wrapped(program.pid) == 0, wrapped(program.pid)
         program.goes_on()
@@ -258,7 +260,7 @@ def a_library_that_is_loaded_meanwhile_is_recorded():
         program.process.stdin.write("x")
         program.process.stdin.flush()
         states.until(lambda: wrapped(program.pid, os.path.basename(LIBRARY)) > 0)
-        # From here on: two calls begin afterwards and have ended.
+        # From here on, two calls begin and end.
         calls = int(program.process.stderr.readline())
         states.until(lambda: int(program.process.stderr.readline()) >= calls + 3)
         recorder.send_signal(signal.SIGINT)
@@ -270,7 +272,7 @@ def a_library_that_is_loaded_meanwhile_is_recorded():
 
 
 def kill_recorder_when(is_there, pid):
-    """Steps a recorder from system call to system call until it has the program in that state, and kills it."""
+    """Single-steps a recorder by system call until `is_there` is true, and then kills it."""
     command = [TRAIL, "record", "-q", "-p", str(pid), "-o", os.path.join(WORK, "killed.trace")]
     recorder = subprocess.Popen(command, preexec_fn=lambda: PTRACE(TRACEME, 0, None, None))
     signal_to_pass = 0
@@ -289,7 +291,7 @@ def kill_recorder_when(is_there, pid):
 @test
 def a_recorder_that_was_killed_and_not_waited_for_records_no_more():
     with Running("calls") as program:
-        record(program.pid, "-q", "--duration=10ms")  # skips where that is not allowed
+        record(program.pid, "-q", "--duration=10ms")  # skips if recording is not permitted
         recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "zombie.trace")])
         states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
         assert recorder.poll() is None, recorder.returncode
@@ -304,12 +306,13 @@ def a_recorder_that_was_killed_and_not_waited_for_records_no_more():
 
 @test
 def the_program_goes_on_when_the_recorder_is_killed():
-    """tests/hammer/kills.py does it at any time."""
+    """tests/hammer/kills.py does this at arbitrary times."""
     with Running("calls") as program:
-        record(program.pid, "-q", "--duration=10ms")  # skips where that is not allowed
-        # Whichever thread it is: it is held until the recorder has handed out memory, which takes it several system calls.
+        record(program.pid, "-q", "--duration=10ms")  # skips if recording is not permitted
+        # Any thread will do: it is held until the recorder has handed out memory, which takes
+        # several system calls.
         kill_recorder_when(lambda: any("\nTracerPid:\t0\n" not in text for text in of_threads(program.pid, "status")), program.pid)
-        # It has no end of its own: a short recording may be over whenever it is stopped.
+        # No --duration: a short recording may be over when it is stopped.
         recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "killed.trace")])
         states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
         assert recorder.poll() is None, recorder.returncode
@@ -320,14 +323,14 @@ def the_program_goes_on_when_the_recorder_is_killed():
         assert wrapped(program.pid) == 0, wrapped(program.pid)
         program.process.stdin.write("x")
         out, err = program.process.communicate(timeout=120)
-        # A call may have failed with EINTR, nothing else.
+        # Only a failure with EINTR is acceptable.
         assert program.process.returncode in (0, 1) and "done" in out, (program.process.returncode, out)
         assert all("Interrupted" in line for line in err.splitlines()), err
 
 
 @test
 def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
-    """Its threads do not stop in time: that is no refusal, and none stops later."""
+    """Its threads do not stop in time: this is not a refusal, and none stops later."""
     cpu = min(os.sched_getaffinity(0))
     with Running("waits") as program:
         for tid in os.listdir(f"/proc/{program.pid}/task"):
@@ -348,7 +351,7 @@ def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
                 one.wait()
         if "ptrace_scope" in done.stderr:
             raise Skip(done.stderr.strip())
-        # A call within the program that took too long ends by itself, later.
+        # A call within the program that took too long ends later by itself.
         late = "has not returned within 10 s" in done.stderr
         assert done.returncode == 0 or late or "no thread of process" in done.stderr, done.stderr
         if not late:
@@ -381,7 +384,7 @@ def a_refusal_says_why():
 
 @test
 def a_process_whose_main_thread_has_ended_is_not_called_ended():
-    # The number of exit(2), which ends the calling thread only.
+    # The number of exit(2), which ends only the calling thread.
     code = f"""import ctypes, os, threading
 threading.Thread(target=lambda: os._exit(7 if os.read(0, 1) == b"x" else 1)).start()
 ctypes.CDLL(None).syscall({60 if os.uname().machine == "x86_64" else 93}, 0)"""
@@ -403,7 +406,7 @@ def a_limit_of_memory_is_named():
 
 @test
 def another_mapping_of_the_c_library_is_not_taken_for_it():
-    """Not a file that was mapped to be read, nor the C library of another namespace (dlmopen)."""
+    """Neither a file mapped for reading, nor the C library of another namespace (dlmopen)."""
     with Running("mapped") as program:
         path = record(program.pid, "--duration=20ms")
         assert "good" in trail("check", path)
@@ -420,7 +423,7 @@ def a_c_library_that_another_tool_has_changed_is_not_called():
 
 @test
 def a_c_library_that_was_replaced_on_disk_is_the_old_one():
-    """Its file cannot be opened by its name any more, only as it is mapped."""
+    """Its file can no longer be opened by name, only through its mapping."""
     libc = next(line.split()[5] for line in open("/proc/self/maps") if "/libc.so.6" in line)
     folder = os.path.join(WORK, "libraries")
     os.mkdir(folder)
@@ -439,7 +442,7 @@ def a_c_library_that_was_replaced_on_disk_is_the_old_one():
 
 @test
 def a_program_that_executes_another_goes_on():
-    """Whatever the recorder has found out is out of date from one step to the next."""
+    """The recorder's findings may be outdated at its next step."""
     for _ in range(20 * PERCENT // 100 or 1):
         program = subprocess.Popen([PROGRAM, "executes", "50"], stdout=subprocess.PIPE, text=True)
         done = subprocess.run(
@@ -456,7 +459,7 @@ def a_simulator_is_refused_by_name():
     for name in "valgrind", "qemu-x86_64":
         if not shutil.which(name):
             continue
-        # Not PROGRAM, which may have a sanitizer.
+        # Not PROGRAM, which may be built with a sanitizer.
         program = subprocess.Popen([shutil.which(name), shutil.which("cat")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         program.stdin.write("ready\n")
         program.stdin.flush()

@@ -1,6 +1,6 @@
 /*
- * Does what lines of its input say, and writes a line after each: if a task, region or wait has ended, for how long it has
- * lasted at most, in ns. So the test decides how long each of them is.
+ * Executes commands read from its input, and answers each with a line: the longest that the task,
+ * region or wait can have lasted, in ns, if one has ended. So the test decides how long each takes.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -42,7 +42,7 @@ static void *worker(void *for_job)
     return NULL;
 }
 
-/* Returns when the worker waits. */
+/* Returns when the worker sleeps. */
 static void start_worker(void *for_job)
 {
     worker_tid = 0;

@@ -1,9 +1,9 @@
-"""Snapshots of slow events, and messages about those that were not written: see slow.c. TAP.
+"""Snapshots of slow events, and messages about snapshots that were not written: see slow.c. TAP.
 
 usage: slow.py TRAIL PROGRAM
 
-The test tells the program when to take each step. A slow event lasts until the test has slept past its limit,
-or has seen the snapshot; the limit of all others is half an hour.
+The test tells the program when to take each step. A slow event lasts until the test has slept past
+its limit, or has seen the snapshot; the limit of all others is half an hour.
 """
 
 import glob
@@ -51,7 +51,7 @@ class Recording:
         return int(self.recorder.stdout.readline())
 
     def slow(self, begin, end):
-        """Returns how long it lasted."""
+        """Makes an event slow. Returns how long it lasted."""
         self.do(begin)
         time.sleep(LIMIT_S * 1.05)
         return self.do(end)
@@ -62,19 +62,19 @@ class Recording:
         return line.rstrip("\n")
 
     def snapshot(self):
-        """The next message, and the file that it names."""
+        """Returns the next message, and the file that it names."""
         found = re.fullmatch(r"trail: snapshot (x\.\d{8}T\d{6}Z\.trace): (.*); see: trail summary (\S+)", self.message())
         assert found and found[1] == found[3], found
         return found[2], os.path.join(WORK, found[1])
 
     def until_written(self):
-        """Returns when the recorder has written what the program has done: it does that after DELAY_S."""
+        """Returns when the recorder has written all that the program has done: it waits for DELAY_S."""
         time.sleep(DELAY_S)
         for _ in range(2):
             recorded.step(self.recorder.pid)
 
     def end(self):
-        """Returns the last messages."""
+        """Ends the program. Returns the last messages."""
         self.recorder.stdin.close()
         rest = self.recorder.stderr.read()
         assert self.recorder.wait(timeout=240) == 0, rest
@@ -98,7 +98,8 @@ def files():
 
 
 def took(text, what, lasted_ns):
-    """Whether it had ended is certain only if it was shorter than what is reported without its end."""
+    """An event is certain to be reported with its end only if it is shorter than the time after
+    which open events are reported."""
     if lasted_ns < 2 * LIMIT_NS:
         assert re.fullmatch(rf"{what} took \d+ ms \(> 300 ms\)", text), text
     else:
@@ -141,7 +142,7 @@ def a_slow_region_has_one():
 @test
 def a_wait_for_a_lock_that_does_not_end_has_one():
     with Recording("--switches=off", "--snapshot-if=wait > 50ms") as run:
-        # Waits for work are not meant. (Without context switches there are no page faults.)
+        # Waiting for work does not count. (Without context switches there are no page faults.)
         run.do("idle")
         time.sleep(0.2)
         run.do("job")
@@ -152,7 +153,7 @@ def a_wait_for_a_lock_that_does_not_end_has_one():
         is_good(path)
         found = events(path)
         begin = [e["time_ns"] for e in found if e.get("type") == "GoBlock" and e["stack"][0]["func"] == "worker"][-1]
-        # To the time of the snapshot, although nothing has happened since.
+        # Up to the time of the snapshot, although nothing has happened since.
         assert found[-1]["time_ns"] - begin >= 100_000_000, (begin, found[-1])
         (finding,) = [f for f in json.loads(answer("summary", "--json", path))["findings"] if f["kind"] == "open-wait"]
         assert "had waited for mutex stats_mu for " in finding["heading"] and "held by thread main (1)" in finding["details"], finding
@@ -179,7 +180,7 @@ def a_lock_and_a_kind_of_wait_have_one():
 
 
 def sizes_until_no_room(most):
-    """The sizes of the snapshots that are written before the first for which --snapshot-max leaves no room."""
+    """Returns the sizes of the snapshots written before the first for which --snapshot-max leaves no room."""
     with Recording("--snapshot-if=task > 300ms", "--snapshot-every=1s", f"--snapshot-max={most}") as run:
         run.slow("task request", "end")
         while not (line := run.message()).startswith("trail: no snapshot: task request "):
@@ -198,7 +199,7 @@ def all_snapshots_together_are_not_larger_than_their_limit():
         run.slow("task request", "end")
         one = os.path.getsize(run.snapshot()[1])
         run.end()
-    # Each has all that the one before it has.
+    # Each contains everything that the one before contains.
     sizes = sizes_until_no_room(3 * one)
     assert sizes and sum(sizes) <= 3 * one, (one, sizes)
 

@@ -1,7 +1,7 @@
 /*
  * A thread for each object to wait for, named after it, and a child process. All wait until a byte
  * arrives on stdin; then each is woken and checks that its call succeeded, and the program ends
- * with status 0. A call that is interrupted ends with EINTR, and the program with status 3.
+ * with status 0. If a call is interrupted it fails with EINTR, and the program ends with status 3.
  *
  * usage: stuck FILE     a file to lock
  */
@@ -197,7 +197,7 @@ static void *spinner(void *unused)
     return unused;
 }
 
-/* Frames that are found by unwinding only: their sizes are not known to the compiler. */
+/* The compiler does not know the sizes of these frames: only unwinding finds them. */
 __attribute__((noinline)) static int deep(int depth)
 {
     volatile char *room = __builtin_alloca(8 + (size_t)depth % 3);
@@ -241,14 +241,14 @@ static void make_locks(void)
     CHECK(semaphore >= 0);
 }
 
-/* The set outlives a program that is killed: whoever kills it reads here which one to remove. */
+/* The set outlives a killed program: the test reads here which set to remove. */
 static void write_semaphore(const char *path)
 {
     FILE *file = fopen(path, "w");
     CHECK(file && fprintf(file, "%d", semaphore) > 0 && fclose(file) == 0);
 }
 
-/* Locks the file, and waits for a lock of its parent. */
+/* Locks the file, and waits for a lock held by its parent. */
 static void run_child(const char *path, int ready)
 {
     int own = open(path, O_RDWR);
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
     write_semaphore(argv[1]);
     child = fork();
     if (child == 0) {
-        /* It must not keep what ends the parent's reads. */
+        /* An open write end here would keep the parent's reads waiting. */
         close(held[1]);
         CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
         CHECK(read(locked[0], &byte, 1) == 1);

@@ -1,4 +1,5 @@
-"""The output of 'trail stuck' for programs with known waits (stuck.c, deadlock.c), and that the program continues. TAP.
+"""Checks the output of 'trail stuck' for programs with known waits (stuck.c, deadlock.c), and that the
+programs continue. TAP.
 
 usage: stuck.py TRAIL PROGRAM DEADLOCK CROWD PROCESSES TIMED [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
 """
@@ -27,7 +28,7 @@ from tap import Skip
 TRAIL, PROGRAM, DEADLOCK, CROWD, PROCESSES, TIMED, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = work.folder("stuck")
 FILE = os.path.join(WORK, "file")
-# AddressSanitizer cannot look for leaks in a process that strace traces.
+# LeakSanitizer does not work in a process traced by strace.
 TRACED = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 # ptrace(2)
 SEIZE, INTERRUPT = 0x4206, 0x4207
@@ -42,14 +43,14 @@ def stuck(*args, code=0):
 
 
 def stuck_whole(*args):
-    """However long it takes on a busy machine until all threads have stopped."""
+    """Allows a busy machine as long as it needs to stop all threads."""
     out = stuck("--limit=100s", *args)
     assert "could not be stopped" not in out and not re.search(r'"unstopped": ?[1-9]', out), out
     return out
 
 
 def knows_unix_sockets():
-    """Whether sock_diag(7) answers for a pair of them (struct nlmsghdr, struct unix_diag_req)."""
+    """Whether sock_diag(7) answers for a pair of Unix sockets (struct nlmsghdr, struct unix_diag_req)."""
     one, other = socket.socketpair()
     with one, other:
         inode = os.fstat(one.fileno()).st_ino
@@ -64,12 +65,12 @@ def knows_unix_sockets():
 
 
 def reads_all_descriptors():
-    """Otherwise processes of other users may have a pipe, too."""
+    """If not, processes of other users might also have a pipe."""
     return os.geteuid() == 0
 
 
 def tasks(pid):
-    """{name: TID} of a process's threads, and {TID: the system call that it waits in}."""
+    """Returns {name: TID} for a process's threads, and {TID: the system call in which it waits}."""
     names, waiting = {}, {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         folder = f"/proc/{pid}/task/{tid}"
@@ -81,10 +82,9 @@ def tasks(pid):
 
 
 class Freezes:
-    """
-    Counts the stops of all processes by others, as by a freezer of control groups, which stop the program, too, and end
-    some of its calls with EINTR: trail never looks at the witness, a process that waits in such a call.
-    """
+    """Counts how often all processes are stopped from outside, as by a freezer of control groups.
+    That stops the program too, and ends some of its calls with EINTR. The witness is a process
+    that waits in such a call; trail never looks at it."""
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -108,7 +108,7 @@ class Freezes:
             os.waitpid(self.witness, 0)
 
     def count(self):
-        """Once the witness waits again: it has counted what has stopped it so far."""
+        """Returns the count once the witness waits again, so that all stops so far are counted."""
         states.until(lambda: states.status(self.witness, "State").startswith("S"))
         return struct.unpack_from("=I", self.counted)[0]
 
@@ -117,7 +117,7 @@ FREEZES = Freezes()
 
 
 def test(function):
-    """Makes a function a test. A failure says nothing if others have stopped all processes meanwhile."""
+    """Makes a function a test. A failure does not count if all processes were stopped from outside meanwhile."""
 
     @functools.wraps(function)
     def run():
@@ -133,7 +133,7 @@ def test(function):
 
 
 class Program:
-    """The program while all of its threads but the spinning one wait, and its child, too."""
+    """The program, while its child and all its threads except the spinning one wait."""
 
     def __init__(self, path=PROGRAM):
         self.path = path
@@ -148,14 +148,14 @@ class Program:
         return self
 
     def all_wait(self):
-        """Whether all threads are there, and in the same calls as before."""
+        """Whether all threads exist and are in the same calls as before."""
         assert self.process.poll() is None, "the program has ended"
         before = self.tids, self.waiting
         self.tids, self.waiting = tasks(self.pid)
         return "sleeper" in self.tids and len(self.waiting) >= len(self.tids) - 1 and before == (self.tids, self.waiting)
 
     def goes_on(self):
-        """Lets it go: none of its calls was interrupted."""
+        """Lets the program continue, and checks that no call was interrupted."""
         out, _ = self.process.communicate("x", timeout=120)
         assert (self.process.returncode, out) == (0, "good\n"), (self.process.returncode, out)
 
@@ -215,7 +215,7 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
             print("# the kernel does not say which Unix sockets are connected: their other ends are not looked for")
         assert f"process {program.child} " in threads["locker"]["note"], threads["locker"]
         assert f"process {os.getpid()} " in next(t for t in threads.values() if t["tid"] == program.pid)["note"]
-        # With the child, which has ends of the same pipes.
+        # Includes the child, which has ends of the same pipes.
         waiters = 7 if os.access(f"/proc/{program.child}/fd", os.R_OK | os.X_OK) else 6
         assert threads["holder"]["waiters"] == waiters, threads["holder"]
         assert answer["deadlocks"] == []
@@ -243,7 +243,7 @@ def stacks_have_the_functions_that_called():
                                ("epoll", "epoller"), ("signals", "signals"), ("joiner", "joiner")):
             assert function in functions[name], (name, functions[name])
         at = functions["recursion"].index("deep")
-        # 101 calls of deep, which recursion made; the compiler may have put some into others
+        # recursion() makes 101 calls of deep(); the compiler may have inlined some
         assert functions["recursion"].index("recursion") > at and functions["recursion"][at:].count("deep") >= 50
         mutex = threads["mutex"]["stack"]
         assert any(f["file"].endswith("stuck.c") and f["line"] > 0 for f in mutex), mutex
@@ -253,7 +253,8 @@ def stacks_have_the_functions_that_called():
 
 
 def whole_stacks(path):
-    """Those of the program at the path have what the dynamic one's have: its functions, down to where threads begin."""
+    """Checks that stacks of the program at the path are as complete as those of the dynamic one,
+    down to the start of the thread."""
     with Program(path) as program:
         threads = threads_of(json.loads(stuck_whole("--json", program.pid)), program.pid)
         for name, function in (("mutex", "mutex"), ("writer", "writer"), ("condition", "condition"), ("joiner", "joiner"),
@@ -284,7 +285,7 @@ def a_holder_in_another_process():
         assert (child["wait_kind"], child["holder"]) == ("mutex", program.tids["holder"]), child
         text = stuck_whole(program.child, program.pid)
         assert f"held by thread {program.tids['holder']} (holder) of process {program.pid}" in text, text
-        # Also where only the child was asked for: the mutex lies in memory that both have mapped.
+        # Also if only the child was requested: both have mapped the memory of the mutex.
         text = stuck_whole(program.child)
         assert f"held by thread {program.tids['holder']} (holder) of process {program.pid}" in text, text
         assert "not requested" in text and "(sleeper)" not in text, text
@@ -309,7 +310,7 @@ def deadlocks():
 
 
 class Crowd:
-    """Many threads that wait, two of them in a deadlock."""
+    """Many waiting threads, two of them deadlocked."""
 
     def __init__(self, count):
         self.count = count
@@ -325,7 +326,7 @@ class Crowd:
 
 
 def ptrace_calls(pid):
-    """The calls of ptrace(2) by 'trail stuck', in their order: ("SEIZE", TID)."""
+    """Returns the ptrace(2) calls of 'trail stuck' in order, as ("SEIZE", TID)."""
     log = os.path.join(WORK, "ptrace")
     command = ["strace", "-f", "-qq", "-o", log, "-e", "trace=ptrace", TRAIL, "stuck", "--limit=100s", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=TRACED)
@@ -398,7 +399,7 @@ class Pair:
         self.process.wait()
 
     def deadlocks(self, pid):
-        """{PID: what the deadlock says of it}; of both processes, which have one thread"""
+        """Returns {PID: its text in the deadlock} for both single-threaded processes."""
         cycles = json.loads(stuck_whole("--json", pid))["deadlocks"]
         assert len(cycles) <= 1, cycles
         return {t["tid"]: t["text"].split(") ", 1)[1] for cycle in cycles for t in cycle}
@@ -560,7 +561,8 @@ def a_repeated_look_shows_what_has_changed():
 
 
 def holds(looking, pid):
-    """Stops the process that looks; whether it has stopped the threads of the other one. It goes on if not."""
+    """Stops the process that looks. Returns whether it holds the threads of the other process at
+    that moment; if not, continues it."""
     os.kill(looking, signal.SIGSTOP)
     states.until(lambda: states.is_stopped(looking))
     if states.status(pid, "TracerPid") != "0":
@@ -599,7 +601,7 @@ int main(void)
 
 
 def waiting_threads(process, count):
-    """Waits until the process has so many threads that wait."""
+    """Waits until the process has this many waiting threads."""
     states.until(lambda: len(tasks(process.pid)[1]) >= count)
 
 
@@ -618,7 +620,7 @@ def a_plain_mutex_of_musl_has_no_holder():
         try:
             waiting_threads(process, 2)
             text = stuck_whole(process.pid)
-            # The word is EBUSY, 16, and a bit, of musl: no thread's ID.
+            # musl stores EBUSY, 16, and a flag in the word, not a thread ID.
             assert "linked with musl" in text and "waiting for futex a_mu+0x4\n" in text, text
             assert "held by" not in text and "deadlock" not in text, text
             (found,) = json.loads(stuck_whole("--json", process.pid))["processes"]
@@ -642,7 +644,7 @@ def a_program_started_through_musls_loader_is_no_static_one():
                 record = [*trace, TRAIL, "record", "-p", str(process.pid), "-o", os.path.join(WORK, "none.trace")]
                 done = subprocess.run(record, capture_output=True, text=True, timeout=120, env=TRACED)
                 assert done.returncode != 0 and f"process {process.pid} uses musl" in done.stderr, done
-                # It does not wait for a list of libraries that never comes.
+                # It does not wait for a list of libraries that will never exist.
                 assert not trace or "nanosleep(" not in open(log).read(), open(log).read()
             finally:
                 process.kill()

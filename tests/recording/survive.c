@@ -1,6 +1,6 @@
 /*
  * Programs that do what a recorder might break. One scenario per run; its output and exit status
- * must be the same with the recorder as without, and the trace must be good.
+ * must be the same as without the recorder, and the trace must be good.
  */
 #include <aio.h>
 #include <dlfcn.h>
@@ -67,7 +67,7 @@ static pthread_t start(void *(*routine)(void *), void *argument)
     return thread;
 }
 
-/* MARK: A bit of everything that waits: to see that it works */
+/* MARK: A bit of each kind of wait, to see that it works */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -96,7 +96,7 @@ static IN_STACKS void waits_for_change(void)
     WAIT_FOR(thread);
 }
 
-/* The last wait of a scenario: the recorder must still see it. */
+/* The last wait of a scenario: the recorder must still record it. */
 static IN_STACKS void waits_at_last(void)
 {
     waits_for_change();
@@ -109,7 +109,7 @@ static void works(const char *where)
     fflush(stdout);
 }
 
-/* Whether a process sleeps, or will within ten seconds: a thread of its own, by its TID. */
+/* Whether the process or thread (by its TID) sleeps within ten seconds. */
 static bool sleeps_soon(pid_t id)
 {
     char path[32], text[256], *state;
@@ -188,7 +188,7 @@ static int fork_scenario(void)
     return 0;
 }
 
-/* A child that no handler of pthread_atfork hears of. */
+/* _Fork() runs no handlers of pthread_atfork(). */
 static int bare_fork(void)
 {
     pid_t pid = _Fork();
@@ -211,7 +211,7 @@ static int bare_fork(void)
 static int vfork_scenario(void)
 {
     for (volatile int i = 0; i < 20; i++) {
-        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it is what is tried. */
+        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): vfork is tested */
         pid_t pid = vfork();
         if (pid == 0) {
             execl(program, program, "status", "3", (char *)NULL);
@@ -253,7 +253,7 @@ static int executed(void)
     return 6;
 }
 
-/* What each program waits for begins before the recorder may have noticed that it was executed. */
+/* The first wait of each program may begin before the recorder notices the execve. */
 static __attribute__((noinline)) void waits_first(void)
 {
     struct timespec time = {0, 100000000};
@@ -287,7 +287,7 @@ static int exec_from_thread(void)
     return 98;
 }
 
-/* A child that ends when its parent waits for it. */
+/* Forks a child that ends once its parent sleeps. */
 static pid_t ends_when_awaited(void)
 {
     pid_t parent = getpid(), child = fork();
@@ -346,7 +346,7 @@ static IN_STACKS void waits_in_aio(struct aiocb *control)
     MUST(aio_suspend(list, 1, NULL) == 0 && aio_return(control) == 1);
 }
 
-/* By a ring that nothing is submitted to, and so until a time of its own. */
+/* Nothing is submitted to the ring, so the wait lasts until its time limit. */
 static IN_STACKS void waits_in_uring(int ring)
 {
     struct __kernel_timespec time = {0, 100 * MS};
@@ -402,7 +402,7 @@ static IN_STACKS void waits_in_fscanf(FILE *file)
     MUST(fscanf(file, "%d", &number) == 1 && number == 5);
 }
 
-/* When the main thread sleeps: what was written, or something to read. */
+/* Drains the pipe, or writes to it, when the main thread sleeps. */
 static void *drains(void *reads)
 {
     char bytes[4096];
@@ -440,7 +440,7 @@ static int formats(void)
     return 8;
 }
 
-/* The parent ends; the child that goes on has no parent of the program. */
+/* The parent ends; the remaining child has no parent within the program. */
 static int daemonizes(void)
 {
     works("parent");
@@ -450,7 +450,7 @@ static int daemonizes(void)
     return 0;
 }
 
-/* MARK: Ends of threads */
+/* MARK: Threads that end */
 
 static char cleaned[64];
 
@@ -629,7 +629,7 @@ static void *blocks(void *index)
     return NULL;
 }
 
-/* Until the thread sleeps. */
+/* Returns when the thread sleeps. */
 static void until_it_waits(void)
 {
     char path[64], text[512] = "";
@@ -671,7 +671,7 @@ static int cancel(void)
     return 0;
 }
 
-/* A cancellation that is pending is acted upon by calls that would not even block. */
+/* These calls act on a pending cancellation even if they would not block. */
 static void *cancels_itself(void *index)
 {
     char byte = 1;
@@ -692,7 +692,7 @@ static void *cancels_itself(void *index)
         break;
     }
     case 4:
-        /* No cancellation points. */
+        /* Not cancellation points. */
         pthread_mutex_lock(&lock);
         pthread_mutex_unlock(&lock);
         sem_post(&semaphore);
@@ -738,7 +738,7 @@ static void *ends_detached(void *none)
 
 static pthread_key_t key;
 
-/* Destructors of a thread's own data lock and wait, and set it again. */
+/* Destructors of thread-specific data lock and wait, and set the data again. */
 static void destroys(void *left)
 {
     pthread_mutex_lock(&lock);
@@ -780,7 +780,7 @@ static void *outlives_main(void *none)
     return none;
 }
 
-/* The process ends with its last thread. */
+/* The process ends when its last thread does. */
 static int main_ends_first(void)
 {
     (void)start(outlives_main, NULL);
@@ -861,7 +861,7 @@ static int long_jump(void)
     return 0;
 }
 
-/* A handler on a stack of its own, above or below that of the thread, calls what is wrapped. */
+/* A handler on its own stack, above or below the thread's, uses wrapped calls. */
 static void writes_elsewhere(int number)
 {
     int old_errno = errno;
@@ -930,7 +930,7 @@ static void posts_and_writes(int number)
 
 static atomic_int taker, reader, pauser;
 
-/* Until a thread that has said so sleeps. */
+/* Waits until the thread that has announced its wait sleeps. */
 static void until_asleep(atomic_int *who)
 {
     while (!*who)
@@ -1005,12 +1005,12 @@ static int signals(void)
     threads[3] = start(contends, NULL);
     for (int i = 0; i < 200; i++) {
         pthread_kill(threads[i % 4 < 2 ? 2 : 3], SIGUSR1);
-        /* One at a time: a signal that is pending already is lost. */
+        /* One at a time: a signal is lost if it is already pending. */
         sleep_ns(MS / 5);
         if (i % 50 == 0)
             waits_for_change();
     }
-    /* Those that were lost. */
+    /* Makes up for lost signals. */
     for (int i = 0; i < 200; i++)
         posts_and_writes(0);
     WAIT_FOR(threads[0]);
@@ -1023,11 +1023,11 @@ static int signals(void)
     return 0;
 }
 
-/* MARK: Libraries, descriptors, privileges, ends of the process */
+/* MARK: Libraries, descriptors, privileges, process exit */
 
 static int libraries(void)
 {
-    /* Found by the program's RUNPATH, which is searched for its own calls only. */
+    /* Found through the program's RUNPATH, which is searched only for its own calls. */
     for (int i = 0; i < 10; i++) {
         void *library = dlopen("librecording-library.so", RTLD_NOW | RTLD_LOCAL);
         int (*waits)(void) = library ? (int (*)(void))dlsym(library, "library_waits") : NULL;
@@ -1066,7 +1066,7 @@ static int drops_privileges(void)
     return 0;
 }
 
-/* The kernel takes the clock away, and all calls but read, write and the end. */
+/* The kernel removes access to the clock, and all calls except read, write and exit. */
 static int strict(void)
 {
     const char text[] = "strict\n";
@@ -1084,16 +1084,16 @@ static int strict(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 /*
- * As servers do that need no more: the kernel ends the process for any other system call. That these suffice without the
- * recorder is tried first.
+ * A seccomp filter, as in servers: the kernel ends the process for any other system call. The test
+ * first checks without the recorder that these calls suffice.
  */
 static int listed(void)
 {
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        /* Of the program itself, */
+        /* Used by the program itself, */
         ALLOW(futex), ALLOW(clock_nanosleep), ALLOW(read), ALLOW(write),
-        /* and of the C library, for threads and memory. */
+        /* and by the C library, for threads and memory. */
         ALLOW(clone3), ALLOW(clone), ALLOW(set_robust_list), ALLOW(rseq), ALLOW(rt_sigprocmask),
         ALLOW(rt_sigaction), ALLOW(mmap), ALLOW(munmap), ALLOW(mprotect), ALLOW(madvise),
         ALLOW(brk), ALLOW(getrandom), ALLOW(exit), ALLOW(exit_group), ALLOW(newfstatat),
@@ -1138,7 +1138,7 @@ static int ends_late(void)
     return 0;
 }
 
-/* Before every constructor, ours among them. */
+/* Set before any constructor runs, the recorder's included. */
 static int worked_early;
 
 static void begins_early(int argc, char **argv, char **environment)
@@ -1183,7 +1183,7 @@ static int no_threads(void)
     return 0;
 }
 
-/* Blocks of memory from many threads, for other allocators. */
+/* Allocates from many threads, to exercise other allocators. */
 static void *allocates(void *none)
 {
     for (int i = 0; i < 20000; i++) {
@@ -1208,7 +1208,6 @@ static int allocations(void)
     return 0;
 }
 
-/* Waits for a line. */
 static int asked_to_end(void)
 {
     char line[10];
@@ -1222,7 +1221,7 @@ static int asked_to_end(void)
     return 3;
 }
 
-/* Threads that contend until the input ends. */
+/* Threads that contend until the input has a line. */
 static int busy(void)
 {
     pthread_t threads[3];
@@ -1261,7 +1260,7 @@ static int catches(void)
     return 0;
 }
 
-/* MARK: Which */
+/* MARK: Scenarios */
 
 static const struct {
     const char *name;

@@ -1,14 +1,15 @@
 /*
  * Programs whose threads are on and off their CPUs in known ways, and which print the kernel's
- * counts for them. Times are CLOCK_MONOTONIC's, in ns:
+ * counts for them. Times are CLOCK_MONOTONIC, in ns:
  *
- *     thread TID CPU                                                     the CPU time of a thread
- *     window TID BEGIN END CPU DELAY WAITS PREEMPTIONS RECORDER          from BEGIN to END: CPU time, time on the run queue,
- *                                                                        switches, and how often the recorder went to sleep
- *     part TID BEGIN END CPU                                             from BEGIN to END: CPU time
+ *     thread TID CPU                                              the CPU time of a thread
+ *     window TID BEGIN END CPU DELAY WAITS PREEMPTIONS RECORDER   from BEGIN to END: CPU time, time
+ *                                                                 on the run queue, switches, and
+ *                                                                 how often the recorder went to sleep
+ *     part TID BEGIN END CPU                                      from BEGIN to END: CPU time
  *
- * `refuse COMMAND...` executes a command that the kernel does not let read context switches, as in
- * a container.
+ * `refuse COMMAND...` executes a command for which the kernel refuses to report context switches,
+ * as in a container.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +46,7 @@ static int64_t clock_of(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Uses so much CPU time, however long it takes; hardly any of it within the kernel. */
+/* Uses this much CPU time, however long it takes; hardly any of it in the kernel. */
 static void burn(int64_t ns)
 {
     int64_t end = clock_of(CLOCK_THREAD_CPUTIME_ID) + ns;
@@ -62,7 +63,7 @@ static void tell(void)
 
 /* MARK: What the kernel counts */
 
-/* How long the thread has waited for a CPU: the second number of schedstat. */
+/* How long the thread has waited for a CPU: the second number in schedstat. */
 static int64_t delay_ns(void)
 {
     long long delay = 0;
@@ -73,7 +74,7 @@ static int64_t delay_ns(void)
     return delay;
 }
 
-/* How often the recorder, which has started this process, has gone to sleep: once a step. */
+/* How often the recorder, the parent of this process, has gone to sleep: once per step. */
 static long recorder_steps(void)
 {
     char path[64], line[128];
@@ -133,7 +134,7 @@ static void tell_since(const struct counts *begin)
     tell();
 }
 
-/* Until the recorder has taken what has happened so far. */
+/* Returns when the recorder has processed everything so far. */
 static void until_recorded(void)
 {
     long steps = recorder_steps();
@@ -150,7 +151,7 @@ static void pin(void)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-/* MARK: Three that want one CPU */
+/* MARK: Three threads on one CPU */
 
 static void *busy(void *name)
 {
@@ -172,7 +173,7 @@ static void crowd(void)
         pthread_join(threads[i], NULL);
 }
 
-/* MARK: Twice as many as there are CPUs */
+/* MARK: Twice as many threads as CPUs */
 
 static void crowds(void)
 {
@@ -186,7 +187,7 @@ static void crowds(void)
         pthread_join(threads[i], NULL);
 }
 
-/* MARK: Waits that no wrapper sees */
+/* MARK: Waits that bypass the wrappers */
 
 /* glibc's syscall() may be wrapped; the instruction cannot be. */
 static long unseen(long number, long a, long b, long c)
@@ -224,7 +225,7 @@ static void hidden(void)
     pthread_join(thread, NULL);
 }
 
-/* MARK: Woken, but not running */
+/* MARK: Woken but not running */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -244,7 +245,7 @@ static void *late(void *name)
     return NULL;
 }
 
-/* The woken thread waits for the CPU on which its waker goes on: it may run only in between. */
+/* The woken thread waits for the CPU, which its waker keeps using: it may run only in between. */
 static void queue(void)
 {
     struct sched_param param = {0};
@@ -256,7 +257,8 @@ static void queue(void)
     pthread_mutex_lock(&mutex);
     go = true;
     pthread_mutex_unlock(&mutex);
-    /* Without the mutex, for which it would wait again if this thread were preempted. */
+    /* Signal without holding the mutex: the woken thread would wait for it if this thread were
+     * preempted. */
     pthread_cond_signal(&changed);
     burn(100000000);
     tell();
@@ -274,7 +276,7 @@ static void *rival_of_sleepers(void *argument)
     return argument;
 }
 
-/* Each sleep ends while another thread has the CPU, which goes on. */
+/* Each sleep ends while another thread uses the CPU, and keeps it. */
 static void *sleeps(void *name)
 {
     struct counts begin = counts_now();
@@ -301,11 +303,11 @@ static void timers(void)
         pthread_join(rivals[i], NULL);
 }
 
-/* MARK: Woken in vain */
+/* MARK: Woken in vain by a semaphore */
 
 static sem_t permits;
 
-/* Takes the permit again before the thread that was woken for it runs. */
+/* Takes a permit again before the thread that was woken for it runs. */
 static void *takes(void *name)
 {
     const struct timespec length = {0, 1000000};
@@ -330,11 +332,11 @@ static void barging(void)
         pthread_join(threads[i], NULL);
 }
 
-/* MARK: Woken in vain */
+/* MARK: Woken in vain by a pipe */
 
 static int shared_pipe[2];
 
-/* One of several: another has often read the byte by the time that this thread runs. */
+/* One of several readers: another has often read the byte by the time this thread runs. */
 static void *reads(void *name)
 {
     struct counts begin = counts_now();
@@ -410,7 +412,7 @@ static void moments(void)
         pthread_join(threads[i], NULL);
 }
 
-/* MARK: Busy within calls */
+/* MARK: Busy in system calls */
 
 __attribute__((noreturn)) static void *rival(void *unused)
 {
@@ -419,7 +421,7 @@ __attribute__((noreturn)) static void *rival(void *unused)
         burn(1000000);
 }
 
-/* What a call needs the CPU for is no wait, also if another thread takes the CPU meanwhile, as one does here. */
+/* CPU time within a call is not a wait, even if another thread preempts it, as one does here. */
 static void copying(void)
 {
     size_t size = 256u << 20;
@@ -444,7 +446,7 @@ static void copying(void)
     tell_since(&begin);
 }
 
-/* MARK: Without context switches of the kernel */
+/* MARK: Without the kernel's context switches */
 
 static int refuse(char **command)
 {
@@ -470,7 +472,7 @@ __attribute__((noinline)) static int costly(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Through the C library, which has no frame pointers: three comparisons each. */
+/* Calls the C library, which has no frame pointers: three comparisons each time. */
 __attribute__((noinline)) static void sorts(void)
 {
     for (int i = 0; i < 100; i++) {
@@ -486,7 +488,7 @@ __attribute__((noinline)) static void burns(void)
     __asm__ volatile("");
 }
 
-/* How often a POSIX timer has fired: in all, and in sorts(). */
+/* How often a POSIX timer has fired: in total, and in sorts(). */
 static volatile sig_atomic_t ticks[2], in_sorts;
 
 static void count_tick(int signal)
@@ -496,7 +498,7 @@ static void count_tick(int signal)
     ticks[1] += in_sorts;
 }
 
-/* Ticks of a POSIX timer of the thread's CPU time. */
+/* Counts with a POSIX timer on the thread's CPU time. */
 __attribute__((noinline)) static void work_timed(int counts[2])
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 1};
@@ -518,8 +520,8 @@ __attribute__((noinline)) static void work_timed(int counts[2])
 }
 
 /*
- * The kernel's event that the recorder has, too: it stops while the thread is off its CPU, and misses what a host takes of
- * the CPU. Returns its ring, of 8 pages.
+ * The perf event that the recorder uses too: it stops while the thread is off its CPU, and misses
+ * CPU time taken by a host. Returns its ring, of 8 pages.
  */
 static struct perf_event_mmap_page *open_clock(void)
 {
@@ -545,7 +547,7 @@ static struct perf_event_mmap_page *open_clock(void)
     return ring;
 }
 
-/* The samples until a time. */
+/* Counts the samples up to a time. */
 static int count_samples(const struct perf_event_mmap_page *ring, int64_t until_ns)
 {
     const char *data = (const char *)ring + ring->data_offset;
@@ -561,7 +563,7 @@ static int count_samples(const struct perf_event_mmap_page *ring, int64_t until_
     return count;
 }
 
-/* Samples of the kernel's event. */
+/* Counts with samples of the perf event. */
 __attribute__((noinline)) static void work_sampled(int counts[2])
 {
     struct perf_event_mmap_page *ring = open_clock();
@@ -573,7 +575,7 @@ __attribute__((noinline)) static void work_sampled(int counts[2])
     counts[1] = count_samples(ring, sorted_ns);
 }
 
-/* Prints how often a clock like the recorder's has fired: in all, and in sorts(). */
+/* Prints how often a clock like the recorder's has fired: in total, and in sorts(). */
 static void *profiled(void *timed)
 {
     struct counts begin = counts_now();
@@ -654,8 +656,9 @@ __attribute__((noinline)) static int touch(const volatile char *at)
 }
 
 /*
- * Touches each page of a file that is on the disk only, if it is on one, and prints how many major faults the kernel counted
- * for that. A page may arrive before the thread goes off its CPU.
+ * Touches each page of a file that is not in memory, if the file system is on a disk, and prints
+ * how many major faults the kernel counted for it. A page may arrive before the thread leaves its
+ * CPU.
  */
 static void *pager(void *name)
 {
@@ -680,7 +683,7 @@ static void *pager(void *name)
     getrusage(RUSAGE_THREAD, &after);
     tell_since(&begin);
     printf("file %s\nfaults %ld\n", path, after.ru_majflt - before.ru_majflt + sum);
-    /* The file and its mapping have to be there when the recorder looks for its name. */
+    /* The file must still be there and mapped when the recorder looks up its name. */
     until_recorded();
     return NULL;
 }
@@ -709,7 +712,7 @@ static void *old(void *name)
     return NULL;
 }
 
-/* Whether the recorder has events of the kernel open: it closes them while there are too many switches. */
+/* Whether the recorder has perf events open: it closes them while there are too many switches. */
 static bool has_events(void)
 {
     char path[64], target[64];
@@ -730,9 +733,9 @@ static bool has_events(void)
 }
 
 /*
- * The recorder stops recording switches, and begins again while nothing happens; then two threads want one CPU, of which one
- * has been there all the time, until the recorder has seen them do so for a while. Where it gets little of a CPU itself, it
- * loses records and stops once more.
+ * The recorder stops recording switches, and resumes while nothing happens. Then two threads, one
+ * of which has existed all along, compete for one CPU until the recorder has seen it for a while.
+ * If the recorder itself gets too little CPU, it loses records and stops again.
  */
 static void flurry(void)
 {
@@ -762,7 +765,8 @@ static void flurry(void)
 
 /* MARK: Many processes */
 
-/* Children that come as fast as the recorder has areas for them, each of which sleeps for most of its life. */
+/* Forks children as fast as the recorder provides areas for them; each sleeps for most of its
+ * life. */
 static void family(void)
 {
     enum { CHILDREN = 30 };
@@ -789,7 +793,7 @@ static void family(void)
     }
 }
 
-/* A child that shares the parent's CPU. The kernel counts for it from the fork on. */
+/* A child on the parent's CPU. The kernel counts for it from the fork. */
 static void forked(void)
 {
     const struct counts none = {.ns = clock_of(CLOCK_MONOTONIC)};
@@ -799,7 +803,7 @@ static void forked(void)
     if (pid < 0)
         exit(1);
     if (pid == 0) {
-        /* What the first use of its pages takes lies before the end of the window. */
+        /* Touch these pages first, so that their page faults lie within the window. */
         (void)counts_now();
         burn(1000000);
         tell_since(&none);
@@ -810,13 +814,13 @@ static void forked(void)
     waitpid(pid, NULL, 0);
 }
 
-/* MARK: Killed while they run and wait */
+/* MARK: Killed while running and waiting */
 
 static pid_t stuck_tid;
 static struct counts forever_begin, forever_since;
 static pthread_spinlock_t forever_lock;
 
-/* Keeps what the kernel has counted for it. */
+/* Stores the kernel's counts for this thread. */
 #define FOREVER_NS 50000000
 
 __attribute__((noreturn)) static void *forever(void *argument)
@@ -831,7 +835,7 @@ __attribute__((noreturn)) static void *forever(void *argument)
         forever_since = since;
         pthread_spin_unlock(&forever_lock);
     }
-    /* Without a call in which it could be when the process ends. */
+    /* Without any system call, so that the thread runs when the process ends. */
     for (;;)
         burn(1000000);
 }
@@ -843,7 +847,7 @@ static void *stuck(void *argument)
     return argument;
 }
 
-/* Both live when the process ends. */
+/* Both threads are alive when the process ends. */
 static void leave(void)
 {
     pthread_t thread;

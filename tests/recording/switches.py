@@ -3,8 +3,8 @@
 
 usage: switches.py TRAIL PROGRAM; the program is switches.c's.
 
-The program prints what the kernel has counted for its threads: time on the run queue, CPU time, switches. The trace has
-to agree, whatever the load of the machine and however late the recorder is.
+The program prints the kernel's counts for its threads: time on the run queue, CPU time, switches. The
+trace must agree, whatever the load of the machine and however late the recorder is.
 """
 
 import dataclasses
@@ -30,8 +30,8 @@ GO = go_of("1.23") or ""
 WORK = work.folder("switches")
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 
-# What times may differ by, of the time that the kernel counts: it reads its clock for the run queue some microseconds
-# before the record of the switch has its time.
+# Allowed difference as a share of the kernel's time: the kernel reads the run queue's clock some
+# microseconds before it takes the time of the switch record.
 PART = 0.05
 
 
@@ -42,26 +42,26 @@ def command(*args, user={}):
 
 @dataclasses.dataclass
 class Window:
-    """What the kernel has counted for a thread from begin to end (switches.c)."""
+    """The kernel's counts for a thread from begin to end (switches.c)."""
 
     tid: int
     begin: int
     end: int
-    cpu: int  # without what interrupts and a virtual machine's host have taken
+    cpu: int  # excludes time taken by interrupts and by the host of a virtual machine
     delay: int  # on the run queue
-    waits: int  # switches of its own will
+    waits: int  # voluntary switches
     preemptions: int
     steps: int  # of the recorder
 
     @property
     def on_cpu(self):
-        """Of a thread that did not wait."""
+        """For a thread that did not wait."""
         return self.end - self.begin - self.delay
 
 
 @dataclasses.dataclass
 class Part:
-    """What a thread's clock has counted from begin to end."""
+    """The CPU time of a thread from begin to end, by its own clock."""
 
     tid: int
     begin: int
@@ -70,7 +70,7 @@ class Part:
 
 
 class Run:
-    """A recording: what the program printed, what the summary says, how long each thread was in which state."""
+    """A recording: the program's output, the summary, and how long each thread was in which state."""
 
     def __init__(self, scenario, *options, user={}, before=()):
         self.name = " ".join([scenario, *options])
@@ -139,7 +139,7 @@ class Run:
         )
 
     def in_window(self, window, state):
-        """The spans of the window's thread that begin in it."""
+        """The spans of the window's thread that begin within it."""
         return [s for s in self.of(window.tid, state) if window.begin <= s[3] <= window.end]
 
     def of(self, tid, state, why=None):
@@ -161,16 +161,17 @@ def good(run):
     report(code == 0, f"{run.name}: go tool trace reads the trace", err)
 
 
-# MARK: With context switches of the kernel
+# MARK: With the kernel's context switches
 
 
 def wrong_times(run):
-    """Windows of threads that do not wait in which they ran, or were ready, for another time than the kernel counts."""
+    """Returns windows in which a thread that does not wait ran, or was ready, for another time than
+    the kernel counts."""
     wrong = []
     for window in run.windows:
-        # Preempted, all of it; but a generation's first state has no reason.
+        # All ready time is preemption, but the first state of a generation has no reason.
         ran, ready = run.within(window, "Running"), run.within(window, "Runnable")
-        # Where others take most of the CPU, switches are the more, and the time ready is the longer.
+        # If others take most of the CPU, there are more switches, and more time ready.
         slack = PART * window.on_cpu, PART * max(window.on_cpu, window.delay)
         if abs(ran - window.on_cpu) > slack[0] or abs(ready - window.delay) > slack[1]:
             wrong.append((window, window.on_cpu, ran, ready))
@@ -189,7 +190,7 @@ def crowd(**more):
 
 
 def unexplained(run, of_ns):
-    """Whether the summary has so much time of all threads as unexplained, at least: shares are whole numbers."""
+    """Whether the summary reports at least this much of all threads' time as unexplained. Shares are whole numbers."""
     share = re.search(r"unexplained (\d+) %", run.summary)
     least = 100 * of_ns / max(1, sum(s[4] - s[3] for s in run.spans)) - 1
     return share and int(share[1]) >= least
@@ -199,11 +200,11 @@ SLEEP_NS = 30_000_000
 
 
 def hidden():
-    """Five sleeps of 30 ms by a system call that nothing wraps."""
+    """Five sleeps of 30 ms by a system call that bypasses the wrappers."""
     run = Run("hidden", "--switches=need")
     good(run)
     sleeps = run.windows
-    # A thread that is preempted until its time has passed does not wait any more.
+    # A thread that is preempted until its time has passed no longer waits.
     off = [(w, run.within(w, "Syscall", "Runnable")) for w in sleeps]
     short = [o for o in off if o[1] < SLEEP_NS * (1 - PART)]
     report(len(sleeps) == 5 and not short, "hidden: the thread is off its CPU in each sleep", *short)
@@ -214,14 +215,14 @@ def hidden():
     waited = sum(s[4] - s[3] for s in waits)
     report(unexplained(run, waited), "hidden: the summary has the share of that", waited, run.summary)
     run = Run("hidden", "--switches=off")
-    # The process's CPU time, as it has ended, may all lie outside of the thread, and before the recording.
+    # The CPU time of the ended process may all lie outside the thread and before the recording.
     cpu, unit = re.search(r"([\d.]+) (\S+) of CPU", run.summary).groups()
     least = 5 * SLEEP_NS - float(cpu) * {"s": 1e9, "ms": 1e6}.get(unit, 1e3)
     report(unexplained(run, least), "hidden: also where it is inferred from CPU time", least, run.summary)
 
 
 def queue():
-    """Who is woken is ready from the signal on, and waits for the condition before."""
+    """A woken thread is ready from the signal on, and waits for the condition before."""
     run = Run("queue", "--switches=need")
     good(run)
     late = min(run.cpu, key=run.cpu.get)
@@ -233,18 +234,19 @@ def queue():
 
 
 def has_wakings():
-    """Whether the recorder may read when the kernel wakes a thread."""
+    """Whether the recorder may read the kernel's wake-ups."""
     folders = "/sys/kernel/tracing", "/sys/kernel/debug/tracing"
     found = [os.access(f"{f}/events/sched/sched_waking/format", os.R_OK) for f in folders]
     return any(found) and os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC
 
 
-# The kernel's switch of a thread takes microseconds, and its record has the end of that; a host may take the CPU meanwhile.
+# A context switch takes microseconds, and its record has the time at its end; a host may take the
+# CPU meanwhile.
 SWITCH_NS = 40_000
 
 
 def timers():
-    """A sleep has ended when its timer has: from then on the thread is ready."""
+    """A sleep ends when its timer expires: from then on the thread is ready."""
     run = Run("timers", "--switches=need")
     good(run)
     (window,) = run.windows
@@ -255,7 +257,7 @@ def timers():
 
 
 def barging():
-    """What is woken for a permit that another has taken by then waits on."""
+    """A thread woken for a permit that another thread takes first continues to wait."""
     run = Run("barging", "--switches=need")
     good(run)
     wrong = []
@@ -266,12 +268,12 @@ def barging():
     report(len(run.windows) == 6 and not wrong, "barging: ready for no longer than the kernel counts", *wrong)
 
 
-# A thread that is woken in vain, and is ready for a shorter time, waits on.
+# A thread that is woken in vain, and is ready for less than this, continues to wait.
 VAIN_NS = 100_000
 
 
 def vain():
-    """What is woken in vain is ready until it runs, and then waits again."""
+    """A thread that is woken in vain is ready until it runs, and then waits again."""
     run = Run("vain", "--switches=need", "--max-switches=0")
     good(run)
     wrong = []
@@ -283,14 +285,14 @@ def vain():
 
 
 def forked():
-    """The child of a fork is ready when the fork has returned in its parent, and has run before it is known to the recorder."""
+    """A forked child is ready when the fork returns in its parent, and runs before the recorder knows it."""
     run = Run("forked", "--switches=need")
     good(run)
     (window,) = run.windows
     (returned,) = map(int, re.findall(r"^forked (\d+)", run.out, re.M))
     made = [s for s in run.of(window.tid, "Waiting") if s[3] >= window.begin][:1]
     report(made and made[0][4] <= returned, "forked: ready since the fork", made, returned)
-    # A wake-up from a sleep before the recorder knows the process may not be known.
+    # A wake-up before the recorder knows the process may be missing.
     ran, ready = run.within(window, "Running"), run.within(window, "Runnable", "Syscall")
     slack = (window.waits + window.preemptions) * SWITCH_NS
     report(ran >= 0.9 * window.cpu - slack, "forked: runs for as long as the kernel counts", window, ran)
@@ -298,11 +300,12 @@ def forked():
 
 
 def moments():
-    """Threads that work for 0 to 10,000 us between waits: each has the CPU time that its own clock has."""
+    """Threads that work for 0 to 10,000 us between waits: the CPU time of each matches its own clock."""
     run = Run("moments", "--switches=need", "--max-switches=0")
     good(run)
-    # The trace has the time from one switch to the next. What the host and interrupts take of that is not in the thread's
-    # clock, and the recorder learns the cost of a switch from the first hundred: both concern few of the 20 parts.
+    # The trace has the time from one switch to the next. Time taken from that by the host and by
+    # interrupts is not in the thread's clock, and the recorder learns the cost of a switch from the
+    # first hundred: both affect few of the 20 parts.
     parts = [Part(*map(int, line.split())) for line in re.findall(r"^part (.*)", run.out, re.M)]
     wrong = []
     for w in run.windows:
@@ -313,7 +316,7 @@ def moments():
 
 
 def copying():
-    """Reads and writes of what is in memory are no waits, however large."""
+    """Reads and writes of data in memory are not waits, however large."""
     run = Run("copying", "--switches=need", "--min-wait=1us")
     good(run)
     (window,) = run.windows
@@ -324,7 +327,7 @@ def copying():
 
 
 def leave():
-    """Threads that are killed: by what they did last."""
+    """Killed threads keep their last state."""
     run = Run("leave", "--switches=need")
     good(run)
     ends = [s for s in run.spans if s[5] == "end" and s[1] == "Waiting"]
@@ -336,11 +339,12 @@ def leave():
 
 
 def short():
-    """Waits of less than --min-wait are no events, but they are explained."""
+    """Waits shorter than --min-wait are not events, but are still explained."""
     run = Run("pingpong", "--switches=need", "--max-switches=0", "--min-wait=100s")
     good(run)
     (window,) = run.windows
-    # The call is not known if the recorder looks while the thread waits in it, and not again before it has ended.
+    # The call is unknown if the recorder looks while the thread waits in it, and does not look
+    # again until it has ended.
     unseen = [s for s in run.spans if s[2] == "kernel, call not seen"]
     report(len(unseen) <= 3 * (window.steps + 2), "short: few waits have no call", window, len(unseen))
     total, unseen_ns = sum(s[4] - s[3] for s in run.spans), sum(s[4] - s[3] for s in unseen)
@@ -351,12 +355,12 @@ def short():
 
 
 def family():
-    """No child's switches are lost while it is not known to the recorder yet."""
+    """Switches of a child are not lost before the recorder knows it."""
     run = Run("family", "--switches=need", "--children", "--split")
     good(run)
     paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
     awake, late, shown = [], [], {}
-    # A row of the table: ... PID THREADS TIME ms CPU ms WAITING % RECORDER ms TRACE
+    # The table's row: ... PID THREADS TIME ms CPU ms WAITING % RECORDER ms TRACE
     for row in run.summary.splitlines():
         fields = row.split()
         if row.endswith(".trace") and fields[-4] == "%" and fields[-8] in ("ms", "s"):
@@ -375,14 +379,15 @@ def family():
 
 
 def family_in_one():
-    """The same in one trace."""
+    """Like family(), in one trace."""
     run = Run("family", "--switches=need", "--children")
     good(run)
     trace = recorded.Trace(TRAIL, run.path)
     children = [t for t in trace.threads if any(w.reason == "sleep" for w in t.waits)]
     report(len(children) == 30, "family: in one trace each of 30 children sleeps", len(children), run.summary)
     exits, reaped = ({int(p): int(ns) for p, ns in re.findall(rf"{word} (\d+) (\d+)", run.out)} for word in ("exits", "reaped"))
-    # When one ended that the parent did not wait for is known when the recorder looks.
+    # For a child that ended before the parent waited for it, the end is known only when the
+    # recorder looks.
     awaited = {w.waker for w in trace.waits}
     wrong = [(t.tid, exits[t.tid], t.end, reaped[t.tid]) for t in children
              if not t.end or t.end < exits[t.tid] or (t.tid in awaited and t.end > reaped[t.tid])]  # fmt: skip
@@ -395,14 +400,14 @@ def many():
 
 
 def samples_of(run):
-    """How many the thread has, and with sorts() on the stack."""
+    """Counts the thread's samples, and those with sorts() on the stack."""
     (tid,) = run.cpu
     mine = [functions for t, functions, _ in run.samples if t == tid]
     return len(mine), sum("sorts" in functions for functions in mine)
 
 
 def as_many_ticks(run, most):
-    """As a clock like the recorder's has counted in the program, but for so many."""
+    """Checks that the samples match a clock like the recorder's in the program, within `most`."""
     count, sorts = samples_of(run)
     ticks, in_sorts = map(int, re.search(r"ticks (\d+) (\d+)", run.out).groups())
     report(ticks > 0 and abs(count - ticks) <= most, f"{run.name}: as many as asked for", count, ticks, run.windows)
@@ -410,17 +415,18 @@ def as_many_ticks(run, most):
 
 
 def profile(*options, scenario="profile", hz=1000, **more):
-    """Samples are as many as the CPU time has periods, and on the stacks of what used it."""
+    """There is one sample per period of CPU time, on the stack of the code that used it."""
     run = Run(scenario, "--cpu-samples", str(hz), *options, **more)
     good(run)
-    # The kernel's event stops with the thread, and loses its period if that has just passed: each of the two its own.
+    # The event stops with the thread, and loses a period that has just passed: in the program and
+    # in the recorder.
     (window,) = run.windows
     missed = window.preemptions + window.waits + 0.02 * window.cpu * hz / 1e9
     as_many_ticks(run, 2 if scenario == "profile-timed" else 2 + missed)
     code, out, err = command(TRAIL, "check", run.path)
     report(f"CPU samples {len(run.samples)}" in out, f"{run.name}: counted in the trace", out)
     broken = [f for _, f, _ in run.samples if "profiled" not in f and "main" not in f and "_start" not in f]
-    # What the loader does before main has a stack of its own.
+    # Code that the loader runs before main has its own stack.
     report(len(broken) <= 0.02 * len(run.samples), f"{run.name}: whole stacks", broken[:5])
     chain = [f for _, f, _ in run.samples if "costly" in f]
     report(
@@ -435,8 +441,8 @@ def profile(*options, scenario="profile", hz=1000, **more):
 
 
 def flurry():
-    """More switches than the limit, then few: they are recorded again, also of the thread that was there before."""
-    # Two threads that only wake each other switch more often, two that share a CPU less often.
+    """More switches than the limit, then few: recording resumes, also for the thread that already existed."""
+    # Two threads that only wake each other exceed the limit, two that share a CPU do not.
     run = Run("flurry", "--switches=need", "--max-switches=5000")
     good(run)
     words = [word for _, word in run.changes]
@@ -448,13 +454,13 @@ def flurry():
     missing = re.search(r"inferred for (\S+ \S+),", run.summary)
     report(missing, "flurry: the summary has the time", run.summary)
     run = Run("pingpong", "--switches=need", "--max-switches=0")
-    # But for those that the recorder was too late for.
+    # Switches that the recorder read too late may be missing.
     late = re.search(r"lost: .*(context switch|wake-up)", run.summary)
     report(late or run.changes == [], "flurry: without a limit, all are recorded", run.changes, run.summary)
 
 
 def faults():
-    """Waits for the pages of a mapped file: the kernel counts the faults, and how often the thread slept in them."""
+    """Waits for pages of a mapped file: the kernel counts the faults, and how often the thread slept in them."""
     run = Run("faults", "--switches=need", "--min-wait=1us")
     good(run)
     (count,) = map(int, re.findall(r"faults (\d+)", run.out))
@@ -464,7 +470,8 @@ def faults():
     (window,) = run.windows
     path = re.search(r"file (\S+)", run.out).group(1)
     of = [functions for object, functions in run.calls if object == "page fault " + os.path.join(WORK, path)]
-    # What a thread waits for is not known if the recorder looks before the fault has ended, or if it was preempted then.
+    # The reason of a wait is unknown if the recorder looks before the fault has ended, or if the
+    # thread was preempted then.
     unseen = [s for s in run.in_window(window, "Syscall") if s[2] == "kernel, call not seen"]
     most = window.steps + window.preemptions + 1
     report(len(of) + len(unseen) == window.waits and len(unseen) <= most, "faults: as many waits for the file's pages as the thread slept", len(of), len(unseen), window)
@@ -474,7 +481,7 @@ def faults():
     report(counted and int(counted.group(1)) >= count, "faults: the summary counts them", run.summary)
 
 
-# MARK: It does not
+# MARK: Without the kernel's context switches
 
 
 def refused():
@@ -505,7 +512,7 @@ def off():
 
 
 def crowds():
-    """No more threads run at once than there are CPUs."""
+    """At most as many threads run at once as there are CPUs."""
     run = Run("crowds", "--switches=off")
     good(run)
     code, text, err = command(TRAIL, "summary", run.path)

@@ -1,5 +1,5 @@
-/* System calls through syscall() other than futexes must behave as without a recorder. Exit status
- * 0 if they do. */
+/* System calls through syscall(), other than futexes, must behave as without a recorder. Exit
+ * status 0 if they do. */
 #include "check.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void simple(void)
     CHECK(syscall(100000) == -1 && errno == ENOSYS);
 }
 
-/* Six arguments, the last of them in its place: a page of a file at an offset. */
+/* A call with six arguments, where the last matters: a page of a file at an offset. */
 static void six(void)
 {
     char name[] = "/tmp/trail-six-XXXXXX";
@@ -47,7 +47,7 @@ static void six(void)
     CHECK(munmap(page, 4096) == 0 && close(fd) == 0);
 }
 
-/* fork: the child has a copy, and may use what the library wraps. */
+/* fork: the child has copies of the memory, and may use wrapped calls. */
 static void forks(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +57,7 @@ static void forks(void)
     CHECK(pipe(ends) == 0);
     pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0) {
-        /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): were the memory shared, it would show. */
+        /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): shows whether memory is shared */
         value = 2;
         pthread_mutex_lock(&mutex);
         pthread_mutex_unlock(&mutex);
@@ -71,7 +71,7 @@ static void forks(void)
 }
 
 #if defined(__x86_64__)
-/* The child ends without touching the stack, on which syscall()'s return address lies. */
+/* The child ends without touching the stack, which has the return address of syscall(). */
 __asm__(".text\n"
         "vfork_and_exit:\n"
         "sub $8, %rsp\n"
@@ -100,13 +100,13 @@ static int in_child(void *arg)
     return 44;
 }
 
-/* A stack of the child's own, the parent's memory. */
+/* The child has its own stack and shares the parent's memory. */
 static void clones(void)
 {
     static char stack[65536] __attribute__((aligned(16)));
     static int value;
     long pid = clone(in_child, stack + sizeof stack, CLONE_VM | SIGCHLD, &value);
-    /* qemu-user has no process with the memory of another (clone(2): CLONE_VM without CLONE_VFORK). */
+    /* qemu-user cannot share memory between processes (clone(2): CLONE_VM without CLONE_VFORK). */
     if (pid < 0 && errno == EINVAL && getenv("QEMU_LD_PREFIX"))
         return;
     check_status(pid, 44);
@@ -126,7 +126,7 @@ static void signals(void)
     CHECK(syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR1) == 0);
 }
 
-/* MARK: Futexes: results and errors, and waiters that are moved to another word */
+/* MARK: Futexes: results and errors, and waiters moved to another futex */
 
 static uint32_t word, word2;
 static int woken;

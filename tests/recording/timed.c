@@ -1,7 +1,7 @@
 /*
- * A thread waits for a condition variable with a time limit, for the second time: where the first
- * wait ended, its stack contains the addresses of the condition and the mutex more than once.
- * Prints both addresses, neither of which has a name.
+ * A thread that waits for a condition variable with a time limit, for the second time: the stack
+ * left by the first wait contains the addresses of the condition and the mutex more than once.
+ * Prints both addresses, neither of which has a symbol.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Waits in a ring of io_uring, without a library, for what the arguments select: 'r', a read from a
- * pipe; 's', from a socket; 'f', from the pipe by a registered descriptor; 'n', nothing to do, and
- * 'R', a read of what is there, which end at once. The ring has four entries.
+ * Waits in an io_uring ring, without liburing, for what the arguments select: 'r', a read from a
+ * pipe; 's', from a socket; 'f', from the pipe through a registered descriptor. Two end at once:
+ * 'n', a no-op, and 'R', a read of available data. The ring has four entries.
  *
  * usage: uring WHAT
  *        uring - WHAT              a thread writes to the pipe when standard input has a line, and it ends
@@ -26,7 +26,7 @@ static struct io_uring_params parameters;
 static struct io_uring_sqe *entries;
 static unsigned *tail, *indices, *completed;
 static int ring, ends[2], pair[2];
-/* Of the wait; and its flags. */
+/* Descriptor and flags for the wait. */
 static int waits_for;
 static unsigned how = IORING_ENTER_GETEVENTS;
 static char byte;
@@ -76,7 +76,7 @@ static struct io_uring_sqe entry_of(char what)
     return entry;
 }
 
-/* One system call for each; those that have ended are taken. */
+/* Submits one entry per system call, and consumes those that complete at once. */
 static void submit(char what)
 {
     unsigned at = *tail % ENTRIES;
@@ -104,7 +104,7 @@ static void *writes(void *unused)
     return unused;
 }
 
-/* Before Linux 5.18 threads have no table of rings. */
+/* Threads have no table of rings before Linux 5.18. */
 static void register_ring(void)
 {
     struct io_uring_rsrc_update update = {.offset = UINT32_MAX, .data = (uint64_t)ring};

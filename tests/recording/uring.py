@@ -1,4 +1,5 @@
-"""Waits in a ring of io_uring: `trail stuck` shows the pending operations, a recording the ring (uring.c). TAP.
+"""Waits in an io_uring ring: `trail stuck` shows the pending operations, a recording shows the ring
+(uring.c). TAP.
 
 usage: uring.py TRAIL PROGRAM
 """
@@ -23,7 +24,8 @@ from tap import Skip, test
 TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:3])
 TRACE = os.path.join(work.folder("uring"), "x.trace")
 ENTER = 426  # SYS_io_uring_enter
-# Waits in a ring that has nothing to do, until a signal. The recorder's function is found before the library's.
+# Waits in an empty ring until a signal. CDLL(None) finds the recorder's function before the
+# library's.
 LIBRARY = """
 import ctypes, signal, sys
 signal.signal(signal.SIGUSR1, lambda *_: None)
@@ -37,7 +39,7 @@ NO_RINGS = "the kernel lets no program make rings (kernel.io_uring_disabled, or 
 
 
 def waits(pid):
-    """Whether it is in io_uring_enter until an operation has ended: the third argument is 1."""
+    """Whether the thread waits in io_uring_enter for an operation to end: the third argument is 1."""
     words = text_of(f"/proc/{pid}/syscall").split()
     return len(words) > 3 and words[0] == str(ENTER) and words[3] == "0x1"
 
@@ -60,12 +62,12 @@ def ring_of(pid):
 
 
 def has_list(pid, count):
-    """Whether the kernel lists so many operations that wait."""
+    """Whether the kernel lists this many pending operations."""
     return len(re.findall(r"^ +op=\d+,", text_of(f"/proc/{pid}/fdinfo/{ring_of(pid)}"), re.M)) == count
 
 
 def may_read_entries(pid):
-    """Whether the ring's entries are memory that another process may read: not before Linux 6.10."""
+    """Whether another process may read the memory of the ring's entries: not before Linux 6.10."""
     if not re.search(r"^ino:", text_of(f"/proc/{pid}/fdinfo/{ring_of(pid)}"), re.M):
         return False
     (start,) = re.findall(r"^([0-9a-f]+)-\S+ \S+ 10000000 .*\[io_uring\]$", text_of(f"/proc/{pid}/maps"), re.M)
@@ -126,17 +128,17 @@ def a_ring_without_operations_is_named():
 
 
 def ring_waits(recorder):
-    """The thread of the recorder's program that waits in a ring; 0: none does."""
+    """Returns the thread of the recorder's program that waits in a ring, or 0."""
     children = text_of(f"/proc/{recorder}/task/{recorder}/children").split()
     return next((tid for child in children for tid in states.tids(child) if waits(tid)), 0)
 
 
 def record(command, ends):
-    """The events of a recording of a wait that the recorder looks at while it lasts: `ends` ends it."""
+    """Records a wait that the recorder examines while it lasts; `ends` ends it. Returns the events."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.PIPE)
     tid = states.until(lambda: recorder.poll() is not None or ring_waits(recorder.pid))
     if recorder.poll() is None:
-        # It looks at waits that have lasted for longer than OPEN_NS of src/collect/open_stacks.c.
+        # It examines waits that last longer than OPEN_NS in src/collect/open_stacks.c.
         time.sleep(0.05)
         recorded.step(recorder.pid)
         ends(recorder, tid)
@@ -149,7 +151,7 @@ def record(command, ends):
 
 
 def wait_in_ring(*arguments):
-    """What a recording calls the wait in waits_in_ring."""
+    """Returns the name that a recording gives to the wait in waits_in_ring."""
     events = record([PROGRAM, "-", *arguments], lambda recorder, tid: os.write(recorder.stdin.fileno(), b"\n"))
     (at,) = [i for i, e in enumerate(events)
              if e.get("to") == "Waiting" and any(f["func"] == "waits_in_ring" for f in e.get("stack", []))]
@@ -158,7 +160,8 @@ def wait_in_ring(*arguments):
 
 
 def list_of(what, count):
-    """Whether the kernel lists the operations, and whether their files can be read."""
+    """Returns whether the files of the operations are readable. Skips the test if the kernel does
+    not list the operations."""
     with waiting(what) as pid:
         if not has_list(pid, count):
             raise Skip("the kernel does not list the operations that wait in a ring")

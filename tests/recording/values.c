@@ -1,8 +1,8 @@
 /*
- * What calls return, and what they do to errno, one line per call: the same with the recorder as
- * without.
+ * Prints the result of calls and their effect on errno, one line per call: with the recorder it
+ * must be the same as without.
  *
- * Before each call errno is 77; the calling thread holds the lock or does not.
+ * errno is 77 before each call; the calling thread holds the lock or does not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static struct timespec soon(clockid_t clock)
 
 static const struct timespec wrong_time = {0, 2000000000}, past = {1, 0};
 
-/* In another thread, to its end. */
+/* Runs the routine in another thread, and waits for its end. */
 static void elsewhere(void *(*routine)(void *), void *argument)
 {
     pthread_t thread;
@@ -151,7 +151,8 @@ static void mutexes(void)
     for (int t = 0; t < 4; t++) {
         for (int p = 0; p < 3; p++) {
             for (int r = 0; r < 2; r++) {
-                /* Where the owner may not lock again, adaptive is normal. Robust ones protect nothing. */
+                /* An adaptive mutex locked again by its owner hangs like a normal one. Robust
+                 * mutexes cannot protect priority. */
                 if (types[t].value == PTHREAD_MUTEX_ADAPTIVE_NP || (p == 2 && r == 1))
                     continue;
                 snprintf(name, sizeof name, "%s%s%s", types[t].name, protocols[p].name,
@@ -297,7 +298,7 @@ static void semaphores(void)
     SHOW(sem_post(&semaphore));
 }
 
-/* Calls that a signal interrupts, and that do not begin again. */
+/* Calls that a signal interrupts and that are not restarted. */
 static void interruptions(void)
 {
     struct sigaction action = {.sa_handler = on_signal};

@@ -1,5 +1,5 @@
-/* Waiters that are certainly waiting: the thread that ends a wait first sees that the waiter
- * sleeps, and then holds on for another HOLD_MS. */
+/* Waiters that are certainly waiting: before a thread ends a wait, it sees that the waiter sleeps
+ * and then waits another HOLD_MS. */
 #ifndef TESTS_RECORDING_WAITING_H
 #define TESTS_RECORDING_WAITING_H
 
@@ -29,14 +29,14 @@ static void pass(int ms)
         ;
 }
 
-/* Returns when the waiter was seen waiting. */
+/* Returns when the waiter sleeps. */
 static void await_waiter(void)
 {
     while (waiter_tid == 0 || !is_asleep(waiter_tid))
         sched_yield();
 }
 
-/* Returns HOLD_MS later. */
+/* Returns HOLD_MS after the waiter was seen asleep. */
 static void keep_waiting(void)
 {
     await_waiter();

@@ -1,8 +1,7 @@
 /*
- * A wait of each kind that a test can know, with its object and its minimum time: waits.py has the
- * answers. The object of a wait is held or kept back for HOLD from the moment the waiter is about
- * to wait, by a thread that sees it wait (/proc has its state), so that the wait happens however
- * late a thread runs.
+ * Waits of each kind, with a known object and minimum time: waits.py has the expected answers. Each
+ * object is held or kept back for HOLD by a thread that sees the waiter sleep (its state in /proc),
+ * so that the wait happens however late a thread runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -164,7 +163,7 @@ static void *empty_late(void *ready)
     return NULL;
 }
 
-/* stderr, which syslog writes to as well, is a full pipe. */
+/* syslog also writes to stderr, which is a full pipe here. */
 static void wait_in_syslog(void)
 {
     static const char bytes[4096];
@@ -220,7 +219,7 @@ static void wait_by_waitid(void)
     expect(waitid(P_PID, (id_t)child, &info, WEXITED) == 0);
 }
 
-/* The process stays there, so that its descriptor has a name until the test has ended. */
+/* The process remains a zombie, so that its descriptor has a name until the test has ended. */
 static void wait_by_pidfd(void)
 {
     siginfo_t info;
@@ -378,7 +377,7 @@ static void wait_for_fifo(void)
     open_fifo(HOLD_MS);
 }
 
-/* Too short for the recorder to look at it meanwhile. */
+/* Too short for the recorder to examine the call. */
 static void wait_shortly_for_fifo(void)
 {
     open_fifo(SHORT_MS);
@@ -401,7 +400,7 @@ static void make_fifos(void)
     expect(pthread_create(&thread, NULL, open_idle_fifo, NULL) == 0);
 }
 
-/* Words of futexes, so far apart that the recorder counts their waiters apart. */
+/* Futex words, far enough apart for the recorder to count their waiters separately. */
 _Alignas(64) uint32_t first_word;
 _Alignas(64) uint32_t second_word;
 
@@ -419,7 +418,7 @@ static void *wake_late(void *ready)
     return NULL;
 }
 
-/* By SYS_futex_waitv, which has this number everywhere; kernels before 5.16 do not have it. */
+/* Uses SYS_futex_waitv, which has this number everywhere; kernels before 5.16 lack it. */
 static void wait_for_futexes(void)
 {
     /* struct futex_waitv: 2 is FUTEX_32, 128 FUTEX_PRIVATE_FLAG. */
@@ -436,10 +435,11 @@ static void wait_for_futexes(void)
     pthread_join(keeper, NULL);
 }
 
-/* The child sleeps in the memory of its parent, which waits meanwhile. */
+/* The child sleeps in its parent's memory while the parent waits. */
 static void wait_in_vfork(void)
 {
-    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork): what is tested. */
+    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork, clang-analyzer-unix.Vfork): vfork is
+     * tested */
     pid_t child = vfork();
     expect(child != -1);
     if (child == 0) {
@@ -459,7 +459,8 @@ static long sleeps_so_far(void)
     return usage.ru_nvcsw;
 }
 
-/* On a busy machine the limit may have passed before the call waits: it is called again, until it does wait. */
+/* On a busy machine the limit may pass before the call waits, so the call is repeated until it
+ * does. */
 static void time_out(void (*call)(const struct timespec *until))
 {
     long before = sleeps_so_far();
@@ -489,7 +490,7 @@ static void time_out_of_poll(void)
     expect(poll(&fd, 1, LIMIT_MS) == 0);
 }
 
-/* By calls that the kernel ends at their time limits. */
+/* These calls have their time limits enforced by the kernel. */
 static void time_out_of_signal(void)
 {
     struct timespec length = {0, LIMIT_MS * 1000000L};
@@ -526,7 +527,7 @@ static void time_out_of_messages(const struct timespec *until)
 enum { JOBS = 6 };
 static int jobs, closed;
 
-/* A worker of a pool: it returns to one wait for each job, and hardly does anything else. */
+/* A pool worker: it returns to the same wait after each job, and does hardly anything else. */
 static void *work(void *unused)
 {
     (void)unused;
@@ -541,7 +542,7 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* How long a thread has run, or was ready to. */
+/* How long a thread has been running or ready to run. */
 static int busy_ms(pid_t tid)
 {
     char path[64];
@@ -553,7 +554,7 @@ static int busy_ms(pid_t tid)
     return (int)((ran + delayed) / 1000000);
 }
 
-/* Each wait is longer than all that the worker did before, on a busy machine as well. */
+/* Each wait is longer than the worker's busy time so far, even on a busy machine. */
 static void give_jobs(void)
 {
     pthread_t worker;
@@ -571,7 +572,7 @@ static void give_jobs(void)
     pthread_join(worker, NULL);
 }
 
-/* Yields for 200 ms without anything in between; prints how often. */
+/* Yields repeatedly for 200 ms; prints how often. */
 __attribute__((noinline)) static void spin_with_yields(void)
 {
     struct timespec end, now;

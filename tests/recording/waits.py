@@ -15,7 +15,7 @@ from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 TRACE = os.path.join(work.folder("waits"), "x.trace")
-# What waits.c keeps back: HOLD_MS, LIMIT_MS and SHORT_MS, less what two clocks may differ by.
+# HOLD_MS, LIMIT_MS and SHORT_MS of waits.c, minus the difference between two clocks.
 HOLD_NS, LIMIT_NS, SHORT_NS = 49_000_000, 29_000_000, 1_000_000
 JOBS = 6
 
@@ -30,13 +30,13 @@ SAID = dict(line.split() for line in run(TRAIL, "record", "-q", "--no-children",
 
 
 def hits(pattern):
-    # 1: nothing is found.
+    # Status 1 means no hits.
     found = json.loads(run(TRAIL, "find", "--json", "--limit=0", TRACE, pattern, right=(0, 1)) or '{"hits": []}')["hits"]
     return [(h["end_ns"] - h["begin_ns"], h["steps"][0]) for h in found]
 
 
 def in_function(name, least_ns, state="block"):
-    """The waits in a function of the program that are as long as it makes them."""
+    """Returns the waits in a function of the program that last at least `least_ns`."""
     return [(s["wait_kind"], s.get("object"), s["reason"]) for ns, s in hits(f"{state} in {name}") if ns >= least_ns]
 
 
@@ -66,7 +66,7 @@ def a_wait_in_syslog_is_seen():
 def a_wait_for_a_process_says_which():
     for name, what in (("wait_by_waitpid", "waitpid"), ("wait_by_wait4", "wait4"), ("wait_by_waitid", "waitid")):
         ((kind, thing, _),) = in_function(name, HOLD_NS, "syscall")
-        # The process is called like the program that it was forked by, and is named if it was seen in time.
+        # A forked process has its program's name, if the recorder saw it in time.
         assert kind == "child" and thing in (SAID[what], f"{SAID[what]} ({os.path.basename(PROGRAM)[:15]})"), (name, thing)
     equal([w[:2] for w in in_function("wait_by_pidfd", HOLD_NS, "syscall")], [("child", SAID["pidfd"])])
     equal([w[:2] for w in in_function("poll_pidfd", HOLD_NS)], [("poll", f"process {SAID['poll']}")])
@@ -78,7 +78,7 @@ def the_parent_of_a_vfork_waits_for_the_child():
         raise tap.Skip("qemu forks instead")
     ((kind, thing, _),) = in_function("wait_in_vfork", HOLD_NS, "syscall")
     assert kind == "child" and thing in (SAID["vfork"], f"{SAID['vfork']} ({os.path.basename(PROGRAM)[:15]})"), thing
-    # What the child did meanwhile is no wait of the thread's.
+    # The child's sleep is not a wait of this thread.
     equal(in_function("wait_in_vfork", 0), [])
 
 
@@ -95,7 +95,7 @@ def a_wait_for_several_futexes_is_ended_by_the_wake_of_one():
 def a_wait_for_the_other_end_of_a_fifo_has_its_path():
     equal([w[:2] for w in in_function("wait_for_fifo", HOLD_NS, "syscall")], [("file", SAID["fifo"])])
     equal([w[:2] for w in in_function("wait_shortly_for_fifo", SHORT_NS, "syscall")], 5 * [("file", SAID["fifo"])])
-    # One that has not returned, too.
+    # Also an open that has not returned.
     equal([w[:2] for w in in_function("open_idle_fifo", HOLD_NS, "syscall")], [("file", SAID["idle"])])
 
 
@@ -118,7 +118,7 @@ def yields_in_a_row_are_counted_where_they_are():
     events = [json.loads(line) for line in run(TRAIL, "print", "--format=jsonl", TRACE).splitlines()]
     logs = [e for e in events if e.get("type") == "UserLog" and e["category"] == "counted"]
     yields = [e for e in logs if e["message"].startswith("yield ") and "spin_with_yields" in [f["func"] for f in e["stack"]]]
-    # The first one may contain yields of before, elsewhere.
+    # The first one may include earlier yields from elsewhere.
     counts = [int(e["message"].split()[1]) for e in yields][1:]
     assert 0 < sum(counts) < int(SAID["yields"]), (logs, SAID["yields"])
 
@@ -134,7 +134,7 @@ def a_wait_that_its_time_limit_ended_says_so():
     segments = json.loads(run(TRAIL, "why", "--json", "--goroutine=1", TRACE))["segments"]
     ended = sorted((s["wait_kind"], s["end_ns"] - s["begin_ns"]) for s in segments if s.get("timed_out"))
     equal([kind for kind, _ in ended], ["condition", "poll", "read", "semaphore", "semaphore", "signal"])
-    # The others wait until a time, and begin at any time before.
+    # The others wait until an absolute time, so their waits may begin at any time before it.
     for kind in ("poll", "semaphore", "signal"):
         assert max(ns for of, ns in ended if of == kind) >= LIMIT_NS, ended
 
@@ -152,10 +152,11 @@ def the_holder_is_named_with_how_long_it_held():
 def a_worker_of_a_pool_waits_for_work():
     groups = {w["name"]: w["blocked"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]}
     (worker,) = [b for b in groups["work"] if b["wait_kind"] == "condition"]
-    # One wait a job.
+    # One wait per job.
     equal((worker["idle_count"], worker["count"], worker["idle_ns"]), (JOBS, JOBS, worker["sum_ns"]))
     equal([b["wait_kind"] for name, rows in groups.items() if name != "work" for b in rows if "idle_count" in b], [])
-    # What can be mended is in front of it, but for --idle: its waits are the longest of all.
+    # Waits that can be improved come first, unless --idle is given: these waits are the longest of
+    # all.
     def place(*options):
         lines = run(TRAIL, "summary", "--limit=0", *options, TRACE).split("Waits that ended")[1].split("\n\n")[0]
         return [i for i, line in enumerate(lines.splitlines()) if " work " in line and "condition" in line][0]
@@ -178,7 +179,7 @@ def waits_for_work_are_last_among_the_stacks_with_the_longest_waits():
         return [i for i, row in enumerate(all) if " condition variable for work: work" in row][0]
 
     assert place(rows()) == len(rows()) - 1, rows()
-    # With --idle its place is that of its length.
+    # With --idle it is placed by its length.
     equal(place(rows("--idle")), sum(s["ns"] > work["ns"] for s in found))
 
 

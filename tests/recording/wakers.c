@@ -1,21 +1,26 @@
 /*
  * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function
  * wait_here() until another one wakes it, in wake_here(); CASE selects the object. The waker acts
- * when the kernel reports that the waiter sleeps, and first prints on stderr: "wakes TID NS", with
+ * once the kernel reports that the waiter sleeps, and first prints "wakes TID NS" on stderr, with
  * the time of CLOCK_MONOTONIC.
  *
- * wakers processes CASE: the same in two processes, of which one has forked the other.
- * wakers forked CASE: in one process, which forks another, its first, while the thread waits.
- * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
- * wakers child, wakers any-child: waits for a process, which ends; child-pselect and others: for SIGCHLD then.
- * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
- * wakers flock-executes, flock-passed, flock-kept, ...: the same, whose holder executes another program.
- * wakers reads FILE, wakers writes FILE: one of the two, by stdin or stdout; they take turns by the file, of a page.
+ * wakers processes CASE: the same between two processes, one forked by the other.
+ * wakers forked CASE: in one process, which forks its first child while the thread waits.
+ * wakers others: a pipe between processes. While one child reads it, this process closes it in
+ *     close_here(), and another child writes in wake_here().
+ * wakers child, wakers any-child: waits until a child ends; child-pselect and others: until the
+ *     SIGCHLD for it arrives.
+ * wakers flock-killed, range-killed, flock-left: waits for a file lock whose holder is killed.
+ * wakers flock-executes, flock-passed, flock-kept, ...: the same, but the holder executes another
+ *     program.
+ * wakers reads FILE, wakers writes FILE: one side only, reading stdin or writing stdout; the two
+ *     synchronize through a page of FILE.
  *
- * With the further word "looked" the waker of one of these cases also waits until the recorder has looked at the waiter.
+ * If the word "looked" follows CASE, the waker also waits until the recorder has examined the
+ * waiter.
  *
- * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
- * the port of its peer.
+ * wakers names FIFO FIFO: waits for each FIFO in turn through the same descriptor, then for a
+ * socket; prints the port of its peer.
  */
 #include "check.h"
 
@@ -75,10 +80,10 @@ static void moment(long ms)
 
 /* MARK: Turns */
 
-/* In memory that the waiter and the waker share. */
+/* In memory shared by the waiter and the waker. */
 static struct turn {
     pid_t waiter; /* the thread whose next call waits; atomic */
-    pid_t waited; /* the same, when it was seen to sleep */
+    pid_t waited; /* the same thread, once it was seen asleep */
 } * turn;
 
 static void make_turn(int fd)
@@ -93,7 +98,7 @@ static void about_to_wait(void)
     __atomic_store_n(&turn->waiter, gettid(), __ATOMIC_RELEASE);
 }
 
-/* "12 (a name) S 1 ...": proc(5). */
+/* The format is "12 (a name) S 1 ...": see proc(5). */
 static bool is_asleep(pid_t tid)
 {
     char path[64], line[512] = "";
@@ -108,7 +113,7 @@ static bool is_asleep(pid_t tid)
 
 static pid_t recorder;
 static bool looked;
-static int shared_fd = -1; /* of memory with locks */
+static int shared_fd = -1; /* of memory that contains locks */
 
 static long switches_of_recorder(void)
 {
@@ -124,8 +129,9 @@ static long switches_of_recorder(void)
 }
 
 /*
- * Returns when the recorder has looked at a call that waits now, and at its descriptors: it looks at calls that have
- * waited for 20 ms, and sleeps between its steps. After many steps it has written the wait, too.
+ * Returns when the recorder has examined a call that waits now, and its descriptors. The recorder
+ * examines calls that have waited for 20 ms, and sleeps between its steps. After many steps it has
+ * also written the wait.
  */
 static void until_the_recorder_has_looked(void)
 {
@@ -137,7 +143,8 @@ static void until_the_recorder_has_looked(void)
         moment(5);
 }
 
-/* Returns when the waiter has said that it will wait, and sleeps: the next one is another. */
+/* Returns when the thread that announced its wait sleeps. The next call waits for another
+ * announcement. */
 static void until_it_waits(void)
 {
     pid_t tid;
@@ -149,7 +156,7 @@ static void until_it_waits(void)
         until_the_recorder_has_looked();
 }
 
-/* Called before what wakes the waiter. */
+/* Call before the call that wakes the waiter. */
 static void say_wakes(void)
 {
     struct timespec now;
@@ -159,8 +166,8 @@ static void say_wakes(void)
 }
 
 /*
- * A process of which the recorder knows nothing, as it is made by _Fork and calls the kernel itself. It acts when there is a
- * byte in the pipe.
+ * A process unknown to the recorder, because it is made by _Fork and uses system calls directly. It
+ * acts when the pipe has a byte.
  */
 static int go[2];
 
@@ -222,7 +229,7 @@ static void wait_fgetc(void)
     CHECK(file && fgetc(file) == 'x');
 }
 
-/* The second is ready, the first never. */
+/* The second pipe becomes ready, the first never does. */
 static void wait_poll(void)
 {
     struct pollfd polls[2] = {{other[0], POLLIN, 0}, {fds[0], POLLIN, 0}};
@@ -250,7 +257,7 @@ static void wait_epoll(void)
     CHECK(event.data.u64 == 0x1234567890);
 }
 
-/* A pipe that is full. */
+/* The pipe is full. */
 static void wait_room(void)
 {
     char page[4096] = {0};
@@ -351,7 +358,8 @@ static void wake_futex_bitset(void)
     CHECK(syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, NULL, NULL, 4) == 1);
 }
 
-/* Adds 5 to word2, finds it was 0 before, and wakes one of each. Six arguments and a number. */
+/* Adds 5 to word2, which was 0, and wakes one waiter of each word. The call has six arguments
+ * besides its number. */
 static void wake_futex_op(void)
 {
     __atomic_store_n(&word, 1, __ATOMIC_RELEASE);
@@ -373,7 +381,7 @@ static void wake_cnd(void)
     CHECK(mtx_unlock(&mutex) == thrd_success);
 }
 
-/* By the waiter itself, in a handler. */
+/* The waiter is woken by its own signal handler. */
 static void wake_signal(void)
 {
     CHECK(pthread_kill(waiter, SIGUSR1) == 0);
@@ -395,7 +403,7 @@ static void *open_to_read(void *unused)
     return unused;
 }
 
-/* The end to read is opened by a call that waits; the other one by a call that does not, as any file is. */
+/* The open for reading waits; the open for writing returns at once, like that of any file. */
 static void make_fifo(void)
 {
     pthread_t opener;
@@ -407,7 +415,7 @@ static void make_fifo(void)
     CHECK(pthread_join(opener, NULL) == 0 && unlink(fifo_path) == 0);
 }
 
-/* No call waits: the first end is opened with O_NONBLOCK. */
+/* Neither open waits: the first uses O_NONBLOCK. */
 static void make_fifo_at_once(void)
 {
     snprintf(fifo_path, sizeof fifo_path, "/tmp/trail-wakers-%d.fifo", (int)getpid());
@@ -484,7 +492,8 @@ static void make_tcp_epoll(void)
     make_set_of(fds[0], EPOLLIN);
 }
 
-/* Accepted, and waited for, before the other end is known: connect() has not returned, or was another thread's. */
+/* accept() and the wait come before the other end is known: connect() has not returned yet, or ran
+ * in another thread. */
 static void *connects(void *address)
 {
     until_it_waits();
@@ -506,7 +515,7 @@ static void make_tcp_thread(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* The process has connected to itself once; but this client is another process. */
+/* The process connects to itself once; the client accepted here is another process. */
 static void make_tcp_foreign(void)
 {
     struct sockaddr_storage address;
@@ -543,7 +552,7 @@ static void make_epoll_eventfd(void)
     make_set_of(fds[0], EPOLLIN | EPOLLET);
 }
 
-/* Both are known by other numbers than those they were made with, which are other files now. */
+/* Both ends have new numbers; the old numbers refer to other files now. */
 static void make_duplicates(void)
 {
     int in, out;
@@ -603,7 +612,7 @@ static void stranger_writes(void)
     syscall(SYS_write, fds[1], &byte, 1);
 }
 
-/* No thread of the process wakes the waiter; another pipe of this process is written to. */
+/* No thread of this process wakes the waiter; the process writes to another pipe. */
 static void make_foreign(void)
 {
     make_pipe();
@@ -619,8 +628,8 @@ static void wake_nobody(void)
 static int timer;
 
 /*
- * The write end's number has become that of another file, which is written to while the reader waits: that
- * wakes none. Then the time comes that the reader waits for as well.
+ * The number of the write end now refers to another file, which is written to while the reader
+ * waits: that wakes nothing. A timer for which the reader waits too then ends the wait.
  */
 static void make_reused(void)
 {
@@ -639,7 +648,7 @@ static void set_timer(void)
     CHECK(timerfd_settime(timer, 0, &time, NULL) == 0);
 }
 
-/* The set has the pipe, but does not wait for it; a timer ends the wait. */
+/* The pipe is in the set but disarmed; a timer ends the wait. */
 static void make_disarmed(void)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0x1234567890};
@@ -673,12 +682,12 @@ struct shared {
 
 static struct shared *shared;
 
-/* Maps it again, at another address. */
+/* Maps the memory again, at another address. */
 static void map_shared(void)
 {
     void *here = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
     CHECK(here != MAP_FAILED);
-    /* Not at the beginning of the mapping. */
+    /* Not at the start of the mapping. */
     shared = (struct shared *)(void *)((char *)here + 4096 + 64);
 }
 
@@ -720,7 +729,7 @@ static void wake_shared_mutex(void)
     CHECK(pthread_mutex_unlock(&shared->mutex) == 0);
 }
 
-/* The C library's own functions, which nothing wraps: no hold is recorded. */
+/* Calls the C library directly, past the wrappers, so that no hold is recorded. */
 static void call_unseen(const char *function)
 {
     void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -826,7 +835,7 @@ static void make_named(void)
     CHECK(fds[1] >= 0);
 }
 
-/* The recorder finds out the peer after the first use. */
+/* The recorder looks up the peer after the first use. */
 static void wake_write_again(void)
 {
     char in[8];
@@ -867,7 +876,8 @@ static void wait_semop(void)
     CHECK(semop(set_id, &down, 1) == 0);
 }
 
-/* Adding to another semaphore of the set wakes none. The kernel gives the waiter what it waits for, which the removal does not change. */
+/* Adding to another semaphore of the set wakes nothing. The waiter already has its permit when the
+ * set is removed. */
 static void wake_semop(void)
 {
     CHECK(semop(set_id, &up, 1) == 0);
@@ -893,7 +903,7 @@ static void wake_message(void)
 
 /* MARK: POSIX message queues */
 
-/* Two descriptors that were opened apart. */
+/* The two descriptors come from separate opens. */
 static void make_queue(void)
 {
     struct mq_attr shape = {.mq_maxmsg = 1, .mq_msgsize = 8};
@@ -944,7 +954,7 @@ static void ignore(int number)
     (void)number;
 }
 
-/* A signal to the waiter alone: the other threads have it blocked. */
+/* Signals only the waiter: the other threads block the signal. */
 static void stranger_interrupts(void)
 {
     syscall(SYS_tkill, turn->waited, SIGALRM);
@@ -959,7 +969,7 @@ static void make_interrupted(void)
     make_stranger(stranger_interrupts);
 }
 
-/* A used queue; the waiter will be interrupted. */
+/* The queue has been used; a signal ends the wait. */
 static void make_idle_queue(void)
 {
     char text[8];
@@ -977,7 +987,7 @@ static void wait_no_message(void)
     CHECK(mq_receive(fds[0], text, sizeof text, NULL) == -1 && errno == EINTR);
 }
 
-/* The close of a queue wakes none, nor does a message in another one. */
+/* Neither closing a queue nor a message in another one wakes the waiter. */
 static void wake_none_of_queue(void)
 {
     CHECK(mq_close(fds[1]) == 0);
@@ -1006,7 +1016,7 @@ static void remove_lock_file(void)
     (void)unlink(lock_path);
 }
 
-/* Opened twice: the waiter's is another description. */
+/* Opens the file twice: the waiter has its own open file description. */
 static void make_lock_file(void)
 {
     (void)snprintf(lock_path, sizeof lock_path, "/tmp/trail-wakers-%d.lock", (int)getpid());
@@ -1047,7 +1057,7 @@ static void wake_flock_shared(void)
     CHECK(flock(fds[1], LOCK_SH) == 0);
 }
 
-/* Of a process, bytes 10 to 19. */
+/* A lock of the process on bytes 10 to 19. */
 static void make_range(void)
 {
     make_lock_file();
@@ -1064,13 +1074,13 @@ static void wait_range_shared(void)
     set_lock(waiter_fd, F_SETLKW, F_RDLCK, 0, 0);
 }
 
-/* The rest of what is held waits for no one. */
+/* Unlocks only the bytes that the waiter needs; nothing waits for the rest. */
 static void wake_range(void)
 {
     set_lock(fds[1], F_SETLK, F_UNLCK, 15, 5);
 }
 
-/* The first byte and the last of what is held, each unlocked with others that are not. */
+/* The first or last locked byte, unlocked in one call with bytes that are not locked. */
 static void wait_first_byte(void)
 {
     set_lock(waiter_fd, F_SETLKW, F_WRLCK, 10, 1);
@@ -1096,7 +1106,7 @@ static void wake_range_shared(void)
     set_lock(fds[1], F_SETLK, F_RDLCK, 10, 10);
 }
 
-/* By any descriptor of the file: the process gives back all that it holds. */
+/* Closing any descriptor of the file releases all locks of the process on it. */
 static void wake_by_any_close(void)
 {
     int fd = open(lock_path, O_RDONLY | O_CLOEXEC);
@@ -1195,7 +1205,7 @@ static void wait_pause(void)
     CHECK(pause() == -1 && errno == EINTR);
 }
 
-/* The recorder and the test are in another group. */
+/* The recorder and the test must not be in this group. */
 static void make_group(void)
 {
     CHECK(setpgid(0, 0) == 0);
@@ -1321,7 +1331,7 @@ static void wait_receive_timed_interrupted(void)
     CHECK(mq_timedreceive(fds[0], text, sizeof text, NULL, &late) == -1 && errno == EINTR);
 }
 
-/* The kernel finds a name for it. */
+/* The kernel chooses a name for the socket. */
 static void make_listener_handled(void)
 {
     const struct sockaddr any = {.sa_family = AF_UNIX};
@@ -1344,7 +1354,7 @@ static void make_signalfd(void)
     CHECK((fds[0] = signalfd(-1, &signals, SFD_CLOEXEC)) >= 0);
 }
 
-/* A set has the signals of the process that has added the descriptor. */
+/* An epoll set reports the signals of the process that added the descriptor. */
 static void wait_signalfd_epoll(void)
 {
     make_set_of(fds[0], EPOLLIN);
@@ -1357,13 +1367,13 @@ static void wait_signalfd(void)
     CHECK(read(fds[0], &info, sizeof info) == sizeof info && info.ssi_signo == SIGUSR1);
 }
 
-/* A signal that others than the waiter would take is of no use to it. */
+/* The other threads must not take the signal. */
 static void wake_kill(void)
 {
     CHECK(kill(target, SIGUSR1) == 0);
 }
 
-/* The waker's own group, in which it has the signal blocked. */
+/* Includes the waker, which blocks the signal. */
 static void wake_own_group(void)
 {
     CHECK(kill(0, SIGUSR1) == 0);
@@ -1394,7 +1404,7 @@ static void wake_tgkill(void)
     CHECK(tgkill(target, waiter_tid, SIGUSR1) == 0);
 }
 
-/* The wait will be interrupted. */
+/* A signal will interrupt the wait. */
 static void make_alarm(void)
 {
     make_handled();
@@ -1424,13 +1434,13 @@ static void wake_another_thread(void)
     CHECK(pthread_kill(pthread_self(), SIGUSR1) == 0);
 }
 
-/* One is blocked, the other has no handler. */
+/* The first signal is blocked, the second has no handler. */
 static void wake_by_others(void)
 {
     CHECK(kill(target, SIGUSR1) == 0 && kill(target, SIGWINCH) == 0);
 }
 
-/* MARK: Datagrams, and what is passed on */
+/* MARK: Datagrams, and descriptors passed to other threads */
 
 static void make_datagrams(void)
 {
@@ -1446,7 +1456,7 @@ static struct sockaddr_in bound(int fd)
     return address;
 }
 
-/* Connected to each other, after they were used. */
+/* The sockets are used first, then connected to each other. */
 static void make_udp(void)
 {
     struct sockaddr_in address[2];
@@ -1471,7 +1481,7 @@ static void make_udp_of_stranger(void)
     make_stranger(stranger_sends);
 }
 
-/* To a socket that is not the peer. */
+/* Sends to a socket that is not the peer. */
 static void wake_elsewhere(void)
 {
     struct sockaddr_in third = bound(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -1492,7 +1502,7 @@ static void make_channel(void)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0);
 }
 
-/* The descriptor is made by the waiter, and passed on to the waker. */
+/* The waiter makes the descriptor and passes it to the waker. */
 static void wait_passed(void)
 {
     union control control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
@@ -1635,7 +1645,7 @@ static const struct {
     {"shared-futex", make_shared, wait_shared_futex, wake_shared_futex},
 };
 
-/* What ends the wait where it is not what is done in wake_here(). */
+/* What ends the wait in cases where wake_here() does not. */
 static const struct {
     const char *name;
     void (*end)(void);
@@ -1674,7 +1684,7 @@ static void *waits(void *arg)
 
 static bool forked;
 
-/* Makes a process that only ends. */
+/* Forks a child that ends at once. */
 static void make_another(void)
 {
     int status;
@@ -1696,7 +1706,8 @@ static void let_in(void)
     CHECK(pthread_join(waiter, NULL) == 0);
 }
 
-/* A pair of datagram sockets of IPv6 at an address; the second one's port, 0: there is no such address here. */
+/* Makes a pair of IPv6 datagram sockets at an address. Returns the port of the second, or 0 if this
+ * machine does not have the address. */
 static int make_udp6(const char *host)
 {
     struct sockaddr_in6 address[2];
@@ -1730,7 +1741,8 @@ static int names(char **paths)
         let_in();
         CHECK(close(fds[0]) == 0);
     }
-    /* All are there before the recorder looks at the first: it does not look at the kernel's tables all the time. */
+    /* Create all of them before the recorder looks at the first: it reads the kernel's tables only
+     * now and then. */
     for (int i = 0; i < 2; i++) {
         ports[i] = make_udp6(hosts[i]);
         memcpy(pairs[i], fds, sizeof pairs[i]);
@@ -1767,7 +1779,7 @@ static void wait_seven(void)
     CHECK(poll(polls, 7, -1) == 1 && polls[6].revents == POLLIN);
 }
 
-/* A pidfd in an epoll set: of a process that does not end. */
+/* The epoll set also has a pidfd, of a process that does not end. */
 static void wait_processes(void)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -1785,8 +1797,9 @@ static void wait_forever(void)
 }
 
 /*
- * Prints the pipe that is read and the one that is not, and the parent; then waits in each way, the last time for ever. The
- * recorder has looked at the pipes in the first wait, at the epoll set, and at the last.
+ * Prints the pipe that is read, the one that is not, and the parent; then waits in each way, the
+ * last time forever. The recorder examines the pipes in the first wait, the epoll set in its wait,
+ * and the last wait.
  */
 static int several(void)
 {
@@ -1817,7 +1830,7 @@ static pid_t fork_waiter(void)
     CHECK(pid >= 0);
     if (pid != 0)
         return pid;
-    /* It would wait for its own end. */
+    /* It would otherwise wait for its own end to close. */
     if (wait_by == wait_end)
         CHECK(close(fds[1]) == 0);
     if (shared_fd >= 0)
@@ -1884,7 +1897,7 @@ static void wait_any_child(void)
     CHECK(wait(NULL) == child);
 }
 
-/* For the signal of a child's end, in calls that it interrupts or that take it. The pipe stays empty. */
+/* Waits for SIGCHLD, in calls that it interrupts or that consume it. The pipe stays empty. */
 
 static sigset_t child_signal;
 
@@ -1938,8 +1951,8 @@ static void wait_child_descriptor(void)
 static const struct {
     const char *name;
     void (*wait)(void);
-    bool blocks; /* the signal, but in the wait */
-    bool reads;  /* it from a descriptor */
+    bool blocks; /* blocks the signal except in the wait */
+    bool reads;  /* reads the signal from a descriptor */
 } child_waits[] = {
     {"child", wait_child, false, false},
     {"any-child", wait_any_child, false, false},
@@ -1978,7 +1991,7 @@ static int parent_of(size_t way)
     return 0;
 }
 
-/* A timer ends the wait; the child ends right after it, when it reads a byte. */
+/* A timer ends the wait; the child ends right afterwards, when it reads a byte. */
 static int alarmed(void)
 {
     struct sigaction action = {.sa_handler = ignore};
@@ -2001,8 +2014,8 @@ static int alarmed(void)
 }
 
 /*
- * The holder of a lock that this process waits for is killed; or, left: has taken it by a descriptor that this process has as
- * well, which closes it first.
+ * The holder of a lock for which this process waits is killed. If `left`, the holder locked through
+ * a descriptor inherited from this process, which has closed its own copy.
  */
 static int holder_ends(bool by_flock, bool left)
 {
@@ -2020,7 +2033,7 @@ static int holder_ends(bool by_flock, bool left)
             set_lock(fd, F_SETLK, F_WRLCK, 0, 0);
         CHECK(write(ready[1], &byte, 1) == 1);
         until_it_waits();
-        if (!by_flock) /* what the other does not wait for */
+        if (!by_flock) /* the part for which the other process does not wait */
             set_lock(fd, F_SETLK, F_UNLCK, 0, 5);
         say_wakes();
         CHECK(raise(SIGKILL) == 0);
@@ -2041,7 +2054,8 @@ static HERE void execute_here(char *path, const char *program)
     __asm__ volatile("" ::: "memory");
 }
 
-/* What the holder of a lock executes in its place, by the name of the program; `kept`: none. */
+/* What the holder of a lock executes in its place, by program name. If `kept`, the program is
+ * missing. */
 static const struct execution {
     const char *name;
     const char *program;
@@ -2063,8 +2077,9 @@ static void wake_execute(void)
 }
 
 /*
- * The holder of a lock that this process waits for executes another program, which closes the lock's descriptor, and ends at
- * once or later; or, kept: finds none to execute, and is killed.
+ * The holder of a lock for which this process waits executes another program, which closes the
+ * lock's descriptor unless it is passed on, and ends at once or later. If `kept`, there is no such
+ * program, and the holder is killed.
  */
 static int holder_executes(const struct execution *execution)
 {

@@ -1,4 +1,4 @@
-"""Wake-ups: programs of wakers.c with a known answer, recorded and read back. TAP.
+"""Records programs of wakers.c, whose wake-ups are known, and compares the traces. TAP.
 
 usage: wakers.py TRAIL libtrail-preload.so PROGRAM...; the programs are those of meson.build.
 """
@@ -18,9 +18,9 @@ from tap import Skip
 TRAIL = os.path.abspath(sys.argv[1])
 PROGRAMS = {os.path.basename(path).removeprefix("recording-"): os.path.abspath(path) for path in sys.argv[3:]}
 WORK = work.folder("wakers")
-# What two clocks may differ by: the trace's is the processor's counter, scaled.
+# Allowed difference between two clocks: the trace's is a scaled CPU counter.
 CLOCK_NS = 1_000
-# From here on the recorder looks at a call that has not returned.
+# After this time the recorder examines a call that has not returned.
 LOOKED_AT_NS = 20_000_000 - CLOCK_NS
 
 
@@ -39,7 +39,7 @@ def program(name="wakers"):
 
 
 class Recorded(Trace):
-    """The trace of a program, what it printed, and which thread was about to wake another one when."""
+    """The trace of a program, its output, and the wake-ups that it announced: thread and time."""
 
     def __init__(self, *command, options=()):
         path = tempfile.mkdtemp(dir=WORK)
@@ -56,7 +56,7 @@ class Recorded(Trace):
         self.wakes = [(int(tid), int(ns)) for tid, ns in re.findall(r"^wakes (\d+) (\d+)$", done.stderr, re.M)]
 
     def ended_wait(self, function="wait_here"):
-        """The wait in `function` that there was when the waker came, who it was, and which waits there are in all."""
+        """Returns the wait in `function` during which the waker acted, and the waker."""
         (waker, at), *more = self.wakes
         assert not more, self.wakes
         waits = [w for w in self.in_function(function) if not w.of_kernel]
@@ -65,7 +65,7 @@ class Recorded(Trace):
         return found[0], waker
 
     def last_wait(self, function="wait_here"):
-        """The same of a thread that the kernel wakes in vain before that: it may still be ready when the waker comes."""
+        """The same for a thread that the kernel first wakes in vain: it may still be ready when the waker acts."""
         ((waker, at),) = self.wakes
         *before, wait = [w for w in self.in_function(function) if not w.of_kernel]
         assert wait.end >= at - CLOCK_NS and len(before) <= 1, (at, before, wait)
@@ -95,7 +95,7 @@ named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared 
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
 sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
-# What one process tracks by itself, until there is another.
+# Tracked within one process until there is another.
 FORKED = """pipe pipe-closed pipe-full pair pair-shutdown tcp tcp-back tcp-thread eventfd poll poll-eventfd select epoll
 epoll-eventfd duplicates-poll""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
@@ -170,7 +170,7 @@ for case in "child", "any-child", "child-poll", "child-pselect", "child-suspende
             trace = Recorded(program(), case, options=["--children", f"--switches={switches}"])
             wait, child = trace.ended_wait()
             assert wait.waker == child == int(trace.printed[0]) != wait.tid, wait
-            # It is the last that the child does.
+            # It is the last thing the child does.
             later = [e.get("type") for e in trace.events if e.get("m") == child and e["time_ns"] > wait.ready]
             assert "GoDestroy" in later and "GoStart" not in later, later
 
@@ -190,13 +190,13 @@ def _():
     child = int(trace.printed[0])
     assert made["m"] == parent != child and made["g"] == trace.of(parent).goroutine, made
     assert "parent_of" in functions(made), made
-    # It goes on by itself, in its own process.
+    # The child continues by itself, in its own process.
     first = next(e for e in trace.events if e.get("type") == "GoStart" and e["id"] == 1000000001)
     assert first["m"] == child and first["time_ns"] >= made["time_ns"], first
 
 
 def between(script):
-    """Two programs that a shell has started: the one that reads is woken by the one that writes."""
+    """A shell starts two programs: the reading one is woken by the writing one."""
     if FOREIGN:
         raise Skip("the shell is a program for this machine, not for the other")
     turn = os.path.join(tempfile.mkdtemp(dir=WORK), "turn")
@@ -225,7 +225,7 @@ for case in "flock-killed", "range-killed", "flock-passed":
         @test(f"{case}: what waits for the lock of a file is woken by the end of the process that held it" + ", and named" * len(looked))
         def _(case=case, looked=looked):
             trace = Recorded(program(), case, *looked, options=["--children"])
-            # The kernel wakes what waits for a part of a file when any other part is unlocked.
+            # The kernel wakes waiters for part of a file when any other part is unlocked.
             wait, holder = trace.last_wait() if case == "range-killed" else trace.ended_wait()
             assert wait.waker == holder == int(trace.printed[0]) != wait.tid, wait
             assert re.search(r"^file lock /tmp/trail-wakers-\d+\.lock$", wait.object) or not looked, wait
@@ -273,7 +273,7 @@ for case in "shared-mutex", "shared-lock", "flock", "range":
                 and e["m"] == waker and e["time_ns"] <= wait.ready]  # fmt: skip
         assert waited and held and held[-1], (wait, held)
         assert held[-1][1] == waited[1], (held[-1][0], waited[0])
-        # It was held all the time that the other waited; lengths have three digits.
+        # The lock was held for the whole wait; lengths have three digits.
         assert float(held[-1][2]) * UNITS[held[-1][3]] * 1.005 >= wait.ready - wait.begin, (held[-1][0], wait)
         if case.startswith("shared"):  # and is named after where it was locked, not after where something waits for it
             assert f"(first seen locked in make_{case.replace('-', '_')} " in waited[1], waited[0]
@@ -316,7 +316,7 @@ def _():
     trace = Recorded(program(), "names", *fifos)
     found, ports = names_of_waits(trace), trace.printed
     fifos[1] = fifos[1].replace("\n", "?").replace("\x1b", "?")
-    # An address of IPv4 in one of IPv6 is what it is; port 0: there is no IPv6 here.
+    # An IPv4 address mapped to IPv6 is shown as IPv4; port 0: there is no IPv6 here.
     hosts = ("127.0.0.1", "server 127.0.0.1", "127.0.0.1", "[::1]")
     sockets = [host + ":" + port for host, port in zip(hosts, ports) if port != "0"]
     expected = [f"read {name}" for name in (*fifos, *sockets)]
@@ -334,12 +334,13 @@ def _():
     seven = f"poll 7 descriptors: {read} (ready), " + ", ".join([idle] * 5) + ", ..."
     waits = [w for w in trace.in_function("wait_here") if not w.of_kernel]
     found = [w.object for w in waits]
-    # select has them in order. A call of poll that lasts long is read from outside: it is not known yet which are ready.
+    # select lists them in order. A long call of poll is read from outside: which descriptors are
+    # ready is not known yet.
     for wait, expected in zip(waits, (two, two, two, seven)):
         is_long = wait.end - wait.begin >= LOOKED_AT_NS
         assert wait.object == expected or (is_long and read in wait.object and idle in wait.object), found
     assert sorted(re.split(": |, ", found[4].removeprefix("poll [eventpoll] of "))) == sorted(["2 descriptors", read, f"process {parent}"]), found
-    # The call has not returned: the recorder has read it from outside.
+    # The call has not returned: the recorder read it from outside.
     assert found[5] == f"poll 2 descriptors: {read}, {idle}", found
 
 
@@ -358,7 +359,7 @@ def _():
     trace.is_woken_here(*trace.ended_wait("read_one"))
 
 
-# Most wait by a table of the C++ library's, which is not what the program waits for.
+# Most wait on a table in the C++ library, which is not the object that the program waits for.
 IN_PLACE = r"in wait_here(\(\))? \(atomics\.cpp:\d+\)"
 for case, thing in (("atomic", "atomic number"), ("latch", "latch latch"), ("semaphore", "semaphore semaphore"), ("future", f"future {IN_PLACE}"),
                     ("flag", f"atomic (flag|{IN_PLACE})"), ("wide", f"atomic (wide|{IN_PLACE})"), ("barrier", f"barrier {IN_PLACE}"),

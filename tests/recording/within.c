@@ -1,9 +1,10 @@
 /*
- * Threads wait for locks within the C library, whose holders wait for a semaphore. Ends when its standard input does.
+ * Threads wait for locks within the C library, whose holders wait for a semaphore. Ends when
+ * standard input does.
  *
- *   has_stream, wants_stream: the lock of a stream, in a call that is wrapped
- *   has_loader, wants_loader: the loader's lock, in a call that is not
- *   sleeps_itself: a system call of its own
+ *   has_stream, wants_stream: the lock of a stream, in a wrapped call
+ *   has_loader, wants_loader: the loader's lock, in a call that is not wrapped
+ *   sleeps_itself: a system call made directly
  */
 #include "asleep.h"
 #include "check.h"
@@ -25,7 +26,7 @@ static void begin_wait(int which)
     __atomic_store_n(&waiting_tids[which], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 }
 
-/* The last wait begins when those for the lock have. */
+/* Waits for the semaphore once the waiters for the lock sleep. */
 static void keep_lock(void)
 {
     sem_post(&has_lock);
@@ -100,7 +101,7 @@ int main(void)
         until_asleep(&waiting_tids[i]);
     sem_post(&waiters_sleep);
     sem_post(&waiters_sleep);
-    /* The trace grows while something happens. */
+    /* The trace grows only while there are events. */
     while (poll(&input, 1, 20) == 0)
         continue;
     _exit(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Waits for locks within the C library: what they are for, and which thread has it. TAP.
+"""Waits for locks within the C library: the object, and the thread that holds it. TAP.
 
 usage: within.py TRAIL PROGRAM; the program is within.c's.
 """
@@ -26,7 +26,8 @@ def printed():
 
 
 def record(*options):
-    """The trace and what the recorder said; the program goes on until its last waits are written, after those for the locks."""
+    """Returns the trace and the recorder's messages. The program continues until its last waits,
+    which follow those for the locks, are written."""
     if os.path.exists(PATH):
         os.unlink(PATH)
     recorder = subprocess.Popen(
@@ -38,7 +39,7 @@ def record(*options):
 
 
 def of_thread(text, name):
-    """What the thread does last: its logs, then the wait with its stack."""
+    """Returns the last thing that the thread does: its logs, then the wait with its stack."""
     g = re.search(rf"(thread \d+) created by thread \d+: {name}\n", text)[1]
     events = [block for block in re.split(r"\n(?=  \d+\.\d+ )", text) if re.match(rf"\s*\d+\.\d+  {g} ", block)]
     last = max(i for i, block in enumerate(events) if "blocks" in block or "enters a system call" in block)
