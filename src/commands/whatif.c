@@ -369,6 +369,21 @@ static int greatest_first(const void *a, const void *b)
     return order ? order : ORDER(y->gain, x->gain);
 }
 
+/* Whether the candidate can be asked. Returns false if out of memory. */
+static bool can_ask(const struct request *request, const struct change *candidate, bool *can)
+{
+    enum trial_pool verdict = TRIAL_POOL_GOOD;
+    double off;
+    *can = true;
+    if (candidate->kind != CHANGE_POOL)
+        return true;
+    for (size_t i = 0; i < request->change_count; i++)
+        *can = *can && request->changes[i].kind != CHANGE_POOL; /* one at a time */
+    bool good = !*can || trial_pool(&request->trial, candidate, &verdict, &off);
+    *can = *can && verdict == TRIAL_POOL_GOOD;
+    return good;
+}
+
 /*
  * Tries each candidate on top of the request's changes, which yield `base`. *answers: those that
  * gain something, greatest first. Returns false if out of memory.
@@ -384,7 +399,12 @@ static bool ask_each(struct request *request, const struct candidates *candidate
         memcpy(changes, request->changes, had * sizeof *changes);
     for (size_t i = 0; i < candidates->count; i++) {
         struct answer *answer = &answers[*count];
+        bool can;
         changes[had] = candidates->items[i];
+        if (!can_ask(request, &changes[had], &can))
+            return false;
+        if (!can)
+            continue;
         if (!trial_ask(&request->trial, changes, had + 1, &answer->then))
             return false;
         answer->change = candidates->items[i];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/goroutines.h"
 #include "base/grow.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -11,7 +12,7 @@
 #include "words/wrappers.h"
 
 /* Per kind; fewer in long traces, where each replay takes seconds. */
-enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000 };
+enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000, MOST_POOLS = 2, MOST_THREADS = 512 };
 
 /* Sums of time by name. */
 struct sum {
@@ -49,8 +50,9 @@ static int longest_first(const void *a, const void *b)
     return order ? order : ORDER(x->name, y->name);
 }
 
+/* `number`: of CPUs, or of threads of a pool. */
 static bool put(struct candidates *c, enum change_kind kind, trail_string name, double factor,
-                unsigned cpus)
+                unsigned number)
 {
     char *own = arena_alloc(&c->arena, name.size + 1);
     if (!own)
@@ -59,8 +61,11 @@ static bool put(struct candidates *c, enum change_kind kind, trail_string name, 
         memcpy(own, name.data, name.size);
     own[name.size] = '\0';
     if (c->count < CANDIDATES)
-        c->items[c->count++] =
-            (struct change){.kind = kind, .name = own, .factor = factor, .cpus = cpus};
+        c->items[c->count++] = (struct change){.kind = kind,
+                                               .name = own,
+                                               .factor = factor,
+                                               .cpus = kind == CHANGE_CPUS ? number : 0,
+                                               .threads = kind == CHANGE_POOL ? number : 0};
     return true;
 }
 
@@ -145,11 +150,49 @@ static bool put_io(struct candidates *c, const struct chains *chains)
     return put_largest(c, chains, &sums, good, CHANGE_IO, 0.2);
 }
 
+/* Time in which the thread ran, or waited for what no other thread ends. */
+static int64_t busy_ns(const struct chains *chains, const struct chain_thread *thread)
+{
+    int64_t sum = 0;
+    for (uint64_t i = thread->first; i < thread->first + thread->count; i++)
+        if (chains->steps[i].op == CHAIN_RUN || chains->steps[i].op == CHAIN_DELAY)
+            ns_add(&sum, chains->steps[i].ns);
+    return sum;
+}
+
+/* Adds start functions of several threads, twice as many of these. */
+static bool put_pools(struct candidates *c, const struct chains *chains)
+{
+    struct sums times = {0}, counts = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < chains->thread_count; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        if (!thread->system && !thread->gc)
+            good =
+                add(&times, thread->name, busy_ns(chains, thread)) && add(&counts, thread->name, 1);
+    }
+    if (times.count > 1)
+        qsort(times.items, times.count, sizeof *times.items, longest_first);
+    for (size_t i = 0, pools = 0; good && i < times.count && pools < MOST_POOLS; i++) {
+        trail_name name = times.items[i].name;
+        int64_t count = counts.items[(uintptr_t)idmap_find(&counts.map, name) - 1].ns;
+        if (count < 2 || count > MOST_THREADS)
+            continue;
+        good = put(c, CHANGE_POOL, names_text(chains->names, name), 0, 2 * (unsigned)count);
+        pools++;
+    }
+    idmap_free(&times.map);
+    idmap_free(&counts.map);
+    free(times.items);
+    free(counts.items);
+    return good;
+}
+
 bool candidates_make(struct candidates *c, const struct chains *chains)
 {
     const trail_string none = {"", 0};
     return put_locks(c, chains, CHANGE_FREE, 0) && put_locks(c, chains, CHANGE_HOLD, 0.5) &&
-           put_functions(c, chains) && put_io(c, chains) &&
+           put_functions(c, chains) && put_io(c, chains) && put_pools(c, chains) &&
            put(c, CHANGE_CPUS, none, 0, 2 * chains->cpus) &&
            (chains->gc_ns == 0 || put(c, CHANGE_NO_GC, none, 0, 0));
 }

@@ -710,6 +710,10 @@ def more_threads_of_a_pool_share_its_work():
     # Pieces half as long; fewer CPUs than threads; main has one of them at first.
     near(then(workers(), "--pool=worker=4", "--faster=piece=2x"), 10 + 1)
     near(then(workers(), "--pool=worker=4", "--cpus=2"), 1 + 40 + 1)
+    # The list tries twice as many; not where the work cannot be divided.
+    tried = {row["change"]: row["then"] for row in answer("whatif", workers())["list"]}
+    near(tried["--pool=worker=4"], 20 + 1)
+    assert not any("pool" in row["change"] for row in answer("whatif", workers(regions=False))["list"])
 
 
 @test
