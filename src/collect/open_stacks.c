@@ -43,10 +43,12 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Uses the TID, because the first thread may have ended. It must belong to the process before and
- * after the copy. */
-size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
-                        void *to, size_t size)
+/*
+ * Copies memory of the thread's process. Returns the number of bytes; 0: none. Uses the TID, because
+ * the first thread may have ended. It must belong to the process before and after the copy.
+ */
+static size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
+                               void *to, size_t size)
 {
     size_t got;
     errno = 0;
@@ -92,8 +94,10 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     return add_copied(c, &sample);
 }
 
-uint32_t open_read_stack(struct collect *c, const struct thread *thread,
-                         const struct cpu_sample *registers)
+/* Returns the number of the stack that a thread has at the sample's registers; 0: it cannot be read.
+ * The caller checks that the thread does not move meanwhile. */
+static uint32_t open_read_stack(struct collect *c, const struct thread *thread,
+                                const struct cpu_sample *registers)
 {
     uint8_t stack[PAGES * PAGE];
     struct cpu_sample sample = *registers;

@@ -25,7 +25,6 @@
 #include <stdint.h>
 
 struct area_open;
-struct cpu_sample;
 struct collect;
 struct op;
 struct thread;
@@ -55,15 +54,6 @@ bool open_is_long(const struct collect *c, const struct area_open *open);
  */
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size);
-
-/* Returns the number of the stack that a thread has at the sample's registers; 0: it cannot be read.
- * The caller checks that the thread does not move meanwhile. */
-uint32_t open_read_stack(struct collect *c, const struct thread *thread,
-                         const struct cpu_sample *registers);
-
-/* Copies memory of the thread's process. Returns the number of bytes; 0: none. */
-size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
-                        void *to, size_t size);
 
 /* Called when a step begins. */
 void open_stacks_step(struct collect *c);

@@ -11,7 +11,8 @@
 
 /* MARK: Files */
 
-char *marked_path(const char *path, const char *word)
+/* Returns NAME.WORD.SUFFIX; the caller frees it. NULL if out of memory. */
+static char *marked_path(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
     char *name = NULL;

@@ -79,7 +79,4 @@ bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
  * memory. */
 char *numbered_path(const char *path, unsigned number);
 
-/* Returns NAME.WORD.SUFFIX. */
-char *marked_path(const char *path, const char *word);
-
 #endif

@@ -409,7 +409,8 @@ uint64_t end_writes(unsigned index, const struct unwind_start *caller)
     return object_of(end, TO_WRITE);
 }
 
-void descriptor_shut(int fd, const struct unwind_start *caller)
+/* Called before shutdown(2), which wakes threads that wait at the peer. */
+static void descriptor_shut(int fd, const struct unwind_start *caller)
 {
     unsigned index = descriptor_used(fd);
     if (index && ends[index].ids.own && is_recorded(SHM_GROUP_IO))

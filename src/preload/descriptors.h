@@ -102,9 +102,6 @@ ALWAYS uint64_t descriptor_writes(int fd, const struct unwind_start *caller)
 /* A signalfd was made for these signals, or `changed` to them. */
 void descriptor_of_signals(int fd, uint64_t signals, bool changed);
 
-/* Called before shutdown(2), which wakes threads that wait at the peer. */
-void descriptor_shut(int fd, const struct unwind_start *caller);
-
 /* MARK: Waiting for several */
 
 /* Called before poll or select: the calling thread may wait at the descriptor. */
