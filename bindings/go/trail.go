@@ -45,11 +45,15 @@ func From(r io.Reader) Trace { return Trace{reader: r} }
 
 // A Finding is a problem found in a trace. Text is Heading, Details and Remedy joined.
 type Finding struct {
-	Kind      string  `json:"kind"`
-	Text      string  `json:"text"`
-	Heading   string  `json:"heading"`
-	Details   string  `json:"details"`
-	Remedy    string  `json:"remedy"`
+	Kind    string `json:"kind"`
+	Text    string `json:"text"`
+	Heading string `json:"heading"`
+	Details string `json:"details"`
+	Remedy  string `json:"remedy"`
+	// What a replay without the problem has shown, and the options of trail whatif that ask for it; empty: not replayed.
+	Replayed string   `json:"replayed,omitempty"`
+	WhatIf   []string `json:"whatif,omitempty"`
+
 	Weight    float64 `json:"weight"`  // GainNs as a share of the time, plus 1 for a hang, 2 for a deadlock
 	GainNs    int64   `json:"gain_ns"` // the most time that could be saved without the problem
 	Function  string  `json:"function"`

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from exports import EXAMPLES, STATES, TRAIL, add, compare, data, examples, expected, expected_threads, is_of_threads, path, trail
+from exports import EXAMPLES, STATES, TRAIL, add, awaited, compare, data, examples, expected, expected_threads, is_of_threads, path, trail
 from killed import die_at_rename
 from tap import main, test
 
@@ -86,7 +86,7 @@ def check_threads(trace):
              for t, n, v in events]
     end = max(g["creation_ns"] + g["total_ns"] for g in json.loads(trail("goroutines", "--json", trace))["goroutines"])
     compare(trace, times(as_go, end), right)
-    assert ("mutex", "queue_mu" if "fixed" in trace else "cache_mu") in {(v["wait_kind"], v["wait_object"]) for _, n, v in events if n == "thread_state"}
+    assert awaited(trace) <= {(v["wait_kind"], v["wait_object"]) for _, n, v in events if n == "thread_state"}
     assert {n for _, n, _ in events} <= {"thread", "thread_state", "thread_end", "stack", "wake", "region_begin", "region_end",
                                          "task_begin", "task_end", "log", "cpu_sample"}
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import zlib
 
-from exports import EXAMPLES, ROOT, SHARED, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
+from exports import EXAMPLES, ROOT, SHARED, STATES, add, assembled, awaited, compare, data, examples, expected, expected_threads, is_of_threads, trail
 from command import text_of
 from tap import main, test
 
@@ -290,11 +290,11 @@ def check_threads(trace):
             if "wait.kind" in s.notes:
                 objects.add((s.notes["wait.kind"], s.notes.get("wait.object")))
     compare(trace, ours, times)
-    assert ("mutex", "queue_mu" if "fixed" in trace else "cache_mu") in objects, objects
+    assert awaited(trace) <= objects, objects
     assert not export.counts and not {one(t, "name") for t in export.tracks.values()} & {"goroutines", "Ps", "GC", "GOMAXPROCS"}
     check_scheduled(trace, export)
     regions = [s for s in export.slices if s.name == "look up"]
-    assert regions and all(s.notes["thread.id"] in names and "goroutine" not in s.notes for s in regions)
+    assert bool(regions) == ("shop" in trace) and all(s.notes["thread.id"] in names and "goroutine" not in s.notes for s in regions)
 
 
 def check(trace, *args):

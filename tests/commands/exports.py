@@ -62,6 +62,11 @@ def expected_threads(trace):
             {tids[g]: name for g, name in names.items()})
 
 
+def awaited(trace):
+    """{(kind, object)} of the mutexes that a recording waits for, as in `trail locks`."""
+    return {("mutex", lock["object"]) for lock in answer("locks", trace)["locks"] if lock["wait_kind"] == "mutex" and lock["waits"]}
+
+
 def add(times, key, ns):
     times[key] = times.get(key, 0) + ns
 
