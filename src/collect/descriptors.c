@@ -146,8 +146,7 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
 
 /*
  * Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
- * peer. That of a TCP connection is kept as that of a server, which it is if the program made the
- * connection.
+ * peer. A TCP peer is marked as a server; the mark counts only if the program made the connection.
  */
 static void read_inet(struct descriptors *d, const char *line, bool tcp)
 {

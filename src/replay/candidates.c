@@ -12,7 +12,7 @@
 #include "words/wrappers.h"
 
 /* Per kind; fewer in long traces, where each replay takes seconds. */
-enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000, MOST_POOLS = 2, MOST_THREADS = 512 };
+enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000, MOST_POOLS = 2 };
 
 /* Sums of time by name. */
 struct sum {
@@ -163,28 +163,25 @@ static int64_t busy_ns(const struct chains *chains, const struct chain_thread *t
 /* Adds start functions of several threads, twice as many of these. */
 static bool put_pools(struct candidates *c, const struct chains *chains)
 {
-    struct sums times = {0}, counts = {0};
+    struct sums sums = {0};
     bool good = true;
     for (size_t i = 0; good && i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
         if (!thread->system && !thread->gc)
-            good =
-                add(&times, thread->name, busy_ns(chains, thread)) && add(&counts, thread->name, 1);
+            good = add(&sums, thread->name, busy_ns(chains, thread));
     }
-    if (times.count > 1)
-        qsort(times.items, times.count, sizeof *times.items, longest_first);
-    for (size_t i = 0, pools = 0; good && i < times.count && pools < MOST_POOLS; i++) {
-        trail_name name = times.items[i].name;
-        int64_t count = counts.items[(uintptr_t)idmap_find(&counts.map, name) - 1].ns;
-        if (count < 2 || count > MOST_THREADS)
+    if (sums.count > 1)
+        qsort(sums.items, sums.count, sizeof *sums.items, longest_first);
+    for (size_t i = 0, pools = 0; good && i < sums.count && pools < MOST_POOLS; i++) {
+        trail_name name = sums.items[i].name;
+        unsigned twice = plan_twice_threads(chains, name);
+        if (twice < 2 * 2)
             continue;
-        good = put(c, CHANGE_POOL, names_text(chains->names, name), 0, 2 * (unsigned)count);
+        good = put(c, CHANGE_POOL, names_text(chains->names, name), 0, twice);
         pools++;
     }
-    idmap_free(&times.map);
-    idmap_free(&counts.map);
-    free(times.items);
-    free(counts.items);
+    idmap_free(&sums.map);
+    free(sums.items);
     return good;
 }
 

@@ -16,9 +16,6 @@ enum { GAINS = 3 };
  * other analyses. */
 #define RUN_MOST_NS INT64_C(600000000000)
 
-/* A start function of more threads is no pool. */
-enum { POOL_MOST = 1024 };
-
 /* Smaller gains, as a part of the goal, are none. */
 #define GAIN_LEAST 0.005
 
@@ -86,14 +83,6 @@ static const struct chain_wait *wait_of(const struct chains *chains, const trail
     return NULL;
 }
 
-static unsigned threads_of(const struct chains *chains, trail_name name)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < chains->thread_count; i++)
-        count += chains->threads[i].name == name;
-    return count;
-}
-
 /* Sets the change that removes the cause. Returns false if there is none. */
 static bool make_question(const struct gains *gains, const trail_finding *finding,
                           enum change_kind kind, struct question *question)
@@ -114,8 +103,8 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
             return false;
         break;
     case CHANGE_POOL:
-        question->change.threads = 2 * threads_of(chains, finding->function);
-        if (question->change.threads > POOL_MOST ||
+        question->change.threads = plan_twice_threads(chains, finding->function);
+        if (question->change.threads == 0 ||
             !take_name(question, text_of(gains->findings, finding->function)))
             return false;
         break;
@@ -155,13 +144,15 @@ static void put_condition(const struct gains *gains, const struct change *change
     }
 }
 
-/* Asks a trial. *then: its value, or negative: it has none. Returns false if out of memory. */
-static bool ask(const struct trial *trial, const struct change *change, double *then)
+/* Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory. */
+static bool ask(const struct gains *gains, const struct change *change, double *end, double *second)
 {
-    if (!trial_ask(trial, change, 1, then))
-        return false;
-    *then = trial_as_now(trial, *then);
-    return true;
+    struct replay_result result;
+    bool good = replay_run(gains->trial.chains, change, 1, &gains->second.goal, NULL, &result);
+    *end = trial_as_now(&gains->trial, replay_value(&gains->trial.goal, &result));
+    *second = trial_as_now(&gains->second, replay_value(&gains->second.goal, &result));
+    replay_result_free(&result);
+    return good;
 }
 
 /* Whether the gain is neither nothing nor within the error of the replay. */
@@ -234,15 +225,17 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
     bool can;
     if (!make_question(gains, finding, kind, &question))
         return true;
-    if (!can_answer(&gains->trial, &question.change, &can) ||
-        !ask(&gains->trial, &question.change, &end) ||
-        !ask(&gains->second, &question.change, &second))
+    if (!can_answer(&gains->trial, &question.change, &can))
+        return false;
+    if (!can)
+        return true;
+    if (!ask(gains, &question.change, &end, &second))
         return false;
     bool sooner = is_gain(&gains->trial, end),
          less = second >= 0 && is_gain(&gains->second, second);
     less = less && (!sooner || gains->second.goal.of == GOAL_TASK);
     /* More than the bound: the finding and the replay do not mean the same. */
-    if (!can || end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
+    if (end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
         !(sooner || less || none))
         return true;
     put_answer(gains, &question.change, sooner ? &end : NULL, less ? &second : NULL, text,

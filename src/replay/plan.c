@@ -40,6 +40,15 @@ trail_name plan_thread_name(const struct chains *chains, const char *name)
     return 0;
 }
 
+unsigned plan_twice_threads(const struct chains *chains, trail_name name)
+{
+    enum { MOST = 512 };
+    unsigned count = 0;
+    for (size_t i = 0; i < chains->thread_count && count <= MOST; i++)
+        count += chains->threads[i].name == name;
+    return count <= MOST ? 2 * count : 0;
+}
+
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait)
 {
     const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);

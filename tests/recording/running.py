@@ -240,7 +240,7 @@ def a_busy_program_is_recorded_again_and_again():
             path = record(program.pid, "-q", "--duration=20ms")
             assert "good" in trail("check", path)
             sizes.append(int(re.search(r"^RssShmem:\s+(\d+)", open(f"/proc/{program.pid}/status").read(), re.M).group(1)))
-        # Memory left over from the recordings: at most that of the last ones, for threads that were
+        # Memory left over from the last recordings at most, for threads that were
         # about to begin.
         assert sizes[-1] <= 2048, sizes
         assert wrapped(program.pid) == 0, wrapped(program.pid)

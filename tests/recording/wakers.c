@@ -403,7 +403,7 @@ static void *open_to_read(void *unused)
     return unused;
 }
 
-/* The open for reading waits; the open for writing returns at once, like that of any file. */
+/* The open for reading waits; the open for writing returns at once, as for any file. */
 static void make_fifo(void)
 {
     pthread_t opener;

@@ -30,7 +30,7 @@
 /* How much earlier than the file's first batch another P's batch may begin: seconds. */
 #define EARLIER_TICKS (UINT64_C(1) << 31)
 
-/* The first batch is not earlier: its time is that of a clock that has run for a while. */
+/* The first batch is not earlier: its clock has run for a while. */
 #define FIRST_TICKS 128
 
 /* Text that the program printed in one place is shorter. */
