@@ -255,8 +255,8 @@ static bool has_woken(const struct blame *blame, trail_name start)
 }
 
 /*
- * Whether the goroutine only waits for times that pass, does little in between and has woken no
- * other: a heartbeat or watchdog. That others wait for ever does not keep it from going on.
+ * Whether the goroutine only waits for times that pass, at the end as well, does little in between
+ * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from going on.
  */
 static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
@@ -267,6 +267,7 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
     bool timer = open && open->kind == WIRE_WAIT_READ &&
                  text_is(names_text(&stuck->analysis->names, open->object), "[timerfd]");
     uint64_t passed = 0, all = 0;
+    bool may_pass = g->state != TRAIL_GO_WAITING;
     for (size_t i = 0; group && i < group->row.wait_count; i++) {
         const trail_wait *wait = &group->waits[i];
         const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, wait->reason);
@@ -274,8 +275,9 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
             wait->reason == waits->sleep || (timer && facts && facts->kind == WIRE_WAIT_READ);
         all += wait->spread.count;
         passed += sleeps ? wait->spread.count : wait->timed_out;
+        may_pass |= wait->reason == g->reason && (sleeps || wait->timed_out > 0);
     }
-    return passed >= TICKS_LEAST && (double)passed >= TICKS_SHARE * (double)all &&
+    return may_pass && passed >= TICKS_LEAST && (double)passed >= TICKS_SHARE * (double)all &&
            share_of(g->exec_ns, ns_between(g->creation_ns, now)) <= TICKS_RUN &&
            !has_woken(&waits->blame, g->name);
 }

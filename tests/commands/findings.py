@@ -1389,12 +1389,17 @@ def who_passes_a_lock_on_is_not_blamed_for_the_one_that_held_it():
     assert not {"lock-serialises", "lock-contention"} & set(passed_on(49 * MS)), passed_on(49 * MS)
 
 
-def all_wait(wanted, sleeper=False, lasts=100 * MS):
-    """Main waits for the exit of a worker, which waits for `wanted` to the end."""
+def all_wait(wanted, sleeper=False, lasts=100 * MS, naps=0):
+    """Main sleeps and then waits for the exit of a worker, which waits for `wanted` to the end."""
     trace = Trace(3)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
     trace.here(3, 2, 2)
+    for i in range(naps):
+        now = (1 + i) * 100 * US
+        trace.block(now, 0, "sleep", WORK_STACK)
+        trace.at(now + 90 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + 90 * US + 10, 0, 1)
     trace.log(MS, 0, "wait", "join worker")
     trace.block(MS + 10, 0, "sync", WORK_STACK)
     trace.log(MS + 20, 1, "wait", wanted)
@@ -1415,6 +1420,8 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         text = found["never-woken"]["text"]
         assert f" {wanted.split()[-1]} at main.work (main.go:10) for 100 ms when the trace ended" in text and "(1) waits for a thread to exit" in text, text
         assert "never-woken" not in all_wait(wanted, lasts=100 * MS - 1), wanted
+        # Main is no heartbeat because it slept before.
+        equal(all_wait(wanted, naps=5), found)
         # Another thread sleeps, and may wake this one.
         assert "never-woken" not in all_wait(wanted, sleeper=True), wanted
     # A thread that waits for a lock is not the one that is never woken; others may be woken from
