@@ -6,6 +6,7 @@ A thread is a goroutine that never leaves its M, whose number is the thread's ID
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 from typing import Optional
@@ -32,6 +33,14 @@ def step(recorder):
     on to them."""
     for _ in range(2):
         send(recorder, signal.SIGWINCH)
+
+
+def is_whole(summary):
+    """Whether no call, stack, thread or sample was lost, by the recorder's summary. On a busy machine the kernel may drop
+    context switches and wake-ups, of other programs too; waits in calls are recorded without them."""
+    lost = re.search(r"lost: (.*)", summary)
+    whats = lost[1].split(", ") if lost else []
+    return ("nothing lost" in summary or bool(lost)) and all(re.search(r"^\d+ (context switch|wake-up)", what) for what in whats)
 
 
 @dataclasses.dataclass
