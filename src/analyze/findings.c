@@ -469,15 +469,30 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                                  "trace are longer by it. Record while the machine is idle.");
 }
 
+/* Where it is inferred, a goroutine is ready from its wake-up to the end of the call, which takes up to
+ * this long on an idle machine. */
+#define WAKE_UP_NS 50000
+
+/* The part of the time ready that is that of the wake-ups themselves. */
+static int64_t wake_ups_ns(const struct findings *findings, const trail_activity *activity)
+{
+    const struct waits *waits = findings->waits;
+    double count = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        count += (double)waits->items[i]->row.ready.count;
+    return whole_of(count * WAKE_UP_NS * share_of(activity->inferred_ns, length_of(findings)));
+}
+
 void finding_ready_for_long(struct findings *findings)
 {
-    int64_t runtime_ns = 0;
-    const struct wait_group *most = readiest(findings, &runtime_ns);
+    int64_t left_out_ns = 0;
+    const struct wait_group *most = readiest(findings, &left_out_ns);
     int64_t length = length_of(findings);
     trail_activity activity;
     trail_analysis_activity(findings->analysis, &activity);
+    ns_add(&left_out_ns, wake_ups_ns(findings, &activity));
     activity.runnable_ns =
-        runtime_ns < activity.runnable_ns ? activity.runnable_ns - runtime_ns : 0;
+        left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;
     double share = share_of(activity.runnable_ns, time_with_work(&activity));
     bool long_ones = most && most->row.ready_longest.ns >= READY_LEAST;
     if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||

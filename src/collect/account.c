@@ -109,7 +109,9 @@ size_t account_summarize_all(const struct recorder *r, struct collect_summary *s
 
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary)
 {
-    return summary->switches ? process->cpu_ns : summary->running_ns;
+    int64_t read_ns = process->cpu_ns - process->cpu_before_ns;
+    bool exact = !summary->switches && summary->unseen_ns == 0;
+    return exact || read_ns <= 0 ? summary->running_ns : read_ns;
 }
 
 static void write_process(const struct recorded *process, const struct collect_summary *summary,

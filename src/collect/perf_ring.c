@@ -141,6 +141,15 @@ static void copy(const struct perf_ring *ring, uint64_t at, void *to, size_t siz
     memcpy((char *)to + first, data, size - first);
 }
 
+/* The size of a record of a switch together with that of a loss. */
+#define LEAST_ROOM 128
+
+bool perf_ring_is_full(const struct perf_ring *ring)
+{
+    uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    return head - ring->page->data_tail + LEAST_ROOM > ring->size;
+}
+
 bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record)
 {
     /* Pairs with the kernel's store after the record. */

@@ -19,8 +19,10 @@ struct perf_ring {
     struct perf_event_mmap_page *page;
     size_t size; /* of the data */
     int64_t last_ns;
-    uint32_t last_tid; /* for switches.c: the thread and kind of the last record */
+    /* For switches.c: the thread and kind of the last record, and whether what follows it is lost. */
+    uint32_t last_tid;
     int last_kind;
+    bool in_gap;
 };
 
 /*
@@ -30,6 +32,12 @@ struct perf_ring {
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, pid_t pid, int cpu,
                     size_t size);
 void perf_ring_close(struct perf_ring *ring);
+
+/*
+ * Whether the kernel may have had no room for a further record. It reports a loss with the first
+ * record that has room again, which may be long after the others were read.
+ */
+bool perf_ring_is_full(const struct perf_ring *ring);
 
 /* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer;
  * false: none. */

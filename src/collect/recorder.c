@@ -290,15 +290,19 @@ static void release_written(struct recorder *r)
  * it starts.
  */
 #define TITLE_NS 500000000
+/* The interval between readings of their CPU clocks: what they use after the last one is not counted. */
+#define CLOCK_NS 50000000
 
-static void read_titles(struct recorder *r, int64_t now)
+static void look_at_processes(struct recorder *r, int64_t now)
 {
-    bool all = now >= r->titled_ns + TITLE_NS;
-    if (all)
-        r->titled_ns = now;
+    bool titles = now >= r->titled_ns + TITLE_NS, clocks = now >= r->clocks_ns + CLOCK_NS;
+    r->titled_ns = titles ? now : r->titled_ns;
+    r->clocks_ns = clocks ? now : r->clocks_ns;
     for (struct recorded *p = r->live; p; p = p->next_live) {
-        if (!p->ended && (all || now < p->began_ns + COLLECT_DELAY_NS))
+        if (!p->ended && (titles || now < p->began_ns + COLLECT_DELAY_NS))
             recorder_process_look_at(r, p);
+        else if (p->ended || clocks)
+            recorder_process_read_cpu(p);
     }
 }
 
@@ -368,7 +372,7 @@ void recorder_step(struct recorder *r)
             collect_seen_alive(p->collect, begin);
     }
     now = recorder_now_ns();
-    read_titles(r, now);
+    look_at_processes(r, now);
     /* A process not known after this claims its area later. */
     limit = ticks_now(&r->ticks);
     recorder_hand_out(r);

@@ -243,6 +243,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         if (recorder_is_shared(r))
             (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
         recorder_process_look_at(r, process);
+        process->cpu_before_ns = r->options.process || r->options.shm ? process->cpu_ns : 0;
         recorder_process_title_by_program(r, process, r->spare);
     }
     if (!open_process(r, process)) {

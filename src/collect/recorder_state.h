@@ -126,7 +126,8 @@ struct recorded {
                        * own */
     int64_t began_ns; /* CLOCK_MONOTONIC */
     int64_t cpu_ns;   /* its CPU time at the last reading */
-    int64_t cost_ns;  /* the recorder's cost of reading its records */
+    int64_t cpu_before_ns; /* ... and before the recording */
+    int64_t cost_ns;       /* the recorder's cost of reading its records */
     enum wire_missed
         why;     /* why the program that it executes now, which has no collector, did not load the
               * recorder */
@@ -189,6 +190,7 @@ struct recorder {
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */
     int64_t titled_ns;   /* when the processes' titles were read last */
+    int64_t clocks_ns;   /* ... and their CPU clocks */
     int64_t cpus_ns;     /* when struct cpu_limits is read next */
     int64_t ends_ns;     /* when struct other_ends may be read next */
     int64_t missed_ns;   /* when programs without the recorder were looked for last */

@@ -37,6 +37,7 @@ struct switches {
     struct perf_ring_list rings;
     struct wakings *wakings; /* NULL: not recorded */
     uint64_t lost;
+    size_t gaps;           /* rings in a gap */
     uint64_t lost_wakings; /* before the last pause */
     uint64_t busiest;      /* records of the busiest CPU: see switches_busiest */
     size_t most_events;    /* of threads that are already running; 0: as many as there may be
@@ -205,6 +206,7 @@ int64_t switches_pause(struct switches *s)
             last_ns = s->rings.rings[i].last_ns;
     }
     perf_rings_close(&s->rings);
+    s->gaps = 0;
     s->lost_wakings += wakings_lost(s->wakings);
     wakings_close(s->wakings);
     s->wakings = NULL;
@@ -344,36 +346,65 @@ static void take_waking(void *taker, int64_t ns, uint32_t tid, enum waking_kind 
     to->take(to->context, &(struct switch_record){.ns = ns, .tid = tid, .kind = kinds[kind]});
 }
 
+/* Switches of any thread may be lost after the ring's last record. */
+static void begin_gap(struct switches *s, struct perf_ring *ring, const struct taker *to)
+{
+    if (ring->in_gap)
+        return;
+    ring->in_gap = true;
+    if (s->gaps++ == 0)
+        to->take(to->context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST});
+}
+
+static void end_gap(struct switches *s, struct perf_ring *ring, int64_t ns, const struct taker *to)
+{
+    if (!ring->in_gap)
+        return;
+    ring->in_gap = false;
+    if (--s->gaps == 0)
+        to->take(to->context, &(struct switch_record){.ns = ns, .kind = SWITCH_FOUND});
+}
+
+static void take_record(struct switches *s, struct perf_ring *ring,
+                        const struct switch_record *record, const struct taker *to)
+{
+    if (record->kind == SWITCH_LOST) {
+        s->lost += lost_now(s);
+        begin_gap(s, ring, to);
+        return;
+    }
+    end_gap(s, ring, record->ns, to);
+    to->take(to->context, record);
+    ring->last_ns = record->ns;
+}
+
+static void read_ring(struct switches *s, struct perf_ring *ring, int64_t before_ns,
+                      const struct taker *to)
+{
+    struct switch_record record;
+    uint64_t taken = 0;
+    bool full = perf_ring_is_full(ring), found;
+    while ((found = perf_ring_peek(ring, &s->record.header))) {
+        bool understood = understand(s, ring, &record);
+        /* The end of a gap goes with its begin. */
+        if (understood && !ring->in_gap && record.ns >= before_ns)
+            break;
+        perf_ring_skip(ring, &s->record.header);
+        taken++;
+        if (understood && !(s->several && is_repeated(ring, &record)))
+            take_record(s, ring, &record, to);
+    }
+    if (full && !found)
+        begin_gap(s, ring, to);
+    s->busiest = taken > s->busiest ? taken : s->busiest;
+}
+
 void switches_read(struct switches *s, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context)
 {
-    struct switch_record record;
     struct taker to = {take, context};
-    for (size_t i = 0; i < s->rings.count; i++) {
-        struct perf_ring *ring = &s->rings.rings[i];
-        uint64_t taken = 0;
-        bool lost = false;
-        while (perf_ring_peek(ring, &s->record.header)) {
-            bool understood = understand(s, ring, &record);
-            /* The end of a span of lost records goes with its begin. */
-            if (understood && !lost && record.ns >= before_ns)
-                break;
-            perf_ring_skip(ring, &s->record.header);
-            taken++;
-            if (!understood || (s->several && is_repeated(ring, &record)))
-                continue;
-            if (lost)
-                take(context, &(struct switch_record){.ns = record.ns, .kind = SWITCH_FOUND});
-            take(context, &record);
-            lost = record.kind == SWITCH_LOST;
-            if (lost)
-                s->lost += lost_now(s);
-            ring->last_ns = record.ns;
-        }
-        if (lost)
-            take(context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_FOUND});
-        s->busiest = taken > s->busiest ? taken : s->busiest;
-    }
+    for (size_t i = 0; i < s->rings.count; i++)
+        read_ring(s, &s->rings.rings[i], before_ns, &to);
     wakings_read(s->wakings, before_ns, take_waking, &to);
 }
 

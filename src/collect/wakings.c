@@ -130,10 +130,10 @@ static uint64_t lost_in(const struct wakings *w)
 static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_ns,
                       wakings_take_fn *take, void *context)
 {
-    bool losing = false;
+    bool losing = false, full = perf_ring_is_full(ring), found;
     int64_t ns;
     uint32_t tid;
-    while (perf_ring_peek(ring, &w->record.header)) {
+    while ((found = perf_ring_peek(ring, &w->record.header))) {
         bool understood = understand(w, &ns, &tid);
         uint64_t lost = lost_in(w);
         if (understood && !losing && ns >= before_ns)
@@ -150,6 +150,10 @@ static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_
         losing = false;
         take(context, ns, tid, WAKING);
         ring->last_ns = ns;
+    }
+    if (full && !found && !losing) {
+        take(context, ring->last_ns, 0, WAKINGS_LOST);
+        losing = true;
     }
     if (losing)
         take(context, before_ns, 0, WAKINGS_FOUND);

@@ -651,6 +651,19 @@ static struct record_summary_process *make_rows(const struct recording *r, size_
     return all;
 }
 
+/* The CPU time of the processes whose times are shown, where the trace does not have it exactly; else
+ * -1. */
+static int64_t sum_of_clocks(const struct collect_summary *summary,
+                             const struct record_summary_process *all, size_t count)
+{
+    int64_t sum = 0;
+    if (!all || (!summary->switches && summary->unseen_ns == 0))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        sum += all[i].left_out ? 0 : all[i].cpu_ns;
+    return sum;
+}
+
 /* Prints the summary of the trace that all processes share. */
 static void print_shared(const struct recording *r, struct record_summary_process *all,
                          size_t count, int64_t cpu_ns)
@@ -661,6 +674,7 @@ static void print_shared(const struct recording *r, struct record_summary_proces
         for (size_t i = 0; all && i < count; i++)
             all[i].left_out = account_only_waits(&all[i].summary);
     }
+    cpu_ns = cpu_ns < 0 ? sum_of_clocks(&summary, all, count) : cpu_ns;
     record_summary_print(&summary, r->recorder.shared->path, summary.left ? -1 : cpu_ns,
                          all ? record_summary_about(all, count, about) : NULL);
 }

@@ -38,24 +38,31 @@ static int64_t kind_ns(const struct collect_summary *s, enum wire_wait kind)
 /* Prints where the threads' time went: states, and kinds of waits. */
 static void print_states(const struct collect_summary *s, int64_t cpu_ns)
 {
-    int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
+    int64_t running = s->running_ns, ready = s->ready_ns, waiting,
+            unexplained = s->wait_ns[SHM_KERNEL], total;
     int64_t brief = s->switches ? 0 : s->short_ns;
+    bool inferred = (s->switches || s->unseen_ns) && cpu_ns >= 0;
     const char *between = "";
     /* A thread counted as running was not always on a CPU: without context switches, the cause of
      * short waits is not recorded. */
-    if ((s->switches || s->unseen_ns) && cpu_ns >= 0 && running > cpu_ns) {
+    if (inferred && running > cpu_ns) {
         brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
         unexplained += running - cpu_ns - brief;
         running = cpu_ns;
     }
+    /* One that was woken is counted as ready until it returns from its call. */
+    if (inferred && running < cpu_ns) {
+        ready -= cpu_ns - running < ready ? cpu_ns - running : ready;
+        running += s->ready_ns - ready;
+    }
     waiting = brief;
     for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
         waiting += i == SHM_KERNEL ? 0 : s->wait_ns[i];
-    total = running + s->ready_ns + waiting + unexplained;
+    total = running + ready + waiting + unexplained;
     fprintf(
         stderr,
         "  running %.0f %%, ready but not running %.0f %%, waiting %.0f %%, unexplained %.0f %%\n",
-        percent_of(running, total), percent_of(s->ready_ns, total), percent_of(waiting, total),
+        percent_of(running, total), percent_of(ready, total), percent_of(waiting, total),
         percent_of(unexplained, total));
     if (waiting == 0)
         return;

@@ -225,6 +225,40 @@ static void hidden(void)
     pthread_join(thread, NULL);
 }
 
+/* MARK: A recorder that does not run */
+
+/* Together they make more records than the kernel's buffers hold. The recorder continues while the
+ * program sleeps, and so makes none that would tell of the loss. */
+enum { NAPS = 10000, MOST_NAPPERS = 64 };
+
+static void *napper(void *name)
+{
+    const struct timespec least = {0, 1000};
+    struct counts begin = counts_now();
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < NAPS; i++)
+        nanosleep(&least, NULL);
+    tell_since(&begin);
+    return NULL;
+}
+
+static void starved(void)
+{
+    const struct timespec second = {1, 0};
+    pthread_t threads[MOST_NAPPERS];
+    long count = 4 * sysconf(_SC_NPROCESSORS_ONLN);
+    count = count < MOST_NAPPERS ? count : MOST_NAPPERS;
+    kill(getppid(), SIGSTOP);
+    for (long i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, napper, "napper");
+    for (long i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    close(creat("napped", 0600)); /* the test continues the recorder */
+    unseen(SYS_nanosleep, (long)&second, 0, 0);
+    until_recorded();
+    printf("process %lld\n", (long long)clock_of(CLOCK_PROCESS_CPUTIME_ID));
+}
+
 /* MARK: Woken but not running */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -874,12 +908,25 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
-                    {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
-                    {"leave", leave},     {"profile", profile},   {"family", family},
-                    {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed},
-                    {"timers", timers},   {"barging", barging},   {"moments", moments},
-                    {"crowds", crowds},   {"vain", vain},         {"forked", forked}};
+    } programs[] = {{"crowd", crowd},
+                    {"hidden", hidden},
+                    {"queue", queue},
+                    {"copying", copying},
+                    {"pingpong", pingpong},
+                    {"threads", threads},
+                    {"leave", leave},
+                    {"profile", profile},
+                    {"family", family},
+                    {"flurry", flurry},
+                    {"starved", starved},
+                    {"faults", faults},
+                    {"profile-timed", profile_timed},
+                    {"timers", timers},
+                    {"barging", barging},
+                    {"moments", moments},
+                    {"crowds", crowds},
+                    {"vain", vain},
+                    {"forked", forked}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

@@ -138,6 +138,14 @@ class Run:
             if s in states and self.tid.get(g) == window.tid and why in (None, w)
         )
 
+    def known_running(self, window):
+        """How long the window's thread ran where this is not inferred."""
+        bounds = [0, *(time for time, _ in self.changes), window.end]
+        words = ["kernel", *(word for _, word in self.changes)]
+        known = [dataclasses.replace(window, begin=max(begin, window.begin), end=min(end, window.end))
+                 for begin, end, word in zip(bounds, bounds[1:], words) if word == "kernel"]  # fmt: skip
+        return sum(self.within(part, "Running") for part in known if part.begin < part.end)
+
     def in_window(self, window, state):
         """The spans of the window's thread that begin within it."""
         return [s for s in self.of(window.tid, state) if window.begin <= s[3] <= window.end]
@@ -459,6 +467,20 @@ def flurry():
     report(late or run.changes == [], "flurry: without a limit, all are recorded", run.changes, run.summary)
 
 
+def starved():
+    """The recorder is stopped until the kernel has no room for further switches. What threads do after that is inferred."""
+    continues = '"$@" & while [ ! -e napped ]; do sleep 0.01; done; kill -CONT $!; wait $!'
+    run = Run("starved", "--switches=need", "--max-switches=1000", before=("sh", "-c", continues, "sh"))
+    good(run)
+    report(any(word == "inferred" for _, word in run.changes), "starved: the trace says that switches are missing", run.changes)
+    wrong = [(w, ran) for w in run.windows if (ran := run.known_running(w)) > (1 + PART) * w.cpu]
+    report(run.windows and not wrong, "starved: no thread ran for longer than by its own clock, where that is known", wrong[:3], run.changes)
+    (own,) = map(int, re.findall(r"process (\d+)", run.out))
+    (process,) = json.loads(command(TRAIL, "summary", "--json", run.path)[1])["processes"]
+    cpu = process["cpu_ns"]
+    report(abs(cpu - own) <= 2 * PART * own, "starved: the process ran for as long as by its own clock", cpu, own, run.summary)
+
+
 def faults():
     """Waits for pages of a mapped file: the kernel counts the faults, and how often the thread slept in them."""
     run = Run("faults", "--switches=need", "--min-wait=1us")
@@ -539,7 +561,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, forked, many, flurry, faults:
+        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, forked, many, flurry, starved, faults:
             test()
         if has_wakings():
             timers()
