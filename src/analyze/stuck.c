@@ -208,6 +208,20 @@ static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
     return a->begin_ns > b->begin_ns;
 }
 
+/* Returns the place that last ended another one's wait for the condition that the goroutine waits
+ * for; 0: none did since its own wait began. */
+static trail_name woke_other(const struct stuck *stuck, const struct goroutine *g,
+                             const struct wait_facts *facts)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    const struct blame_row *last = NULL;
+    for (size_t i = 0; blame && i < blame->count && facts->kind == WIRE_WAIT_CONDITION; i++)
+        if (blame->rows[i].wait == g->reason && blame->rows[i].last_ns > g->since_ns &&
+            (!last || blame->rows[i].last_ns > last->last_ns))
+            last = &blame->rows[i];
+    return last ? last->place : 0;
+}
+
 /* Of the goroutines that all wait for each other, takes the one that says most, and of those that
  * wait for a thread to exit the one that has waited longest. */
 static void still_waits(struct stuck *stuck, const struct goroutine *g,
@@ -224,6 +238,7 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .wanted = wanted_of(facts),
         .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
+        .woke_other = woke_other(stuck, g, facts),
         .holder = TRAIL_NONE,
     };
     bool joins = facts->kind == WIRE_WAIT_JOIN;
