@@ -965,21 +965,45 @@ static bool same_moment(const trail_longest *a, const trail_longest *b)
     return a->goroutine == b->goroutine && a->begin_ns == b->begin_ns;
 }
 
-/* Explains where it waited for what is handed over, and from where that came, where these are known. */
-static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
+/* The row of the group's longest such wait, if most of them are there; NULL: unknown. */
+static const struct outside_row *handed_row(const struct findings *findings,
+                                            const struct handed *most)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count && most->wait; i++)
+        if (same_moment(&outside->rows[i].longest, &most->wait->longest) &&
+            outside->rows[i].spread.count > most->count / 2)
+            return &outside->rows[i];
+    return NULL;
+}
+
+/* The same with the place of waits for one condition variable. */
+static const struct place *handed_place(const struct findings *findings, const struct handed *most)
 {
     const struct waits *waits = findings->waits;
-    const struct outside_row *row = NULL;
-    char at[200] = "";
-    for (size_t i = 0; i < waits->outside.count && most->wait; i++)
-        if (same_moment(&waits->outside.rows[i].longest, &most->wait->longest))
-            row = &waits->outside.rows[i];
-    trail_string reason =
-                     text_of(findings, most->wait ? most->wait->reason : most->group->brief_for),
-                 place = text_of(findings, row ? row->place : 0),
+    for (size_t i = 0; i < waits->place_count && most->wait; i++)
+        if (same_moment(&waits->all[i]->longest, &most->wait->longest) && waits->all[i]->lock &&
+            waits->all[i]->waits > most->count / 2)
+            return waits->all[i];
+    return NULL;
+}
+
+/* Explains where it waited for what is handed over, and where that comes from, if these are known. */
+static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
+{
+    const struct outside_row *row = handed_row(findings, most);
+    const struct place *place = handed_place(findings, most);
+    trail_name for_what = place        ? place->lock
+                          : most->wait ? most->wait->reason
+                                       : most->group->brief_for;
+    trail_string reason = text_of(findings, for_what),
+                 where = text_of(findings, row     ? row->place
+                                           : place ? place->name
+                                                   : 0),
                  from = text_of(findings, row ? row->peer.start : 0);
-    if (row)
-        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
+    char at[200] = "";
+    if (row || place)
+        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(where));
     finding_explain(findings,
                     "It waited (%.*s%s) %" PRIu64
                     " times, once every %s, %s in all with locks and the time until it ran again.",

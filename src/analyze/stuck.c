@@ -112,6 +112,25 @@ static trail_name any_place(const struct stuck *stuck, const struct goroutine *g
     return place ? place->name : outside_place(stuck, g);
 }
 
+/* Returns the place that last ended another one's wait for the lock or condition that the goroutine
+ * waits for; 0: none did since its own wait began. */
+static trail_name woke_other(const struct stuck *stuck, const struct goroutine *g,
+                             const struct wait_facts *facts)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    const struct blame_row *last = NULL;
+    if (!blame || facts->object == 0 ||
+        !(facts->kind == WIRE_WAIT_CONDITION ||
+          wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
+        return 0;
+    trail_name wait = waits_blamed(stuck->waits_at, g->reason);
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].wait == wait && blame->rows[i].last_ns > g->since_ns &&
+            (!last || blame->rows[i].last_ns > last->last_ns))
+            last = &blame->rows[i];
+    return last ? last->place : 0;
+}
+
 /* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
@@ -132,6 +151,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         return false;
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
+    wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
     stuck->waits[stuck->count++] = wait;
     return true;
 }
@@ -206,20 +226,6 @@ static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
     if ((a->signalled != 0) != (b->signalled != 0))
         return a->signalled != 0;
     return a->begin_ns > b->begin_ns;
-}
-
-/* Returns the place that last ended another one's wait for the condition that the goroutine waits
- * for; 0: none did since its own wait began. */
-static trail_name woke_other(const struct stuck *stuck, const struct goroutine *g,
-                             const struct wait_facts *facts)
-{
-    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
-    const struct blame_row *last = NULL;
-    for (size_t i = 0; blame && i < blame->count && facts->kind == WIRE_WAIT_CONDITION; i++)
-        if (blame->rows[i].wait == g->reason && blame->rows[i].last_ns > g->since_ns &&
-            (!last || blame->rows[i].last_ns > last->last_ns))
-            last = &blame->rows[i];
-    return last ? last->place : 0;
 }
 
 /* Of the goroutines that all wait for each other, takes the one that says most, and of those that

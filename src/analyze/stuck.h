@@ -40,7 +40,7 @@ struct stuck_wait {
     bool ended;            /* ... has ended without a release */
     bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
-    trail_name woke_other; /* where another thread's wait for its condition was ended meanwhile */
+    trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
     const trail_recorded *ends;
     bool can_go;   /* known to depend on more than waits that never end */

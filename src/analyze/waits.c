@@ -238,8 +238,7 @@ trail_name waits_place(struct waits *waits, trail_stack stack)
     return at.function ? blamed_place(waits, &at) : 0;
 }
 
-/* Returns the name of what is waited for, the same for reading and writing a lock. */
-static trail_name blamed_wait(struct waits *waits, trail_name wait)
+trail_name waits_blamed(struct waits *waits, trail_name wait)
 {
     struct names *names = &waits->analysis->names;
     const struct wait_facts *facts = wait_facts_of(names, wait);
@@ -294,7 +293,7 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .end_ns = event->time_ns,
         .begin_serial = serial_at,
         .end_serial = waits->activity->serial_ns,
-        .wait = blamed_wait(waits, wait),
+        .wait = waits_blamed(waits, wait),
         .at = place ? place->name : g->name,
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,

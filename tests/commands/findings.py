@@ -1450,7 +1450,8 @@ def one_woken(kind="condition gate_cv", after=True):
     trace.at(3 * MS + 20, 1, "GoDestroy")
     trace.log(5 * MS, 0, "wait", "join main.visit")
     trace.block(5 * MS + 10, 0, "sync", WORK_STACK)
-    return trace.findings(200 * MS, "--from=0ns", "--to=200ms")["never-woken"]["text"]
+    (found,) = trace.findings(200 * MS, "--from=0ns", "--to=200ms").values()
+    return found["text"]
 
 
 @test
@@ -1460,6 +1461,10 @@ def of_several_waiters_of_which_one_was_woken_that_is_said():
     assert "the wake-up came before the wait" not in text
     assert "ended another" not in one_woken(after=False)
     assert "ended another" not in one_woken("semaphore slots")
+    # A lock was released, to another one.
+    for lock in "mutex m", "rwlock to write m", "rwlock to read m":
+        assert "It went to others meanwhile: main.open (main.go:10) released it last." in one_woken(lock), one_woken(lock)
+        assert "Its holder is not recorded." in one_woken(lock, after=False)
 
 
 def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
@@ -2321,7 +2326,7 @@ def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
 
     def waits(at, g):
         trace.log(at - 1, g - 1, "wait", wait)
-        trace.block(at, g - 1, "network", (("main.ask",), ("main.echo",))[g - 1])
+        trace.block(at, g - 1, "network" if "read" in wait else "sync.(*Cond).Wait", (("main.ask",), ("main.echo",))[g - 1])
 
     now = 10
     waits(now, 2)
@@ -2347,6 +2352,8 @@ def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_re
     text = found["hand-offs"]["text"]
     assert " is handed work in pieces that are too small. It waited (read at main." in text and " 10000 times, once every 68.0 us, " in text, text
     assert "hands it over." in text, text
+    text = pingpong(10000, 24 * US, wait="condition full")["hand-offs"]["text"]
+    assert re.search(r"It waited \(condition full at main\.(ask|echo) \(main\.go:10\)\) 10000 times", text), text
     # The usual waits of both take 60 us, and each waits for nine tenths of the times of the other.
     assert "hand-offs" in pingpong(10000, 29 * US) and "hand-offs" not in pingpong(10000, 31 * US)
     assert "hand-offs" in pingpong(10001, 24 * US, 200 * MS, alike=0.9) and "hand-offs" not in pingpong(10001, 24 * US, 200 * MS, alike=0.89)
