@@ -1067,10 +1067,13 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
     assert "ready" not in queued(0.15, 12 * MS)
 
 
-def crowd(runs, readies, idle=0, cpus=0, others=0):
+def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=()):
     """Up to two goroutines (`runs`) run all the time, each on its own P, except that the second P is idle for `idle`;
-    `readies` others are ready until the end. The machine has `cpus` CPUs, of which other programs use `others`."""
+    `readies` others are ready until the end. The machine has `cpus` CPUs, of which other programs use `others`;
+    threads may use this many of them each (`pinned`)."""
     trace, end = Trace(2), 200 * MS
+    for tid, of in enumerate(pinned, 100):
+        trace.string(f"trail.recorded thread pid={tid} count={of} cpu=0 recorder=0 name=CPU 0")
     if cpus:
         trace.string(f"trail.recorded machine pid=0 count={cpus} cpu={others * end:.0f} recorder={end} name=")
     for g in range(1, runs + 1):
@@ -1106,6 +1109,10 @@ def what_other_programs_take_is_said_to_be_outside():
     assert is_outside(cpus=4, others=2)
     assert is_outside(cpus=4, others=1.1)
     assert not is_outside(cpus=4, others=0.9)
+    # Threads that may not use all CPUs lack them for another reason, too.
+    assert is_outside(cpus=4, others=2, pinned=(4, 4))
+    assert not is_outside(cpus=4, others=2, pinned=(4, 1))
+    assert "1 thread may use only some of the CPUs (affinity), and other programs used up to 2.0 of" in crowd(2, 2, cpus=4, others=2, pinned=(4, 1))["ready"]["text"]
     # The machine has only these two.
     assert not is_outside(cpus=2, others=2)
     assert not is_outside()
