@@ -317,10 +317,10 @@ static void explain_peer(struct findings *findings, const struct outside_row *ro
 
 /*
  * Whether threads with the start function `server` answer those of `client`: they waited for these
- * first, and for longer, apart from one wait of `but_ns`.
+ * first, and for longer, apart from the longest wait of the row.
  */
 static bool serves(const struct findings *findings, trail_name server, trail_name client,
-                   int64_t but_ns)
+                   const struct outside_row *longest)
 {
     const struct blame *blame = &findings->waits->blame;
     int64_t asked = 0, answered = 0;
@@ -333,7 +333,9 @@ static bool serves(const struct findings *findings, trail_name server, trail_nam
         } else if (row->waiter == client && row->start == server)
             ns_add(&answered, row->ns);
     }
-    return first && answered > 0 && ns_between(but_ns, answered) < asked;
+    bool exchange = first && answered > 0;
+    ns_add(longest->waiter == server ? &asked : &answered, -longest->longest.ns);
+    return exchange && answered < asked;
 }
 
 /*
@@ -345,9 +347,9 @@ static bool is_for_answer(const struct findings *findings, const struct outside_
     trail_name peer = row->peer.start;
     if (row->kind == WIRE_WAIT_POLL)
         return (took_most(row, row->peer.ns) || took_most(row, row->peer.ran_ns)) &&
-               serves(findings, peer, row->waiter, row->longest.ns);
+               serves(findings, peer, row->waiter, row);
     return row->kind != WIRE_WAIT_SLEEP && row->kind != WIRE_WAIT_CHILD &&
-           (peer == 0 || !serves(findings, row->waiter, peer, row->longest.ns));
+           (peer == 0 || !serves(findings, row->waiter, peer, row));
 }
 
 /* One wait of many took far longer than nearly all others at the same place. */

@@ -2914,6 +2914,7 @@ def an_answer_in_poll_is_slow_if_what_serves_it_took_its_time():
         assert "slow-answer" in exchanged(wait), wait
     # Which of them serves the other is not known: what waited first, and what waits for longer.
     assert "slow-answer" not in exchanged(waits_first=False)
+    assert "slow-answer" in exchanged("read socket:[7]", waits_first=False)
     assert "slow-answer" not in exchanged(thinks=900 * US)
 
 
