@@ -428,6 +428,10 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
+    /* Those that hand over are ready as often as those that are handed something. */
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->rows[i].kind, "hand-offs") == 0 && findings->rows[i].gain_ns > ns / 2)
+            return true;
     return findings->holder_ready_ns > ns / 2;
 }
 
@@ -510,8 +514,9 @@ void finding_ready_for_long(struct findings *findings)
 /* MARK: Ps */
 
 /*
- * Whether a P is only a unit of concurrency, so that none is idle while a thread is ready: those of
- * recordings by the kernel's context switches, in which that is found as `ready`.
+ * Whether a P is only a unit of concurrency, so that none is idle while a thread is ready, and the
+ * kernel decides how long one is kept: those of recordings by the kernel's context switches, in which
+ * that is found as `ready`.
  */
 static bool has_no_ps(const struct findings *findings)
 {
@@ -560,7 +565,7 @@ void finding_ready_while_idle(struct findings *findings)
 void finding_keeps_p(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
+    for (size_t i = 0; i < waits->count && !has_no_ps(findings); i++) {
         const struct wait_group *group = waits->items[i];
         trail_string name = text_of(findings, group->row.name);
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||

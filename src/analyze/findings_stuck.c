@@ -207,7 +207,8 @@ static int by_length(const void *a, const void *b)
 static void explain_open(struct findings *findings, const struct stuck_wait *wait)
 {
     char holder[NAME_SIZE];
-    trail_string place = names_text(&findings->analysis->names, wait->place);
+    trail_string place = names_text(&findings->analysis->names, wait->place),
+                 woke_other = names_text(&findings->analysis->names, wait->woke_other);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     if (wait->holder != TRAIL_NONE)
         finding_explain(findings, "It is held by %s%s.", holder,
@@ -216,6 +217,9 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
                         : wait->by_owner
                             ? ", which took it before the recording or without a record"
                             : "");
+    else if (wait->can_be_held && woke_other.size > 0)
+        finding_explain(findings, "It went to others meanwhile: %.*s released it last.",
+                        SHOWN(woke_other));
     else if (wait->can_be_held)
         finding_explain(findings, "Its holder is not recorded.");
     else if (wait->kind == 0 && wait->wanted == STUCK_CONDITION)
@@ -430,13 +434,21 @@ void finding_open_waits(struct findings *findings)
 /* Explains why nothing wakes it. */
 static void explain_never_woken(struct findings *findings, const struct stuck_wait *wait)
 {
-    trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
+    trail_string signalled = names_text(&findings->analysis->names, wait->signalled),
+                 woke_other = names_text(&findings->analysis->names, wait->woke_other);
     if (signalled.size == 0 && wait->wanted == STUCK_READ) {
         bool both = text_is(names_text(&findings->analysis->names, wait->object), "[eventfd]");
         finding_explain(findings, "Unless another process has %s too, nothing will come.",
                         both ? "it" : "the other end");
         finding_advise(findings, "%s it, or end the wait before waiting for the exit of its %s.",
                        both ? "Write to" : "Close", word(findings, TERM_task));
+        return;
+    }
+    if (signalled.size == 0 && woke_other.size > 0) {
+        finding_explain(findings,
+                        "%.*s ended another %s's wait for it meanwhile, but not this one.",
+                        SHOWN(woke_other), word(findings, TERM_task));
+        finding_advise(findings, "Wake all that wait if the change is for all of them.");
         return;
     }
     if (signalled.size)

@@ -54,6 +54,8 @@
 #define HANDOFF_MOST       20000 /* time per hand-off */
 #define HANDOFF_RARE       50000 /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC       20000 /* which is: running, per hand-off */
+#define HANDOFF_PERIOD     60000 /* the usual waits of two that answer each other */
+#define HANDOFF_ALIKE      0.9   /* of two that do so, as many waits */
 #define YIELDS_LEAST       10000
 #define YIELD_MOST         20000 /* running, per yield */
 #define SCHED_YIELDS_LEAST 1000
@@ -225,7 +227,7 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
         findings, "%" PRIu64 " wait%s, %s in all, the longest %s, which %.*s ended by its exit.",
         row->spread.count, plural_s(row->spread.count), duration(row->spread.sum_ns).text,
         duration(row->longest.ns).text, SHOWN(start));
-    finding_last(findings)->weight /= 2;
+    finding_last(findings)->weight /= 4;
 }
 
 /* From which share of the time on it is reported: lower where programs hardly ever wait on purpose. */
@@ -286,20 +288,68 @@ void finding_database(struct findings *findings)
     }
 }
 
+/* Whether that was most of the row's longest wait. */
+static bool took_most(const struct outside_row *row, int64_t ns)
+{
+    return row->peer.start != 0 && ns >= row->longest.ns / 2;
+}
+
 /* Explains what ended the longest wait of the row, and what that did meanwhile. */
 static void explain_peer(struct findings *findings, const struct outside_row *row)
 {
     const struct outside_peer *peer = &row->peer;
-    trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait);
-    if (peer->start != 0 && peer->ns >= row->longest.ns / 2) {
-        finding_explain(findings, "%.*s, which ended it, waited itself for %s of that (%.*s).",
-                        SHOWN(name), duration(peer->ns).text, SHOWN(wait));
+    trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait),
+                 at = text_of(findings, peer->place);
+    if (took_most(row, peer->ns)) {
+        finding_explain(findings,
+                        "%.*s, which ended it, waited itself for %s of that (%.*s at %.*s).",
+                        SHOWN(name), duration(peer->ns).text, SHOWN(wait), SHOWN(at));
+    } else if (took_most(row, peer->ran_ns)) {
+        finding_explain(findings, "%.*s, which ended it, ran for %s of that.", SHOWN(name),
+                        duration(peer->ran_ns).text);
     } else if (peer->start != 0) {
         finding_explain(findings, "%.*s ended it.", SHOWN(name));
         finding_advise(findings, "See what that did then.");
     } else {
         finding_advise(findings, "See what its peer did then.");
     }
+}
+
+/*
+ * Whether threads with the start function `server` answer those of `client`: they waited for these
+ * first, and for longer, apart from the longest wait of the row.
+ */
+static bool serves(const struct findings *findings, trail_name server, trail_name client,
+                   const struct outside_row *longest)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t asked = 0, answered = 0;
+    bool first = false;
+    for (size_t i = 0; i < blame->count && server != client; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->waiter == server && row->start == client) {
+            first |= answered == 0;
+            ns_add(&asked, row->ns);
+        } else if (row->waiter == client && row->start == server)
+            ns_add(&answered, row->ns);
+    }
+    bool exchange = first && answered > 0;
+    ns_add(longest->waiter == server ? &asked : &answered, -longest->longest.ns);
+    return exchange && answered < asked;
+}
+
+/*
+ * Whether the longest wait may have been for an answer. An event loop also polls while there is
+ * nothing to do; and a server reads until the next request comes.
+ */
+static bool is_for_answer(const struct findings *findings, const struct outside_row *row)
+{
+    trail_name peer = row->peer.start;
+    if (row->kind == WIRE_WAIT_POLL)
+        return (took_most(row, row->peer.ns) || took_most(row, row->peer.ran_ns)) &&
+               serves(findings, peer, row->waiter, row);
+    return row->kind != WIRE_WAIT_SLEEP && row->kind != WIRE_WAIT_CHILD &&
+           (peer == 0 || !serves(findings, row->waiter, peer, row));
 }
 
 /* One wait of many took far longer than nearly all others at the same place. */
@@ -310,9 +360,8 @@ void finding_slow_answer(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
-        if (row->kind == WIRE_WAIT_SLEEP || row->kind == WIRE_WAIT_CHILD ||
-            spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
-            share_of(most, length_of(findings)) < ANSWER_SHARE)
+        if (spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
+            share_of(most, length_of(findings)) < ANSWER_SHARE || !is_for_answer(findings, row))
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
                                                    &row->longest, row->function, row->wait);
@@ -772,6 +821,7 @@ void finding_slow_consumer(struct findings *findings)
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
             !outlives(findings, pair) ||
             exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
+            finding_names(findings, "futile-wakeups", pair->waiter) ||
             finding_names(findings, "pool-too-small", pair->waker))
             continue;
         struct group_time time = time_of(findings, waits->by_name[pair->waker]);
@@ -892,6 +942,79 @@ static int64_t time_with_cpus(const struct findings *findings)
     return ns < length ? ns : length;
 }
 
+/*
+ * Whether threads of a C program wait about as often as others do, and the usual waits of both are
+ * so short that neither does much in between: they answer each other. What other programs do makes
+ * the mean longer, and the time that they run for, but not the median.
+ */
+static bool answers_back(const struct findings *findings, const struct handed *most)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count && most->wait; i++) {
+        struct handed other = handed_to(findings, waits->items[i]);
+        if (other.group != most->group && other.wait && facts_of(findings, other.wait->reason) &&
+            (double)other.count >= HANDOFF_ALIKE * (double)most->count &&
+            trail_histogram_quantile(&most->wait->spread, 0.5) +
+                    trail_histogram_quantile(&other.wait->spread, 0.5) <=
+                HANDOFF_PERIOD)
+            return true;
+    }
+    return false;
+}
+
+static bool same_moment(const trail_longest *a, const trail_longest *b)
+{
+    return a->goroutine == b->goroutine && a->begin_ns == b->begin_ns;
+}
+
+/* The row of the group's longest such wait, if most of them are there; NULL: unknown. */
+static const struct outside_row *handed_row(const struct findings *findings,
+                                            const struct handed *most)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count && most->wait; i++)
+        if (same_moment(&outside->rows[i].longest, &most->wait->longest) &&
+            outside->rows[i].spread.count > most->count / 2)
+            return &outside->rows[i];
+    return NULL;
+}
+
+/* The same with the place of waits for one condition variable. */
+static const struct place *handed_place(const struct findings *findings, const struct handed *most)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count && most->wait; i++)
+        if (same_moment(&waits->all[i]->longest, &most->wait->longest) && waits->all[i]->lock &&
+            waits->all[i]->waits > most->count / 2)
+            return waits->all[i];
+    return NULL;
+}
+
+/* Explains where it waited for what is handed over, and where that comes from, if these are known. */
+static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
+{
+    const struct outside_row *row = handed_row(findings, most);
+    const struct place *place = handed_place(findings, most);
+    trail_name for_what = place        ? place->lock
+                          : most->wait ? most->wait->reason
+                                       : most->group->brief_for;
+    trail_string reason = text_of(findings, for_what),
+                 where = text_of(findings, row     ? row->place
+                                           : place ? place->name
+                                                   : 0),
+                 from = text_of(findings, row ? row->peer.start : 0);
+    char at[200] = "";
+    if (row || place)
+        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(where));
+    finding_explain(findings,
+                    "It waited (%.*s%s) %" PRIu64
+                    " times, once every %s, %s in all with locks and the time until it ran again.",
+                    SHOWN(reason), at, most->count,
+                    duration(mean(length_of(findings), most->count)).text, duration(ns).text);
+    if (row && row->peer.start)
+        finding_explain(findings, "%.*s hands it over.", SHOWN(from));
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
@@ -908,19 +1031,16 @@ void finding_handoffs(struct findings *findings)
         return;
     bool brief = mean(most.group->exec_ns, most.count) <= HANDOFF_EXEC;
     int64_t ns = handed_ns(findings, most.group);
-    if (mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
+    if ((mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) &&
+         !answers_back(findings, &most)) ||
         share_of(ns, length) < HANDOFF_SHARE)
         return;
     const struct finding_of of = finding_saves(
         "hand-offs", ns < length ? ns : length, most.wait ? &most.wait->longest : NULL,
         most.group->row.name, most.wait ? most.wait->reason : most.group->brief_for);
-    trail_string name = text_of(findings, of.function), reason = text_of(findings, of.object);
+    trail_string name = text_of(findings, of.function);
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
-    finding_explain(findings,
-                    "It waited (%.*s) %" PRIu64
-                    " times, once every %s, %s in all with locks and the time until it ran again.",
-                    SHOWN(reason), most.count, duration(mean(length, most.count)).text,
-                    duration(ns).text);
+    explain_handed(findings, &most, ns);
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
@@ -1117,8 +1237,8 @@ void finding_late(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         double share = share_of(row->outside_ns, row->own_ns);
         bool barrier = (facts && facts->kind == WIRE_WAIT_BARRIER) || is_own_barrier(findings, row);
-        if (!barrier || row->function == 0 || row->outside.ns <= 0 || share < BUSY_SHARE ||
-            ns < BALANCE_LEAST || (trail_name)row->outside.key == findings->waits->ready ||
+        if (!barrier || row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
+            (trail_name)row->outside.key == findings->waits->ready ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;

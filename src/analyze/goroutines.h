@@ -101,6 +101,15 @@ static inline struct goroutine *goroutine_of(struct followed *g)
     return (struct goroutine *)(void *)g;
 }
 
+/* How long a goroutine has run up to now. */
+static inline int64_t goroutine_ran_ns(const struct goroutine *g, int64_t now)
+{
+    int64_t ns = g->exec_ns;
+    if (g->state == TRAIL_GO_RUNNING)
+        ns_add(&ns, ns_between(g->since_ns, now));
+    return ns;
+}
+
 /* Goroutines are allocated in chunks. */
 struct goroutine_chunk {
     struct goroutine items[64];

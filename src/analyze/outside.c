@@ -88,6 +88,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
                                 .waits = true,
                                 .wait = wait->wait,
                                 .place = wait->place,
+                                .waiter = wait->waiter,
                                 .begin_ns = wait->begin_ns};
     return true;
 }
@@ -104,6 +105,11 @@ static struct outside_peer peer_of(const struct outside *outside, const struct o
     if (!its || its->row == 0 || its->waits)
         return peer;
     peer.wait = its->wait;
+    peer.place = its->place;
+    /* It may have run before this wait began. */
+    peer.ran_ns = ns_between(its->exec_ns, goroutine_ran_ns(waker, end_ns));
+    if (its->end_ns < now->begin_ns)
+        ns_add(&peer.ran_ns, ns_between(now->begin_ns, its->end_ns));
     peer.ns = ns_between(its->begin_ns > now->begin_ns ? its->begin_ns : now->begin_ns,
                          its->end_ns < end_ns ? its->end_ns : end_ns);
     return peer;
@@ -125,6 +131,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
         row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};
         row->wait = now->wait;
         row->place = now->place;
+        row->waiter = now->waiter;
         row->peer = peer_of(outside, now, end_ns, waker);
     }
     return trail_histogram_add(&row->spread, ns);

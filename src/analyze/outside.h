@@ -14,10 +14,11 @@
 
 struct goroutine;
 
-/* What ended a wait: its start function (0: unknown), and what that waited for meanwhile. */
+/* What ended a wait: its start function (0: unknown), and what that did meanwhile. */
 struct outside_peer {
-    trail_name start, wait;
-    int64_t ns; /* for `wait` */
+    trail_name start, wait, place; /* `place`: where it waited */
+    int64_t ns;                    /* for `wait` */
+    int64_t ran_ns;                /* at least */
 };
 
 /* Waits of one kind in one function. */
@@ -27,6 +28,7 @@ struct outside_row {
     trail_name place; /* "read_block (store.c:88)", of the longest */
     trail_name wait;  /* of the longest */
     trail_longest longest;
+    trail_name waiter;        /* of the longest: start function */
     struct outside_peer peer; /* of the longest */
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
@@ -49,7 +51,7 @@ struct outside_row {
 struct outside_now {
     size_t row; /* of its present or last wait, + 1 */
     bool waits;
-    trail_name wait, place;
+    trail_name wait, place, waiter;
     int64_t begin_ns, end_ns;
     int64_t exec_ns; /* its exec_ns when its last wait ended */
     uint64_t woke;
@@ -74,6 +76,7 @@ struct outside_wait {
     int64_t goroutine, begin_ns, exec_ns;
     enum wire_wait kind;
     trail_name wait, function, place;
+    trail_name waiter; /* start function */
     bool in_sqlite, of_server;
 };
 

@@ -112,6 +112,25 @@ static trail_name any_place(const struct stuck *stuck, const struct goroutine *g
     return place ? place->name : outside_place(stuck, g);
 }
 
+/* Returns the place that last ended another one's wait for the lock or condition that the goroutine
+ * waits for; 0: none did since its own wait began. */
+static trail_name woke_other(const struct stuck *stuck, const struct goroutine *g,
+                             const struct wait_facts *facts)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    const struct blame_row *last = NULL;
+    if (!blame || facts->object == 0 ||
+        !(facts->kind == WIRE_WAIT_CONDITION ||
+          wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
+        return 0;
+    trail_name wait = waits_blamed(stuck->waits_at, g->reason);
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].wait == wait && blame->rows[i].last_ns > g->since_ns &&
+            (!last || blame->rows[i].last_ns > last->last_ns))
+            last = &blame->rows[i];
+    return last ? last->place : 0;
+}
+
 /* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
@@ -132,6 +151,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         return false;
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
+    wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
     stuck->waits[stuck->count++] = wait;
     return true;
 }
@@ -224,6 +244,7 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .wanted = wanted_of(facts),
         .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
+        .woke_other = woke_other(stuck, g, facts),
         .holder = TRAIL_NONE,
     };
     bool joins = facts->kind == WIRE_WAIT_JOIN;

@@ -36,10 +36,11 @@ struct stuck_wait {
     bool unmoved;     /* no other wait at the place has ended since this one began */
     int64_t holder;   /* TRAIL_NONE: unknown */
     trail_name holder_name;
-    bool inferred;        /* the holder is, by the variables in its stack */
-    bool ended;           /* ... has ended without a release */
-    bool by_owner;        /* ... is known by the lock itself: its hold's begin is not recorded */
-    trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
+    bool inferred;         /* the holder is, by the variables in its stack */
+    bool ended;            /* ... has ended without a release */
+    bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
+    trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
+    trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
     const trail_recorded *ends;
     bool can_go;   /* known to depend on more than waits that never end */

@@ -238,8 +238,7 @@ trail_name waits_place(struct waits *waits, trail_stack stack)
     return at.function ? blamed_place(waits, &at) : 0;
 }
 
-/* Returns the name of what is waited for, the same for reading and writing a lock. */
-static trail_name blamed_wait(struct waits *waits, trail_name wait)
+trail_name waits_blamed(struct waits *waits, trail_name wait)
 {
     struct names *names = &waits->analysis->names;
     const struct wait_facts *facts = wait_facts_of(names, wait);
@@ -294,7 +293,7 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .end_ns = event->time_ns,
         .begin_serial = serial_at,
         .end_serial = waits->activity->serial_ns,
-        .wait = blamed_wait(waits, wait),
+        .wait = waits_blamed(waits, wait),
         .at = place ? place->name : g->name,
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
@@ -493,15 +492,6 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
     return ok;
 }
 
-/* How long a goroutine has run up to now. */
-static int64_t ran_for(const struct goroutine *g, int64_t now)
-{
-    int64_t ns = g->exec_ns;
-    if (g->state == TRAIL_GO_RUNNING)
-        ns_add(&ns, ns_between(g->since_ns, now));
-    return ns;
-}
-
 /* MARK: Waits for work */
 
 /* A wait begins that may be for work. Returns false on out of memory. */
@@ -642,11 +632,11 @@ static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
-    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now), now))
+    if (waits->analysis->counting && !count_worker(waits, g, goroutine_ran_ns(g, now), now))
         return false;
     if (end_ns != 0 && waits->is_go) /* if it has not ended yet, it waits for ever */
         families_end(&waits->families, g->id, now, FAMILY_STAYS);
-    note_spinner(waits, g, ran_for(g, now));
+    note_spinner(waits, g, goroutine_ran_ns(g, now));
     if (!forget(waits, g))
         return false;
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
@@ -705,11 +695,12 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     struct outside_wait begun = {
         .goroutine = g->id,
         .begin_ns = event->time_ns,
-        .exec_ns = ran_for(g, event->time_ns),
+        .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .kind = kind,
         .wait = wait,
         .function = at.function ? at.function : g->name,
         .place = at.function ? blamed_place(waits, &at) : g->name,
+        .waiter = g->name,
         .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
         .of_server = of_server,
     };
@@ -820,7 +811,7 @@ static bool answer_enter(struct waits *waits, struct goroutine *g, const trail_e
     struct outside_wait begun = {
         .goroutine = g->id,
         .begin_ns = event->time_ns,
-        .exec_ns = ran_for(g, event->time_ns),
+        .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .kind = WIRE_WAIT_READ,
         .wait = waits->network,
         .function = own.function,

@@ -144,6 +144,9 @@ bool waits_hands_over(const struct waits *waits, trail_name wait);
 /* Whether it is a wait for a result that another goroutine makes for it. */
 bool waits_for_result(const struct waits *waits, trail_name wait);
 
+/* Returns the name of what a row of blame is about, the same for reading and writing a lock. */
+trail_name waits_blamed(struct waits *waits, trail_name wait);
+
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);
 

@@ -18,6 +18,7 @@
 /* NULL: the trace does not have it. */
 struct limits {
     const trail_recorded *machine, *cpus, *quota;
+    uint64_t pinned; /* threads that may use only some of the CPUs */
 };
 
 /* A trace merged from several recordings has several of each. */
@@ -36,6 +37,9 @@ static struct limits limits_of(const trail_reader *reader)
             machines++;
         }
     }
+    for (size_t i = 0; i < count && machines == 1; i++)
+        limits.pinned += rows[i].what == TRAIL_RECORDED_THREAD && rows[i].count > 0 &&
+                         rows[i].count < limits.machine->count;
     return machines == 1 ? limits : (struct limits){0};
 }
 
@@ -68,8 +72,12 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
 static void add_affinity(const struct limits *limits, double wanted, char *text)
 {
     const trail_recorded *cpus = limits->cpus;
-    if (!cpus || cpus->count >= limits->machine->count || wanted <= (double)cpus->count)
+    if (!cpus || cpus->count >= limits->machine->count || wanted <= (double)cpus->count) {
+        if (limits->pinned > 0)
+            add(text, "%" PRIu64 " thread%s may use only some of the CPUs (affinity)",
+                limits->pinned, limits->pinned == 1 ? "" : "s");
         return;
+    }
     add(text, "those that wanted a CPU may use CPU%s %.*s only, of %" PRIu64 " (affinity)",
         cpus->count == 1 ? "" : "s", (int)(cpus->name.size < 64 ? cpus->name.size : 64),
         cpus->name.size ? cpus->name.data : "", limits->machine->count);

@@ -2,7 +2,9 @@
  * Matches waits with the releases that ended them.
  *
  * The record of a wait has the number of its object's last release when the wait ended. For a lock
- * that only one thread can hold, and for a barrier, that release ended the wait. A reader was woken
+ * that only one thread can hold, that release ended the wait. A thread that gets no CPU when a barrier
+ * opens may see arrivals of the next round: the release that ended another wait since its own began,
+ * or the last before a thread came again, ended its own as well. A reader was woken
  * by a writer; readers that were woken with it may have released the lock since. Condition
  * variables and semaphores may have been released several times by then: the oldest release since
  * the wait began that has not woken a thread yet is taken. A thread may take a permit of a
@@ -149,8 +151,7 @@ void releases_drop_old(struct trace *t, uint64_t before)
 
 static bool is_exclusive(uint8_t wait)
 {
-    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_ONCE || wait == SHM_BARRIER ||
-           wait == SHM_OMP_TASKS;
+    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_ONCE || wait == SHM_OMP_TASKS;
 }
 
 static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
@@ -297,6 +298,25 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
     return NULL;
 }
 
+/* Returns the arrival that opened a barrier. */
+static struct release *find_opening(struct collect *c, uint64_t object, uint32_t number,
+                                    uint64_t begin, uint64_t end)
+{
+    struct release *last = NULL;
+    uint32_t n = first_since(c, object, number, begin);
+    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
+        struct release *r = release_at(c, object, n);
+        if (!r || r->object != object || r->time < begin || r->time > end)
+            continue;
+        if (r->taken)
+            return r;
+        if (last && last->serial == r->serial)
+            return last;
+        last = r;
+    }
+    return n > number ? last : find_last(c, object, number, begin, end);
+}
+
 /* Returns the last release by a writer; where none is known, as of one that gave up its wait, the
  * last by a reader. */
 static struct release *find_writer(struct collect *c, uint64_t object, uint32_t number,
@@ -332,6 +352,8 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
         return find_shared(c, object, number, wait, begin, end);
     if (is_exclusive(wait))
         return find_last(c, object, number, begin, end);
+    if (wait == SHM_BARRIER)
+        return find_opening(c, object, number, begin, end);
     if (wait == SHM_RDLOCK)
         return find_writer(c, object, number, begin, end);
     if (wait == SHM_SEMAPHORE)

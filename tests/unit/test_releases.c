@@ -199,6 +199,65 @@ static void the_first_since_the_begin_is_found(void **state)
     assert_int_equal(w.wakers[2], posts / seventh - 1);
 }
 
+/* Returns an arrival at a barrier, or a wait at it that saw `number` arrivals at its end. */
+static struct shm_record arrival(uint32_t number, uint64_t ms)
+{
+    struct shm_record record = post(number, ms);
+    record.wait = SHM_BARRIER;
+    record.flags = SHM_ALL;
+    return record;
+}
+
+static struct shm_record wait_at_barrier(uint32_t number, uint64_t begin_ms, uint64_t end_ms)
+{
+    struct shm_record record = wait_for(number, begin_ms, end_ms);
+    record.wait = SHM_BARRIER;
+    return record;
+}
+
+/*
+ * The third thread opens a barrier at 20 ms. The first gets no CPU until the second, or the third,
+ * has come again.
+ */
+static void an_arrival_of_the_next_round_opened_no_barrier(void **state)
+{
+    (void)state;
+    for (uint32_t again = 2; again <= 3; again++) {
+        struct world w;
+        begin(&w);
+        for (uint32_t slot = 1; slot <= 3; slot++)
+            put_thread(&w, slot);
+        put(&w, 1, arrival(1, 9));
+        put(&w, 2, arrival(2, 9));
+        put(&w, 3, arrival(3, 20));
+        if (again == 2)
+            put(&w, 2, wait_at_barrier(3, 10, 21));
+        put(&w, again, arrival(4, 30));
+        put(&w, 1, wait_at_barrier(4, 10, 31));
+        finish(&w);
+        assert_int_equal(w.woken, again == 2 ? 2 : 1);
+        assert_int_equal(w.wakers[3], w.woken);
+    }
+}
+
+/* The last one to come opens it, whatever else has the slot. */
+static void the_last_of_many_opens_a_barrier(void **state)
+{
+    const uint32_t count = 80;
+    struct world w;
+    (void)state;
+    begin(&w);
+    for (uint32_t slot = 1; slot <= 4; slot++)
+        put_thread(&w, slot);
+    put(&w, 1, arrival(1, 9));
+    for (uint32_t n = 2; n < count; n++)
+        put(&w, 2 + n % 2, arrival(n, 10 + n));
+    put(&w, 4, arrival(count, 10 + count));
+    put(&w, 1, wait_at_barrier(count, 10, 11 + count));
+    finish(&w);
+    assert_int_equal(w.wakers[4], 1);
+}
+
 /* Opens a process of a trace that has several. */
 static struct collect *open_labelled(struct world *w, struct shm_area *memory)
 {
@@ -289,6 +348,8 @@ int main(void)
         cmocka_unit_test(a_permit_that_was_taken_while_others_wait_ended_no_wait),
         cmocka_unit_test(a_post_before_the_record_of_the_begin_ended_a_wait),
         cmocka_unit_test(the_first_since_the_begin_is_found),
+        cmocka_unit_test(an_arrival_of_the_next_round_opened_no_barrier),
+        cmocka_unit_test(the_last_of_many_opens_a_barrier),
         cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
         cmocka_unit_test(a_join_is_for_the_last_thread_with_the_handle),
     };
