@@ -353,9 +353,12 @@ def a_hundred_in_vain_and_half_of_all_are_worth_a_line():
     equal(herd(10 * US - 400, count=100), {})
 
 
-def lone(length, idle=(1,), second=False, of=399 * MS):
+def lone(length, idle=(1,), second=False, of=399 * MS, stops=0):
+    """A goroutine is ready for this long while a P is idle; the world is to stop for the first `stops` of it."""
     trace = Trace(3 if second else 2, idle=idle)
     trace.here(1, 2, 0)
+    if stops:
+        trace.stop(50, 0, 100 + stops)
     if second:
         trace.here(3, 2, 1)
     trace.create(100, 0, 2)
@@ -370,6 +373,12 @@ def one_goroutine_runs_alone_although_another_is_ready_and_a_p_idle():
     equal(list(found), ["one-runs-alone"])
     equal(found["one-runs-alone"]["goroutine"], 1)
     equal(found["one-runs-alone"]["end_ns"] - found["one-runs-alone"]["begin_ns"], 12 * MS)
+
+
+@test
+def a_p_that_is_stopped_with_the_world_is_not_idle():
+    equal(list(lone(22 * MS, stops=12 * MS)), ["one-runs-alone"])
+    equal(lone(22 * MS, stops=12 * MS + US), {})
 
 
 @test
