@@ -2940,6 +2940,23 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
 
 
 @test
+def a_wait_in_which_the_lock_changes_hands_is_one_wait():
+    # Three take the lock in turn for 20 ms each; the waits of the second and third have one and two parts.
+    trace = Trace(4)
+    for n in (1, 2, 3, 4):
+        trace.here(n, 2, n - 1)
+        if n > 1:
+            trace.block(MS + n, n - 1, "sync", LOCK)
+    for n in (1, 2, 3):
+        at = MS + n * 20 * MS
+        trace.wake(at, n - 1, n + 1, UNLOCK)
+        trace.start(at + 10, n, n + 1)
+    found = trace.findings(62 * MS, "--from=0ns", f"--to={62 * MS}ns")
+    (text,) = [found[kind]["text"] for kind in ("lock-serialises", "lock-contention") if kind in found]
+    assert "held a lock (inferred from its release) for 60.0 ms while others waited" in text and " 3 waits took 120 ms, the longest 60.0 ms at " in text, text
+
+
+@test
 def the_traces_that_were_made_here_are_good():
     """Last, in one call: most of the time of these tests goes into starting the command."""
     good("check", *Trace.made)
