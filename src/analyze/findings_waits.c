@@ -310,7 +310,7 @@ void finding_slow_answer(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
-        if (row->kind == WIRE_WAIT_SLEEP || row->kind == WIRE_WAIT_CHILD ||
+        if (row->kind == WIRE_WAIT_SLEEP || row->kind == WIRE_WAIT_CHILD || row->deadline ||
             spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
             share_of(most, length_of(findings)) < ANSWER_SHARE)
             continue;
@@ -398,7 +398,7 @@ void finding_slow_peer(struct findings *findings)
         int64_t ns = blame_union_ns(&row->at_least_one);
         double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
-        if (row->start == 0 || ns < OUTSIDE_LEAST || waits_for_peer(findings, row) < least ||
+        if (row->start == 0 || row->deadline || ns < OUTSIDE_LEAST || waits_for_peer(findings, row) < least ||
             row->longest.ns > ns / 2 ||
             !(row->in_region || is_needed(findings, &row->longest, row->start, least) ||
               (server_of(row) && is_needed(findings, &row->longest, server_of(row), least))))
@@ -413,6 +413,33 @@ void finding_slow_peer(struct findings *findings)
                         row->spread.count, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
         explain_answerer(findings, row);
+    }
+}
+
+/* What is needed waits again and again until a context's time is over. */
+void finding_deadlines(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        /* One that most of it is may be the time that the program is to run for. */
+        if (!row->deadline || row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
+            !(row->in_region || is_needed(findings, &row->longest, row->start, OUTSIDE_SHARE)))
+            continue;
+        const struct finding_of of =
+            finding_saves("time-out", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "%.*s waited until the time-out of a context for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "%" PRIu64 " wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
+                        "else that would have ended them came in time.",
+                        row->spread.count, plural_s(row->spread.count), SHOWN(wait),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
     }
 }
 

@@ -2939,6 +2939,52 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     assert "Findings" not in text and "Scheduling latency" not in text, text
 
 
+def timed_out(lasts, every, count=8, by="context.WithDeadlineCause.func2", joined=True, region=False, receive=False):
+    """Goroutine 2 selects again and again until a goroutine with this start function ends that. Main waits for its exit."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.start", "main.order"))
+    trace.start(20, 1, 2)
+    name = trace.string("order")
+    trace.block(30, 0, *(("sync", GROUP) if joined else ("chan receive", WORK_STACK)))
+    for i in range(count):
+        now, g = MS + i * every, 10 + i
+        if region:
+            trace.at(now - 100, 1, f"UserRegionBegin task=0 name_string={name} stack=0")
+        trace.block(now, 1, "chan receive" if receive else "select", ("runtime.selectgo", "main.call", "main.order"))
+        s = trace.stack((by,))
+        trace.at(now + lasts - 40, 2, f"GoCreate new_g={g} new_stack={s} stack=0")
+        trace.start(now + lasts - 20, 2, g)
+        trace.wake(now + lasts, 2, 2, ("context.(*cancelCtx).cancel", by))
+        trace.start(now + lasts + 10, 1, 2)
+        trace.at(now + lasts + 20, 2, "GoDestroy")
+        if region:
+            trace.at(now + lasts + 30, 1, f"UserRegionEnd task=0 name_string={name} stack=0")
+    end = MS + count * every
+    if joined:
+        trace.wake(end, 1, 1, ("main.order",))
+        trace.start(end + 10, 0, 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def what_waits_for_the_time_out_of_a_context_is_named():
+    found = timed_out(20 * MS, 25 * MS)
+    equal(list(found), ["time-out"])
+    assert re.match(r"main\.call \(main\.go:11\) waited until the time-out of a context for 79 % of the time\. 8 waits \(select\) ended so, 160 ms in all, "
+                    r"the longest 20\.0 ms: nothing else ", found["time-out"]["text"]), found
+    equal((found["time-out"]["function"], found["time-out"]["goroutine"]), ("main.call", 2))
+    equal(list(timed_out(20 * MS, 25 * MS, receive=True)), ["time-out"])
+    # Other goroutines end waits as well; nothing may need what waits, unless it is within a region.
+    assert "time-out" not in timed_out(20 * MS, 25 * MS, by="main.answer")
+    assert "time-out" not in timed_out(20 * MS, 25 * MS, joined=False)
+    assert "time-out" in timed_out(20 * MS, 25 * MS, joined=False, region=True)
+    # From three waits, 50 ms and 30 % of the time on; one that most of it is may be the program's whole time.
+    assert "time-out" in timed_out(20 * MS, 25 * MS, count=3) and "time-out" not in timed_out(26 * MS, 30 * MS, count=2)
+    assert "time-out" in timed_out(7 * MS, 10 * MS) and "time-out" not in timed_out(6 * MS, 10 * MS)
+    assert "time-out" not in timed_out(8 * MS, 30 * MS)
+
+
 @test
 def a_wait_in_which_the_lock_changes_hands_is_one_wait():
     # Three take the lock in turn for 20 ms each; the waits of the second and third have one and two parts.
