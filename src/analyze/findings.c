@@ -45,10 +45,10 @@
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
-#define ABOUT_ONE    1.2  /* ran on average */
-#define LACK_PART    4    /* of a delay, without a CPU: from here on it is because of that */
-#define LACK_SHARE   0.01 /* of the time without a CPU */
-#define ALL_CPUS     0.85 /* of the CPUs: from here on all are in use */
+#define ABOUT_ONE    1.2   /* ran on average */
+#define LACK_PART    50    /* of a delay, without a CPU: from here on it may be because of that */
+#define LACK_SHARE   0.005 /* of the time without a CPU */
+#define ALL_CPUS     0.85  /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
 
@@ -387,7 +387,8 @@ void finding_slow_wait(struct findings *findings)
 
 /*
  * For how long a program of Go is known to have had no CPU for its Ps, in stretches of 1 ms or more
- * outside of pauses. Threads that had none while their Ps ran add to that, which events do not show.
+ * outside of pauses. On an idle machine there are hardly any. They are a small part of what it lacked: events do not
+ * show that a thread had no CPU while its P ran.
  */
 static int64_t lacked_ns(const struct findings *findings)
 {
@@ -397,7 +398,7 @@ static int64_t lacked_ns(const struct findings *findings)
     return findings->waits->is_go ? ns : 0;
 }
 
-/* Whether other programs, which had the CPUs, explain delays of `ns` in all. */
+/* Whether other programs, which had the CPUs, may explain delays of `ns` in all. */
 static bool is_by_others(const struct findings *findings, int64_t ns)
 {
     int64_t lacked = lacked_ns(findings);
@@ -652,7 +653,7 @@ void finding_late_for_stop(struct findings *findings)
                 late->count, plural_s(late->count), word(findings, TERM_task));
     finding_explain(findings,
                     "The longest was %s %" PRId64 " (%.*s), for %s of a pause of %s. Code that "
-                                                  "cannot be preempted delays them: a long call in "
+                    "cannot be preempted delays them: a long call in "
                     "assembly, or before Go 1.14 a loop without calls.",
                     word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
                     duration(late->longest.ns).text, duration(late->pause_ns).text);

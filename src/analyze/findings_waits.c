@@ -741,7 +741,9 @@ void finding_pool_too_small(struct findings *findings)
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
+        /* Goroutines of a connection wait for the next request. */
         if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+            (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
             !(waits_for_result(waits, pair->wait)
                   ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
                   : waits_hands_over(waits, pair->wait) &&
