@@ -475,9 +475,10 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
         .gain_ns = activity->runnable_ns < length ? activity->runnable_ns : length,
         .moment = &most->row.ready_longest,
         .function = most->row.name,
-        .note = others || wanted <= (double)activity->procs || lacked_cpus(findings),
+        .note = others || wanted <= (double)activity->procs,
     };
     double percent = 100 * share_of(activity->runnable_ns, time_with_work(activity));
+    bool one_p = findings->waits->is_go && activity->procs == 1;
     const char *of_whom = finding_put_started(findings, most->row.name, name);
     if (others)
         finding_say(findings, &of,
@@ -495,7 +496,10 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                     of_whom, duration(most->row.ready.sum_ns).text,
                     duration(most->row.ready_longest.ns).text, wanted, ran, activity->procs,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
-    if (findings->waits->is_go && activity->procs == 1)
+    /* Times of several goroutines do not show that other programs took most of the trace's. */
+    if (lacked_cpus(findings) && !one_p)
+        finding_last(findings)->note = true;
+    if (one_p)
         finding_advise(findings, "GOMAXPROCS is 1: raise it if the program may use more CPUs.");
     else
         finding_advise(findings, "%s.", why);

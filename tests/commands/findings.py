@@ -1124,7 +1124,7 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
     assert "ready" not in queued(0.15, 12 * MS)
 
 
-def crowd(runs, readies, idle=0, cpus=0, others=0, stops=False):
+def crowd(runs, readies, idle=0, cpus=0, others=0, stops=False, tasks=()):
     """Up to two goroutines (`runs`) run all the time, each on its own P, except that the second P is idle for `idle`;
     `readies` others are ready until the end. The machine has `cpus` CPUs, of which other programs use `others`."""
     trace, end = Trace(2), 200 * MS
@@ -1141,6 +1141,11 @@ def crowd(runs, readies, idle=0, cpus=0, others=0, stops=False):
         trace.block(end - idle, 1, "chan receive", WORK_STACK)
     if stops:
         trace.at(end - idle + 10, 1, "ProcStop")
+    now = MS
+    for i, length in enumerate(tasks):
+        trace.at(now, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={trace.string('request')} stack=0")
+        now += length
+        trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
@@ -1171,6 +1176,10 @@ def goroutines_that_take_turns_quickly_on_all_ps_are_not_held_up():
 @test
 def one_more_than_there_are_cpus_is_no_crowd():
     assert "ready" not in crowd(2, 1)
+    # What other programs did comes below the program's own problems, if it is known that they had CPUs.
+    tasks = [MS] * 5 + [30 * MS]
+    equal([k for k in crowd(2, 3, tasks=tasks) if k in ("ready", "slow-task")], ["ready", "slow-task"])
+    equal([k for k in crowd(2, 3, idle=10 * MS, stops=True, tasks=tasks) if k in ("ready", "slow-task")], ["slow-task", "ready"])
     # A CPU was free, but not for the program: for 40 % of the time, as where there were CPUs enough.
     assert "ready" in crowd(2, 1, idle=110 * MS, stops=True) and "ready" not in crowd(2, 1, idle=80 * MS, stops=True)
     # From 1 on it is a hang, however much other programs use.
