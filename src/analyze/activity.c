@@ -142,7 +142,8 @@ static bool is_known(const struct activity *a, int64_t since_ns)
 
 static enum stretch stretch_now(const struct activity *a)
 {
-    if (a->runnable == 0 || a->procs_running >= procs_now(a))
+    /* While the world is stopped, or is to stop, Ps are idle on purpose. */
+    if (a->runnable == 0 || a->stopping || a->procs_running >= procs_now(a))
         return STRETCH_NONE;
     return a->running == 1 ? STRETCH_LONE : STRETCH_QUEUE;
 }
@@ -264,12 +265,14 @@ static void stop_event(struct activity *a, const trail_event *event)
         a->stopping = event->kind == TRAIL_RANGE_BEGIN;
         a->stop_since_ns = a->stop_left_ns = event->time_ns;
         a->stop_owner = event->range.scope_id;
+        stretch_check(a, event->time_ns, a->lone);
         return;
     }
     int64_t late = ns_between(a->stop_since_ns, a->stop_left_ns);
     if (!a->stopping || event->range.scope_id != a->stop_owner)
         return;
     a->stopping = false;
+    stretch_check(a, event->time_ns, a->lone);
     if (late < LATE_NS)
         return;
     a->late.count++;

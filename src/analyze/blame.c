@@ -148,7 +148,7 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
     return number;
 }
 
-/* Counts the part of the wait that is `part`. */
+/* Counts the part of the wait that is `part`. All parts of a wait are counted in order. */
 static void row_add(struct blame_row *row, const struct blame_wait *wait, const struct piece *part)
 {
     int64_t ns = ns_between(part->begin_ns, part->end_ns);
@@ -156,11 +156,18 @@ static void row_add(struct blame_row *row, const struct blame_wait *wait, const 
     blame_union_add(&row->serial, part->begin_serial, part->end_serial);
     if (row->lock && !wait->lock)
         return;
-    row->waits++;
     ns_add(&row->ns, ns);
-    if (ns > row->longest.ns) {
-        row->longest =
+    if (row->waits > 0 && row->last.goroutine == wait->goroutine &&
+        row->last_begin_ns == wait->begin_ns) {
+        ns_add(&row->last.ns, ns);
+    } else {
+        row->waits++;
+        row->last =
             (trail_longest){.ns = ns, .begin_ns = part->begin_ns, .goroutine = wait->goroutine};
+        row->last_begin_ns = wait->begin_ns;
+    }
+    if (row->last.ns > row->longest.ns) {
+        row->longest = row->last;
         row->at = row->named ? wait->at : row->at;
     }
 }

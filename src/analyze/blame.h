@@ -51,10 +51,12 @@ struct blame_row {
     trail_name place;       /* "release (store.c:88)", where it did so last */
     trail_name at;          /* place, or else start function, of the waiters */
     bool lock, once, named; /* named: `wait` identifies the lock; otherwise `at` does */
-    uint64_t waits;         /* for locks, of which a part counts here; or else all */
+    uint64_t waits;         /* for locks, of which parts count here; or else all */
     int64_t ns;
-    int64_t direct_ns;               /* of waits that the function ended */
-    trail_longest longest;           /* a wait, or the part of it that counts here */
+    int64_t direct_ns;     /* of waits that the function ended */
+    trail_longest longest; /* a wait, or the parts of it that count here */
+    trail_longest last;    /* the same of the last one, and when that wait began */
+    int64_t last_begin_ns;
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
     int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
     int64_t own_ns;     /* of `direct_ns`: without what other functions are to blame for */

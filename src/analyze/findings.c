@@ -25,6 +25,7 @@
 /* Thresholds, as shares of the time. */
 #define IDLE_SHARE   0.05
 #define GC_SHARE     0.25
+#define GC_BUSY      0.4 /* the same beside other programs, which make collections longer */
 #define LONG_IDLE    INT64_C(10000000)
 #define KEPT_SHARE   0.1  /* less is usual beside other programs */
 #define SMALL_SHARE  0.02 /* beside other programs, pauses and their delays are longer */
@@ -44,8 +45,10 @@
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
-#define ABOUT_ONE    1.2  /* ran on average */
-#define ALL_CPUS     0.85 /* of the CPUs: from here on all are in use */
+#define ABOUT_ONE    1.2   /* ran on average */
+#define LACK_PART    50    /* of a delay, without a CPU: from here on it may be because of that */
+#define LACK_SHARE   0.005 /* of the time without a CPU */
+#define ALL_CPUS     0.85  /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
 
@@ -383,6 +386,32 @@ void finding_slow_wait(struct findings *findings)
 /* MARK: Ready without running */
 
 /*
+ * For how long a program of Go is known to have had no CPU for its Ps, in stretches of 1 ms or more
+ * outside of pauses. On an idle machine there are hardly any. They are a small part of what it lacked: events do not
+ * show that a thread had no CPU while its P ran.
+ */
+static int64_t lacked_ns(const struct findings *findings)
+{
+    const struct stretch_sum *stretches = findings->activity->stretches;
+    int64_t ns = stretches[STRETCH_LONE].ns;
+    ns_add(&ns, stretches[STRETCH_QUEUE].ns);
+    return findings->waits->is_go ? ns : 0;
+}
+
+/* Whether other programs, which had the CPUs, may explain delays of `ns` in all. */
+static bool is_by_others(const struct findings *findings, int64_t ns)
+{
+    int64_t lacked = lacked_ns(findings);
+    return lacked > 0 && lacked >= ns / LACK_PART;
+}
+
+/* Whether other programs had CPUs for long enough to distort shares of the time. */
+static bool lacked_cpus(const struct findings *findings)
+{
+    return share_of(lacked_ns(findings), length_of(findings)) >= LACK_SHARE;
+}
+
+/*
  * The group whose goroutines were ready for longest; `runtime_ns` is that time of goroutines of
  * Go's runtime, such as those that sweep when nothing else has work.
  */
@@ -425,6 +454,9 @@ static bool is_serialised(const struct findings *findings, double ran)
 static bool is_ready_for(const struct findings *findings, const struct wait_group *most, int64_t ns)
 {
     static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins", "unseen-waits"};
+    /* A goroutine needs a P and another thread after each such call. */
+    if (finding_was_said(findings, "blocking-calls"))
+        return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
@@ -450,6 +482,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
         .note = others || wanted <= (double)activity->procs,
     };
     double percent = 100 * share_of(activity->runnable_ns, time_with_work(activity));
+    bool one_p = findings->waits->is_go && activity->procs == 1;
     const char *of_whom = finding_put_started(findings, most->row.name, name);
     if (others)
         finding_say(findings, &of,
@@ -467,7 +500,13 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                     of_whom, duration(most->row.ready.sum_ns).text,
                     duration(most->row.ready_longest.ns).text, wanted, ran, activity->procs,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
-    finding_advise(findings, "%s.", why);
+    /* Times of several goroutines do not show that other programs took most of the trace's. */
+    if (lacked_cpus(findings) && !one_p)
+        finding_last(findings)->note = true;
+    if (one_p)
+        finding_advise(findings, "GOMAXPROCS is 1: raise it if the program may use more CPUs.");
+    else
+        finding_advise(findings, "%s.", why);
     if (others)
         finding_advise(findings, "The cause is outside of the program, and other times in this "
                                  "trace are longer by it. Record while the machine is idle.");
@@ -499,12 +538,15 @@ void finding_ready_for_long(struct findings *findings)
         left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;
     double share = share_of(activity.runnable_ns, time_with_work(&activity));
     bool long_ones = most && most->row.ready_longest.ns >= READY_LEAST;
+    /* Goroutines that are ready for short times only are normal where all Ps have work. */
+    bool all_short = findings->waits->is_go && activity.procs > 1;
     if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||
-        (!long_ones && (share < READY_MOST || activity.runnable_ns < READY_MUCH)))
+        (!long_ones && (all_short || share < READY_MOST || activity.runnable_ns < READY_MUCH)) ||
+        findings->gc_ns > activity.runnable_ns / 2)
         return;
     double wanted = share_of(time_with_work(&activity), length);
     double ran = share_of(activity.running_ns, length);
-    if ((wanted <= (double)activity.procs && share < READY_OTHERS) ||
+    if (((wanted <= (double)activity.procs || lacked_cpus(findings)) && share < READY_OTHERS) ||
         is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
@@ -569,6 +611,7 @@ void finding_keeps_p(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         trail_string name = text_of(findings, group->row.name);
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
+            is_by_others(findings, group->held_ns) ||
             share_of(group->held_ns, length_of(findings)) < KEPT_SHARE)
             continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
@@ -622,6 +665,7 @@ void finding_late_for_stop(struct findings *findings)
 {
     const struct late_stop *late = &findings->activity->late;
     if (late->count == 0 || finding_is_runtime(findings, late->name) ||
+        is_by_others(findings, late->ns) ||
         (late->longest.ns < MUCH_PAUSE && share_of(late->ns, length_of(findings)) < PAUSE_SHARE))
         return;
     const struct finding_of of = {"delays-stop", .gain_ns = late->ns, .moment = &late->longest,
@@ -632,8 +676,9 @@ void finding_late_for_stop(struct findings *findings)
                 " time%s by a %s that ran on for 1 ms or more",
                 late->count, plural_s(late->count), word(findings, TERM_task));
     finding_explain(findings,
-                    "The longest was %s %" PRId64
-                    " (%.*s), for %s of a pause of %s. A loop without calls delays them.",
+                    "The longest was %s %" PRId64 " (%.*s), for %s of a pause of %s. Code that "
+                    "cannot be preempted delays them: a long call in "
+                    "assembly, or before Go 1.14 a loop without calls.",
                     word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
                     duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
@@ -677,7 +722,7 @@ void finding_long_pause(struct findings *findings)
     bool odd =
         gc->pause_count >= 5 && pause_ns(longest) >= ODD_PAUSE && pause_ns(longest) / 10 >= median;
     if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE) ||
-        is_small(findings, pause_ns(longest)) ||
+        is_small(findings, pause_ns(longest)) || is_by_others(findings, pause_ns(longest)) ||
         is_by_stops(findings, pause_ns(longest), findings->activity->late.longest.ns))
         return;
     trail_string name = text_of(findings, longest->name);
@@ -717,7 +762,8 @@ void finding_pauses_take_much(struct findings *findings)
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }
     double share = share_of(sum, length_of(findings));
-    if (share < PAUSE_SHARE || is_by_stops(findings, sum, findings->activity->late.ns))
+    if (share < PAUSE_SHARE || is_by_others(findings, sum) ||
+        is_by_stops(findings, sum, findings->activity->late.ns))
         return;
     const struct gc_helper *most = most_of(&gc->stopped_by.map);
     bool by_most = most && most->ns > sum / 2;
@@ -741,7 +787,8 @@ void finding_gc_takes_much(struct findings *findings)
         gc->cycle_count == 0 || length_of(findings) <= 0)
         return;
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
-    if (share < GC_SHARE ||
+    bool busy = lacked_cpus(findings);
+    if (share < (busy ? GC_BUSY : GC_SHARE) ||
         is_by_stops(findings, part_of(length_of(findings), share), findings->activity->late.ns))
         return;
     const struct gc_helper *most = most_of(&gc->by_function.map);
@@ -752,6 +799,7 @@ void finding_gc_takes_much(struct findings *findings)
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
+    findings->gc_ns = (int64_t)(findings->activity->sums.procs) * of.gain_ns;
     finding_say(findings, &of, "Garbage collection took %.0f %% of the %s' time", 100 * share,
                 word(findings, TERM_slots));
     if (most) {
@@ -763,6 +811,8 @@ void finding_gc_takes_much(struct findings *findings)
     finding_explain(findings, "%zu cycle%s, one every %s.", gc->cycle_count,
                     plural_s(gc->cycle_count),
                     duration(length_of(findings) / (int64_t)gc->cycle_count).text);
+    if (busy)
+        finding_explain(findings, "Other programs used the CPUs at times, which makes it longer.");
     finding_advise(findings, "Allocate less, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
 

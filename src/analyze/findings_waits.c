@@ -40,6 +40,7 @@
 #define BUSY_MOST          0.8
 #define ALL_CPUS           0.85
 #define HELPER_SHARE       0.1 /* of what the main goroutine runs */
+#define UNEVEN_LEAST       0.1 /* of the time in which others wait for the busiest one */
 #define OUTLIVES           3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE        0.25
 #define SPIN_COUNT         5
@@ -360,8 +361,9 @@ void finding_slow_answer(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
-        if (spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
-            share_of(most, length_of(findings)) < ANSWER_SHARE || !is_for_answer(findings, row))
+        if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
+            most / ANSWER_TIMES < usual || share_of(most, length_of(findings)) < ANSWER_SHARE ||
+            !is_for_answer(findings, row))
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
                                                    &row->longest, row->function, row->wait);
@@ -393,14 +395,20 @@ static bool is_needed(const struct findings *findings, const trail_longest *long
     return false;
 }
 
+/* Whether what answers is recorded. */
+static bool is_answered(const struct outside_row *row)
+{
+    return row->answerer.ns > 0 && row->answerer.key > 0 &&
+           row->answered_ns > row->spread.sum_ns / 2;
+}
+
 /*
  * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
  */
 static void explain_answerer(struct findings *findings, const struct outside_row *row)
 {
     trail_string by = text_of(findings, (trail_name)row->answerer.key);
-    if (row->answerer.ns > 0 && row->answerer.key > 0 &&
-        row->answered_ns > row->spread.sum_ns / 2) {
+    if (is_answered(row)) {
         finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,");
         finding_last(findings)->weight /= 2;
@@ -447,8 +455,9 @@ void finding_slow_peer(struct findings *findings)
         int64_t ns = blame_union_ns(&row->at_least_one);
         double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
-        if (row->start == 0 || ns < OUTSIDE_LEAST || waits_for_peer(findings, row) < least ||
-            row->longest.ns > ns / 2 ||
+        if (row->start == 0 || row->deadline || ns < OUTSIDE_LEAST ||
+            waits_for_peer(findings, row) < least || row->longest.ns > ns / 2 ||
+            (is_answered(row) && wants_all_cpus(findings)) ||
             !(row->in_region || is_needed(findings, &row->longest, row->start, least) ||
               (server_of(row) && is_needed(findings, &row->longest, server_of(row), least))))
             continue;
@@ -462,6 +471,36 @@ void finding_slow_peer(struct findings *findings)
                         row->spread.count, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
         explain_answerer(findings, row);
+        /* A lock that is held meanwhile makes others wait for the peer, too. */
+        if (finding_names(findings, "lock-serialises", row->function))
+            finding_last(findings)->weight /= 2;
+    }
+}
+
+/* What is needed waits again and again until a context's time is over. */
+void finding_deadlines(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        /* One that most of it is may be the time that the program is to run for. */
+        if (!row->deadline || row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
+            !(row->in_region || is_needed(findings, &row->longest, row->start, OUTSIDE_SHARE)))
+            continue;
+        const struct finding_of of =
+            finding_saves("time-out", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "%.*s waited until the time-out of a context for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "%" PRIu64 " wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
+                        "else that would have ended them came in time.",
+                        row->spread.count, plural_s(row->spread.count), SHOWN(wait),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
     }
 }
 
@@ -521,7 +560,8 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_room(findings, row) ||
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
@@ -718,6 +758,25 @@ static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
 }
 
 /*
+ * Whether those that end the waits of `pair` end waits for room in a channel of work as well as for
+ * results, of Go's goroutines: what waits for both has asked for what it gets.
+ */
+static bool is_asked(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct blame *blame = &findings->waits->blame;
+    bool room = false, results = false;
+    for (size_t i = 0; findings->waits->is_go && i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->start != pair->waker || row->waiter != pair->waiter ||
+            pair->waiter == pair->waker || row->waits < POOL_WAITS)
+            continue;
+        room |= is_for_room(findings, row);
+        results |= !is_for_room(findings, row) && is_for_work(findings, row);
+    }
+    return room && results;
+}
+
+/*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
  * makes something now and then, and makes others work, is no pool. What waits for a result has asked
@@ -732,10 +791,13 @@ void finding_pool_too_small(struct findings *findings)
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
+        /* Goroutines of a connection wait for the next request. */
         if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+            (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
             !(waits_for_result(waits, pair->wait)
                   ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
-                  : waits_hands_over(waits, pair->wait) && takes_work(blame, pair)))
+                  : waits_hands_over(waits, pair->wait) &&
+                        (takes_work(blame, pair) || is_asked(findings, pair))))
             continue;
         struct group_time time = time_of(findings, pool);
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
@@ -1046,15 +1108,21 @@ void finding_handoffs(struct findings *findings)
 
 /* MARK: Once */
 
-/* The place where the goroutine slept longest, or else what a sleep is called. */
+/* The place where the goroutine slept longest, or the only one where any did; 0: unknown. */
 static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
 {
     const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
-            outside->rows[i].longest.goroutine == goroutine)
-            return outside->rows[i].place;
-    return findings->waits->sleep;
+    trail_name place = 0;
+    size_t places = 0;
+    for (size_t i = 0; i < outside->count; i++) {
+        if (outside->rows[i].kind != WIRE_WAIT_SLEEP)
+            continue;
+        place = outside->rows[i].place;
+        if (outside->rows[i].longest.goroutine == goroutine)
+            return place;
+        places++;
+    }
+    return places == 1 ? place : 0;
 }
 
 /* Whether others waited for that goroutine's initialisation, which is no work to be divided. */
@@ -1076,11 +1144,11 @@ static void explain_own(struct findings *findings, const struct blame_row *row)
     if (row->outside.ns <= 0 || share < BUSY_SHARE || for_what == findings->waits->ready)
         return;
     bool slept = for_what == findings->waits->sleep;
-    trail_string wait = text_of(findings, for_what),
-                 at = text_of(findings, slept ? sleeps_at(findings, row->goroutine.key) : 0);
+    trail_name place = slept ? sleeps_at(findings, row->goroutine.key) : 0;
+    trail_string wait = text_of(findings, for_what), at = text_of(findings, place);
     finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s%s%.*s).",
-                    100 * (share < 1 ? share : 1), SHOWN(wait), slept ? " at " : "",
-                    slept ? SHOWN_SIZE(at) : 0, at.data);
+                    100 * (share < 1 ? share : 1), SHOWN(wait), place ? " at " : "",
+                    place ? SHOWN_SIZE(at) : 0, at.data);
 }
 
 /* Others wait while one initialises what is initialised once. */
@@ -1193,9 +1261,12 @@ void finding_imbalance(struct findings *findings)
         struct awaited row = awaited_of(findings, group);
         if (most / BALANCE_TIMES < others || row.at == 0)
             continue;
-        const struct finding_of of =
-            finding_saves("imbalance", part_of(row.ns, share_of(ns_between(even, most), most)),
-                          row.longest, group->row.name, row.wait);
+        int64_t uneven = ns_between(even, most);
+        int64_t gain = part_of(row.ns, share_of(uneven, most));
+        if (share_of(uneven, row.ns) < UNEVEN_LEAST)
+            continue;
+        const struct finding_of of = finding_saves("imbalance", gain < uneven ? gain : uneven,
+                                                   row.longest, group->row.name, row.wait);
         trail_string name = text_of(findings, group->row.name);
         trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
         finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
@@ -1288,6 +1359,39 @@ void finding_straggler(struct findings *findings)
 }
 
 /*
+ * Goroutines of Go wait for one of their own with a WaitGroup, now for this one, now for another, as
+ * where one fetches what all of them need.
+ */
+void finding_wait_for_own(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (row->function == 0 || facts_of(findings, row->wait) || !waits_for_all(findings, row) ||
+            row->wait == waits->condition || row->waits < QUEUE_WAITS ||
+            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE || row->outside.ns <= 0 ||
+            share < BUSY_SHARE || (trail_name)row->outside.key == waits->ready ||
+            share_of(ns, length_of(findings)) < BUSY_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("straggler", part_of(ns, share), &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
+                     by = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
+                    word(findings, TERM_tasks), SHOWN(start), SHOWN(at),
+                    100 * share_of(ns, length_of(findings)));
+        finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s, ended by %.*s.",
+                        row->waits, plural_s(row->waits), duration(row->ns).text,
+                        duration(row->longest.ns).text, SHOWN(by));
+        explain_own(findings, row);
+        finding_advise(findings, "Make that faster, or begin it before others need it.");
+    }
+}
+
+/*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
  * may be a client that has nothing to do; and the main goroutine may pace others.
  */
@@ -1304,13 +1408,15 @@ void finding_sleeper(struct findings *findings)
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(ns, length) < BUSY_SHARE ||
+            finding_names(findings, "pool-too-small", row->start) ||
             !is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
             continue;
         const struct finding_of of =
             finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
+        trail_name place = sleeps_at(findings, row->goroutine.key);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
-                     asleep = text_of(findings, sleeps_at(findings, row->goroutine.key));
+                     asleep = text_of(findings, place ? place : waits->sleep);
         finding_say(findings, &of, "%.*s sleeps while others wait for what it makes", SHOWN(name));
         finding_explain(findings,
                         "They waited at %.*s (%.*s) during %.0f %% of the time, %" PRIu64

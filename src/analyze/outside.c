@@ -56,7 +56,8 @@ void outside_woke(struct outside *outside, int64_t goroutine)
 /* Returns the number of the row, from 1; 0 on out of memory. */
 static size_t row_of(struct outside *outside, const struct outside_wait *wait)
 {
-    const uint32_t key[] = {wait->kind, wait->function, wait->in_sqlite, wait->of_server};
+    const uint32_t key[] = {wait->kind, wait->function, wait->in_sqlite, wait->of_server,
+                            wait->deadline};
     bool fresh;
     if (!GROW(outside->rows, outside->capacity, outside->count + 1))
         return 0;
@@ -67,6 +68,7 @@ static size_t row_of(struct outside *outside, const struct outside_wait *wait)
             .function = wait->function,
             .in_sqlite = wait->in_sqlite,
             .of_server = wait->of_server,
+            .deadline = wait->deadline,
         };
     return number;
 }

@@ -38,8 +38,9 @@ struct outside_row {
     uint64_t woke;      /* others that it woke in between */
     bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server;     /* for what a server sends over a connection that the program made */
+    bool deadline;      /* ended by the time-out of a context of Go */
 
-    /* Of answers: the start function; whether it was asked within a region; how long those waits took
+    /* Of answers and time-outs: the start function; whether it was asked within a region; how long those waits took
      * that what is recorded ended, and the place, in a C program the start function, that did. */
     trail_name start;
     bool in_region;
@@ -77,7 +78,7 @@ struct outside_wait {
     enum wire_wait kind;
     trail_name wait, function, place;
     trail_name waiter; /* start function */
-    bool in_sqlite, of_server;
+    bool in_sqlite, of_server, deadline;
 };
 
 /* Returns false on out of memory. */

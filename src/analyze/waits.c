@@ -1025,12 +1025,30 @@ static inline bool may_be_timed(const struct waits *waits, trail_name reason)
     return waits->is_go && (reason == waits->receive || reason == waits->select);
 }
 
-/* Such a wait has ended. A timer did that if no goroutine did. Returns false on out of memory. */
+/* Whether the time-out of a context ended the wait: a goroutine is created for that. */
+static bool is_deadline(const struct waits *waits, const trail_event *event)
+{
+    return event->goroutine >= 0 &&
+           text_begins(names_text(&waits->analysis->names, start_of(waits, event->goroutine)),
+                       "context.WithDeadline");
+}
+
+/* Whether what the goroutine waits for is needed within a region, or to answer a request. */
+static bool is_request(const struct waits *waits, const struct goroutine *g)
+{
+    return g->region || has_entry(&waits->connections.serves, g->id);
+}
+
+/*
+ * Such a wait has ended. A timer did that if no goroutine did, or one of a context. Returns false on
+ * out of memory.
+ */
 static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     if (connection_of(waits, g->outer) == CONNECTION_REQUEST)
         return true;
-    if (event->goroutine >= 0 || event->transition.to != TRAIL_GO_RUNNABLE) {
+    bool deadline = is_deadline(waits, event);
+    if ((event->goroutine >= 0 && !deadline) || event->transition.to != TRAIL_GO_RUNNABLE) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
         return true;
@@ -1043,14 +1061,23 @@ static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_ev
         .goroutine = g->id,
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
-        .kind = WIRE_WAIT_SLEEP,
+        .kind = deadline ? WIRE_WAIT_NONE : WIRE_WAIT_SLEEP,
         .wait = g->reason,
         .function = stack.function,
         .place = waits_place(waits, g->outer),
+        .deadline = deadline,
     };
-    return !waits->analysis->counting ||
-           (outside_begin(&waits->outside, &timed) &&
-            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL));
+    if (!waits->analysis->counting)
+        return true;
+    if (!outside_begin(&waits->outside, &timed))
+        return false;
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    struct outside_row *row = now ? &waits->outside.rows[now->row - 1] : NULL;
+    if (row && deadline) {
+        row->start = g->name;
+        row->in_region |= is_request(waits, g);
+    }
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }
 
 /* A wait ends. Returns false on out of memory. */

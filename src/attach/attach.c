@@ -445,18 +445,6 @@ static bool understand(const struct attach *a, uint32_t result, trail_error *err
     }
 }
 
-bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
-                 trail_error *err)
-{
-    const struct listener listener = {found, context};
-    struct attach_answer answer;
-    if (!load(a, err) || !call_library(a, &a->join, word, &listener, &answer, err))
-        return false;
-    a->joined = understand(a, answer.result, err);
-    (void)attach_has_changed(a);
-    return a->joined;
-}
-
 /* Returns a hash of the process's mapped code; 0: the process has ended. */
 static uint64_t hash_of_code(pid_t pid)
 {
@@ -480,6 +468,21 @@ bool attach_has_changed(struct attach *a)
         return false;
     a->code_seen = now;
     return a->joined && seen != now;
+}
+
+bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
+                 trail_error *err)
+{
+    const struct listener listener = {found, context};
+    struct attach_answer answer;
+    if (!load(a, err))
+        return false;
+    /* Before the call: what the process loads while it joins may not be recorded yet. */
+    (void)attach_has_changed(a);
+    if (!call_library(a, &a->join, word, &listener, &answer, err))
+        return false;
+    a->joined = understand(a, answer.result, err);
+    return a->joined;
 }
 
 bool attach_renew(struct attach *a, trail_error *err)

@@ -353,9 +353,12 @@ def a_hundred_in_vain_and_half_of_all_are_worth_a_line():
     equal(herd(10 * US - 400, count=100), {})
 
 
-def lone(length, idle=(1,), second=False, of=399 * MS):
+def lone(length, idle=(1,), second=False, of=399 * MS, stops=0):
+    """A goroutine is ready for this long while a P is idle; the world is to stop for the first `stops` of it."""
     trace = Trace(3 if second else 2, idle=idle)
     trace.here(1, 2, 0)
+    if stops:
+        trace.stop(50, 0, 100 + stops)
     if second:
         trace.here(3, 2, 1)
     trace.create(100, 0, 2)
@@ -370,6 +373,12 @@ def one_goroutine_runs_alone_although_another_is_ready_and_a_p_idle():
     equal(list(found), ["one-runs-alone"])
     equal(found["one-runs-alone"]["goroutine"], 1)
     equal(found["one-runs-alone"]["end_ns"] - found["one-runs-alone"]["begin_ns"], 12 * MS)
+
+
+@test
+def a_p_that_is_stopped_with_the_world_is_not_idle():
+    equal(list(lone(22 * MS, stops=12 * MS)), ["one-runs-alone"])
+    equal(lone(22 * MS, stops=12 * MS + US), {})
 
 
 @test
@@ -420,8 +429,9 @@ def a_goroutine_keeps_its_p_while_others_wait_for_it():
     equal(set(turns(150 * MS)), {"ready"})
 
 
-def kept(ran, blocks=True, of=0, recorded=False):
-    """Goroutine 2 runs this long while goroutine 1 is ready, until it waits or is preempted."""
+def kept(ran, blocks=True, of=0, lacked=0, recorded=False):
+    """Goroutine 2 runs this long while goroutine 1 is ready, until it waits or is preempted. Then for `lacked` goroutine 1 runs,
+    and another one is ready while no P runs it."""
     trace = Trace(1)
     if recorded:
         trace.string("trail.made by=record")
@@ -435,7 +445,13 @@ def kept(ran, blocks=True, of=0, recorded=False):
     else:
         trace.at(MS + 10 + ran, 0, preempted)
     trace.start(MS + 20 + ran, 0, 1)
-    end = of or 3 * MS + ran
+    if lacked:
+        trace.block(MS + 30 + ran, 0, "chan receive", WORK_STACK)
+        trace.at(MS + 40 + ran, 0, "ProcStop")
+        trace.at(MS + 50 + ran, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.at(MS + 50 + ran + lacked, 0, "ProcStart p=0 p_seq=%d", "P 0")
+        trace.start(MS + 60 + ran + lacked, 0, 1)
+    end = of or 3 * MS + ran + lacked
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
@@ -452,6 +468,8 @@ def a_p_is_kept_from_50_ms_on():
     assert "keeps-p" in kept(200 * MS, blocks=False)
     # How long a thread of a C program keeps a CPU is decided by the kernel.
     assert "keeps-p" not in kept(50 * MS, recorded=True)
+    # Others had the CPUs: for a fiftieth of it, a goroutine was ready while the P was idle.
+    assert "keeps-p" in kept(60 * MS, lacked=1200 * US - US) and "keeps-p" not in kept(60 * MS, lacked=1200 * US + US)
 
 
 def held_once(ns, of, ready=False, others=None):
@@ -554,12 +572,23 @@ def who_runs_long_while_nobody_waits_keeps_nothing():
     equal(trace.findings(31 * MS), {})
 
 
-def stopped(late, times=1, pause=None, of=200 * MS, who=WORK_STACK):
-    """This many pauses of this length, each delayed by goroutine 2."""
-    trace = Trace(2)
+def lacks(trace, since, length, thread=1, g=2):
+    """Goroutine 9 is ready for this long, though a P is idle, until it takes the place of `g` for a moment."""
+    trace.create(since, 0, 9)
+    trace.at(since + length, thread, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    trace.start(since + length + 10, thread, 9)
+    trace.at(since + length + 20, thread, "GoDestroy")
+    trace.start(since + length + 30, thread, g)
+
+
+def stopped(late, times=1, pause=None, of=200 * MS, who=WORK_STACK, lacked=0):
+    """This many pauses of this length, each delayed by goroutine 2. `lacked`: for so long a goroutine is ready while a P is idle."""
+    trace = Trace(3 if lacked else 2, idle=(2,))
     trace.here(1, 2, 0)
     trace.create(10, 0, 2, who)
     trace.start(20, 1, 2)
+    if lacked:
+        lacks(trace, of - 30 * MS, lacked)
     for i in range(times):
         now = MS + i * of // times
         end = now + (pause or late + 100)
@@ -590,6 +619,19 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(found["delays-stop"]["gain_ns"], 20 * MS)
     equal(set(stopped(4 * MS, times=4, pause=8 * MS)), {"delays-stop"})
     equal(set(stopped(4 * MS, times=4, pause=9 * MS)), {"delays-stop", "pause-share"})
+
+
+@test
+def pauses_of_a_program_without_cpus_are_those_of_the_machine():
+    # A fiftieth of the delays, 64 ms, and of the pauses, 84 ms; stretches are of 1 ms or more.
+    def kinds(lacked):
+        return set(stopped(16 * MS, times=4, pause=21 * MS, lacked=lacked, of=400 * MS))
+
+    equal(kinds(1280 * US - US), {"delays-stop"})
+    equal(kinds(1280 * US + US), {"pause-share"})
+    equal(kinds(1680 * US + US), set())
+    equal(set(stopped(100, pause=100 * MS, lacked=2 * MS - US)), {"long-pause", "pause-share"})
+    equal(stopped(100, pause=100 * MS, lacked=2 * MS + US), {})
 
 
 def paused(*lengths, apart=33 * MS):
@@ -641,10 +683,16 @@ def a_pause_is_long_for_itself_or_beside_the_others():
     equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US, apart=7 * MS), {})
 
 
-def collected(length):
-    trace = Trace(1)
+def collected(length, ready=False, lacked=0):
+    """A collection marks for this long on P 0, while another goroutine may be ready. P 1, if there is one, is idle; `lacked`: for so
+    long a goroutine is ready meanwhile."""
+    trace = Trace(2, idle=(1,)) if lacked else Trace(1)
     trace.here(1, 2, 0)
     trace.here(3, 4)
+    if ready:
+        trace.create(20, 0, 5)
+        trace.start(MS + length + 12, 0, 5)
+        trace.at(MS + length + 14, 0, "GoDestroy")
     trace.at(10, 0, "GCBegin gc_seq=1 stack=0")
     trace.wake(MS - 10, 0, 3)
     trace.block(MS, 0, "chan receive", WORK_STACK)
@@ -654,6 +702,8 @@ def collected(length):
     trace.wake(MS + length + 10, 0, 1)
     trace.start(MS + length + 20, 0, 1)
     trace.at(MS + length + 30, 0, "GCEnd gc_seq=2")
+    if lacked:
+        lacks(trace, MS + length + 40, lacked, 0, 1)
     return trace.findings(100 * MS)
 
 
@@ -665,6 +715,17 @@ def garbage_collection_takes_a_large_share():
     assert "1 cycle, one every 100 ms." in found["gc-share"]["text"], found
     equal(list(collected(25 * MS + 100 * US)), ["gc-share"])
     equal(collected(25 * MS - 100 * US), {})
+    # Others are ready meanwhile, since it has the Ps.
+    equal(list(collected(30 * MS, ready=True)), ["gc-share"])
+    assert "ready" in collected(24 * MS, ready=True)
+
+
+@test
+def a_collection_takes_longer_beside_other_programs():
+    # On one of two Ps. With a stretch of 1 ms without a CPU, 40 % are needed.
+    equal(list(collected(78 * MS, lacked=900 * US)), ["gc-share"])
+    equal(collected(78 * MS, lacked=1100 * US), {})
+    assert "Other programs used the CPUs at times, which makes it longer." in collected(82 * MS, lacked=1100 * US)["gc-share"]["text"]
 
 
 def created_at(times, ends, waits="chan receive"):
@@ -1067,7 +1128,7 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
     assert "ready" not in queued(0.15, 12 * MS)
 
 
-def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=()):
+def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=(), stops=False, tasks=()):
     """Up to two goroutines (`runs`) run all the time, each on its own P, except that the second P is idle for `idle`;
     `readies` others are ready until the end. The machine has `cpus` CPUs, of which other programs use `others`;
     threads may use this many of them each (`pinned`)."""
@@ -1085,12 +1146,49 @@ def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=()):
     trace.at(end - 2000, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
     if idle:
         trace.block(end - idle, 1, "chan receive", WORK_STACK)
+    if stops:
+        trace.at(end - idle + 10, 1, "ProcStop")
+    now = MS
+    for i, length in enumerate(tasks):
+        trace.at(now, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={trace.string('request')} stack=0")
+        now += length
+        trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+def rotating(slice_ns, procs=2):
+    """Five goroutines take turns on these Ps, for so long each time."""
+    trace = Trace(procs)
+    preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
+    for g in range(1, 6):
+        trace.here(g, 2 if g <= procs else 1, g - 1)
+    for i in range(1, 200 * MS // slice_ns):
+        for p in range(procs):
+            trace.at(i * slice_ns + p, p, preempted)
+        for p in range(procs):
+            trace.start(i * slice_ns + 10 + p, p, 1 + (i * procs + p) % 5)
+    return trace.findings(200 * MS)
+
+
+@test
+def goroutines_that_take_turns_quickly_on_all_ps_are_not_held_up():
+    # Each is ready for the time of one or two turns.
+    assert "ready" in rotating(5 * MS) and "ready" not in rotating(4 * MS)
+    # One P may be too few by mistake.
+    ready = rotating(MS, procs=1)["ready"]
+    assert ready["remedy"] == "GOMAXPROCS is 1: raise it if the program may use more CPUs.", ready
+    assert "GOMAXPROCS" not in rotating(5 * MS)["ready"]["text"]
 
 
 @test
 def one_more_than_there_are_cpus_is_no_crowd():
     assert "ready" not in crowd(2, 1)
+    # What other programs did comes below the program's own problems, if it is known that they had CPUs.
+    tasks = [MS] * 5 + [30 * MS]
+    equal([k for k in crowd(2, 3, tasks=tasks) if k in ("ready", "slow-task")], ["ready", "slow-task"])
+    equal([k for k in crowd(2, 3, idle=10 * MS, stops=True, tasks=tasks) if k in ("ready", "slow-task")], ["slow-task", "ready"])
+    # A CPU was free, but not for the program: for 40 % of the time, as where there were CPUs enough.
+    assert "ready" in crowd(2, 1, idle=110 * MS, stops=True) and "ready" not in crowd(2, 1, idle=80 * MS, stops=True)
     # From 1 on it is a hang, however much other programs use.
     assert 0.99 < crowd(2, 2)["ready"]["weight"] < 1
     # Some CPU was free for it.
@@ -1890,10 +1988,15 @@ def many_small_pieces_are_handed_over():
     equal(handed(10000, 41 * US), {})
 
 
-def workers(first, others, count=3, kind="barrier step"):
-    """`count` workers run; the last one to reach a barrier wakes the others."""
+def workers(first, others, count=3, kind="barrier step", sleeps=0):
+    """`count` workers run; the last one to reach a barrier, after a sleep, wakes the others."""
     trace = Trace(count + 1)
     trace.here(99, 2, 0)
+    if sleeps:
+        trace.block(first, 1, "sleep", WORK_STACK)
+        first += sleeps
+        trace.at(first - 20, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(first - 10, 1, 1)
     trace.log(50, 0, "wait", "join worker")
     trace.block(60, 0, "sync", ("main.main",))
     for n in range(1, count + 1):
@@ -1920,6 +2023,9 @@ def a_worker_with_most_of_the_work_is_named():
     assert "imbalance" in workers(60 * MS, 29 * MS)
     assert "imbalance" not in workers(60 * MS, 31 * MS)
     assert "imbalance" not in workers(49 * MS, 10 * MS)
+    # What the busiest ran for longer than its part, 27 ms, is not why others waited for 300 ms; it can gain no more.
+    assert "imbalance" not in workers(60 * MS, 20 * MS, sleeps=260 * MS)
+    equal(round(workers(60 * MS, 20 * MS, sleeps=100 * MS)["imbalance"]["gain_ns"] / MS, 1), 26.7)
     # A condition variable serves as a barrier; of a semaphore it is only known that it held up the
     # join.
     assert "(condition step at main.work" in workers(60 * MS, 20 * MS, kind="condition step")["imbalance"]["text"]
@@ -2707,17 +2813,22 @@ def sleeps_of_sqlite_are_waits_for_a_locked_database():
     equal(locked_out(60, inside=()), {})
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
     4, created by it, writes the answers. With `joined`, main waits for goroutine 2 with a
-    WaitGroup."""
+    WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
+    `busy`, two others are ready all the time."""
     read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
     write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
     accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
-    trace = Trace(3)
+    trace = Trace(4 if locks else 3)
     trace.here(1, 2, 0)
     trace.here(3, 2, 2)
+    if locks:
+        trace.here(7, 2, 3)
+    for g in (8, 9) if busy else ():
+        trace.here(g, 1)
 
     def call(now, thread, stack):
         trace.at(now, thread, f"GoSyscallBegin p_seq=%d stack={trace.stack(stack)}", f"P {thread}")
@@ -2739,6 +2850,8 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         if wrote:
             call(now, 1, write)
         trace.block(now + 2 * US, 1, "network", read)
+        if locks:
+            trace.block(now + 10 * US, 3, "sync", LOCK)
         if replies:
             call(now + length - 500 * US, 2, write)
         now += length
@@ -2746,6 +2859,9 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         trace.start(now + 10, 1, 2)
         if region:
             trace.at(now + 20, 1, f"UserRegionEnd task=0 name_string={name} stack=0")
+        if locks:
+            trace.wake(now + 30, 1, 7, ("sync.(*Mutex).Unlock", "main.query", "main.fetch"))
+            trace.start(now + 40, 3, 7)
         now += MS
     if joined:
         trace.wake(now, 1, 1, ("main.fetch",))
@@ -2762,6 +2878,13 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
     # Nothing in the program needs the answer, or it was not requested, as when a server waits for
     # requests.
+    # The lock that is held meanwhile is the cause, where the others need it.
+    found = answered(10, 9 * MS, joined=True, locks=True)
+    equal(found["slow-peer"]["function"], found["lock-serialises"]["function"])
+    assert 2 * found["slow-peer"]["weight"] > found["lock-serialises"]["weight"] > found["slow-peer"]["weight"], found
+    # The server may be as fast as the CPUs let it be.
+    assert "slow-peer" in answered(10, 9 * MS, joined=True, busy=True)
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, replies=True, busy=True)
     assert "slow-peer" not in answered(10, 9 * MS)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, accepts=True)
@@ -3071,6 +3194,177 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     text = good_text("summary", "--from=1h", EXAMPLES[3])
     assert "\nNothing ran: no goroutine is in this window.\n" in text, text
     assert "Findings" not in text and "Scheduling latency" not in text, text
+
+
+def timed_out(lasts, every, count=8, by="context.WithDeadlineCause.func2", joined=True, region=False, receive=False):
+    """Goroutine 2 selects again and again until a goroutine with this start function ends that. Main waits for its exit."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.start", "main.order"))
+    trace.start(20, 1, 2)
+    name = trace.string("order")
+    trace.block(30, 0, *(("sync", GROUP) if joined else ("chan receive", WORK_STACK)))
+    for i in range(count):
+        now, g = MS + i * every, 10 + i
+        if region:
+            trace.at(now - 100, 1, f"UserRegionBegin task=0 name_string={name} stack=0")
+        trace.block(now, 1, "chan receive" if receive else "select", ("runtime.selectgo", "main.call", "main.order"))
+        s = trace.stack((by,))
+        trace.at(now + lasts - 40, 2, f"GoCreate new_g={g} new_stack={s} stack=0")
+        trace.start(now + lasts - 20, 2, g)
+        trace.wake(now + lasts, 2, 2, ("context.(*cancelCtx).cancel", by))
+        trace.start(now + lasts + 10, 1, 2)
+        trace.at(now + lasts + 20, 2, "GoDestroy")
+        if region:
+            trace.at(now + lasts + 30, 1, f"UserRegionEnd task=0 name_string={name} stack=0")
+    end = MS + count * every
+    if joined:
+        trace.wake(end, 1, 1, ("main.order",))
+        trace.start(end + 10, 0, 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def what_waits_for_the_time_out_of_a_context_is_named():
+    found = timed_out(20 * MS, 25 * MS)
+    equal(list(found), ["time-out"])
+    assert re.match(r"main\.call \(main\.go:11\) waited until the time-out of a context for 79 % of the time\. 8 waits \(select\) ended so, 160 ms in all, "
+                    r"the longest 20\.0 ms: nothing else ", found["time-out"]["text"]), found
+    equal((found["time-out"]["function"], found["time-out"]["goroutine"]), ("main.call", 2))
+    equal(list(timed_out(20 * MS, 25 * MS, receive=True)), ["time-out"])
+    # Other goroutines end waits as well; nothing may need what waits, unless it is within a region.
+    assert "time-out" not in timed_out(20 * MS, 25 * MS, by="main.answer")
+    assert "time-out" not in timed_out(20 * MS, 25 * MS, joined=False)
+    assert "time-out" in timed_out(20 * MS, 25 * MS, joined=False, region=True)
+    # From three waits, 50 ms and 30 % of the time on; one that most of it is may be the program's whole time.
+    assert "time-out" in timed_out(20 * MS, 25 * MS, count=3) and "time-out" not in timed_out(26 * MS, 30 * MS, count=2)
+    assert "time-out" in timed_out(7 * MS, 10 * MS) and "time-out" not in timed_out(6 * MS, 10 * MS)
+    assert "time-out" not in timed_out(8 * MS, 30 * MS)
+
+
+def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask"):
+    """Each of `clients` sends a job to main.worker, of which there are `workers`, and waits for its result. `buffered`: none waits to send."""
+    trace = Trace(workers + clients + 1)
+    trace.here(99, 2, 0)
+    trace.block(5, 0, "sync", GROUP)
+    for w in range(workers):
+        trace.create(1, 0, 1 + w, ("main.start", "main.worker"))
+        trace.start(10, 1 + w, 1 + w)
+    for c in range(clients):
+        trace.create(2, 0, 50 + c, ("main.start", client))
+        trace.start(10, 1 + workers + c, 50 + c)
+        if not buffered:
+            trace.block(100 + c, 1 + workers + c, "chan send", ("main.ask",))
+    at, asks = MS, 0
+    for _ in range(12):
+        for w in range(workers):
+            c = asks % clients
+            asks += 1
+            p, g, own = 1 + workers + c, 50 + c, 1 + w
+            now = at + w * 10 * US
+            if not buffered:
+                trace.wake(now, own, g, ("main.worker",))
+                trace.start(now + 100, p, g)
+            trace.block(now + 200, p, "chan receive", ("main.ask",))
+            if sleeps:
+                trace.block(now + 300, own, "sleep", ("time.Sleep", "main.worker"))
+                trace.at(now + 9 * MS, own, f"GoUnblock g={own} g_seq=%d stack=0", own)
+                trace.start(now + 9 * MS + 10, own, own)
+            trace.wake(now + 9 * MS + 100, own, g, ("main.worker",))
+            trace.start(now + 9 * MS + 200, p, g)
+            if not buffered:
+                trace.block(now + 9 * MS + 300, p, "chan send", ("main.ask",))
+        at += 10 * MS
+    trace.wake(at, 1 + workers, 99, ("main.ask",)) if buffered else trace.wake(at, 1, 99, ("main.worker",))
+    return trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")
+
+
+@test
+def a_pool_that_answers_those_that_hand_it_work_is_too_small():
+    found = replies()
+    text = found["pool-too-small"]["text"]
+    assert text.startswith("main.worker is the bottleneck: its pool of 2 goroutines is too small. ") and "(mostly sleep)" in text, text
+    assert "queue" not in found and "sleeper" not in found, found
+    # Goroutines of connections wait for the next request, and not for those that make it.
+    assert "pool-too-small" not in replies(client="net/http.(*persistConn).writeLoop")
+    # None waits for a worker to take work; or they use the CPU.
+    assert "pool-too-small" not in replies(buffered=True) and "pool-too-small" not in replies(sleeps=False)
+
+
+def blocked_calls(callers, ready=4):
+    """So many goroutines are in system calls of 9 ms, while others are ready."""
+    trace, stack = Trace(callers), ("syscall.Syscall", "syscall.fsync", "main.flush")
+    for g in range(1, callers + 1):
+        trace.here(g, 2, g - 1)
+        for i in range(10):
+            trace.at(MS + i * 10 * MS, g - 1, f"GoSyscallBegin p_seq=%d stack={trace.stack(stack)}", f"P {g}")
+            trace.at(10 * MS + i * 10 * MS, g - 1, "GoSyscallEnd")
+    trace.at(100 * MS, 0, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    for g in range(50, 50 + ready):
+        trace.here(g, 1)
+        trace.start(100 * MS + 10 * g, 0, g)
+        trace.at(100 * MS + 10 * g + 5, 0, "GoDestroy")
+    return trace.findings(101 * MS, "--from=0ns", f"--to={101 * MS}ns")
+
+
+@test
+def blocking_calls_that_use_up_threads_explain_why_others_are_ready():
+    found = blocked_calls(9)
+    equal(list(found), ["blocking-calls"])
+    assert found["blocking-calls"]["text"].startswith("Blocking calls use up threads: 9.0 goroutines on average waited in one at main.flush (main.go:12)"), found
+    equal(list(blocked_calls(7)), ["ready"])
+
+
+def shared(sleep, group=True, alike=True, every=10 * MS, of=0):
+    """Goroutines 2, 3 and 4 wait with a WaitGroup until one of them, each in its turn, has slept this long."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for n in (2, 3, 4):
+        trace.create(10 + n, 0, n, ("main.start", "main.page" if alike or n > 2 else "main.load"))
+        trace.start(20 + n, n - 1, n)
+    trace.block(100, 0, "chan receive", WORK_STACK)
+    for i in range(9):
+        at, does = MS + i * every, 2 + (i % 3 if alike else 0)
+        others = [n for n in (2, 3, 4) if n != does]
+        for n in others:
+            trace.block(at, n - 1, "sync" if group else "chan receive", ("sync.(*WaitGroup).Wait", "main.fetch", "main.page"))
+        trace.block(at + 10, does - 1, "sleep", ("time.Sleep", "main.load", "main.page"))
+        trace.at(at + sleep, does - 1, f"GoUnblock g={does} g_seq=%d stack=0", does)
+        trace.start(at + sleep + 10, does - 1, does)
+        for n in others:
+            trace.wake(at + 9 * MS + n, does - 1, n, ("sync.(*WaitGroup).Done", "main.fetch", "main.page"))
+            trace.start(at + 9 * MS + 100 + n, n - 1, n)
+    end = of or 2 * MS + 9 * every
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def goroutines_that_wait_for_one_of_them_name_what_that_waits_for():
+    text = shared(8 * MS)["straggler"]["text"]
+    assert text.startswith("Goroutines of main.page waited for one of them at main.fetch (main.go:11) for 88 % of the time. 18 waits, 162 ms in all, the longest 9.00 ms, "
+                           "ended by main.fetch (main.go:11). For 89 % of that time it waited itself (sleep at main.load (main.go:11))."), text
+    # From half of the waits, and of the time, on.
+    assert "straggler" in shared(4600 * US) and "straggler" not in shared(4400 * US)
+    assert "straggler" in shared(8 * MS, of=161 * MS) and "straggler" not in shared(8 * MS, of=163 * MS)
+    # Another kind of goroutine makes what they need, or they wait for work.
+    assert "straggler" not in shared(8 * MS, alike=False) and "straggler" not in shared(8 * MS, group=False)
+
+
+@test
+def a_wait_in_which_the_lock_changes_hands_is_one_wait():
+    # Three take the lock in turn for 20 ms each; the waits of the second and third have one and two parts.
+    trace = Trace(4)
+    for n in (1, 2, 3, 4):
+        trace.here(n, 2, n - 1)
+        if n > 1:
+            trace.block(MS + n, n - 1, "sync", LOCK)
+    for n in (1, 2, 3):
+        at = MS + n * 20 * MS
+        trace.wake(at, n - 1, n + 1, UNLOCK)
+        trace.start(at + 10, n, n + 1)
+    found = trace.findings(62 * MS, "--from=0ns", f"--to={62 * MS}ns")
+    (text,) = [found[kind]["text"] for kind in ("lock-serialises", "lock-contention") if kind in found]
+    assert "held a lock (inferred from its release) for 60.0 ms while others waited" in text and " 3 waits took 120 ms, the longest 60.0 ms at " in text, text
 
 
 @test

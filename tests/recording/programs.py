@@ -134,7 +134,7 @@ def sync_profile(path):
     with tempfile.NamedTemporaryFile(suffix=".pprof") as profile:
         profile.write(out)
         profile.flush()
-        code, out, err = go("pprof", "-top", "-nodecount=1000", profile.name)
+        code, out, err = go("pprof", "-top", "-nodecount=1000", "-nodefraction=0", profile.name)
     assert code == 0, err
     return {line.split()[-1] for line in out.decode().splitlines() if "%" in line}
 

@@ -53,7 +53,7 @@ static void a_fault_long_afterwards_is_another(void **state)
     struct world w;
     (void)state;
     off_at_20(&w);
-    give(&w, SWITCH_FAULT, 22200);
+    give(&w, SWITCH_FAULT, 23100);
     finish(&w);
     assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
     assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 2 * MS);
