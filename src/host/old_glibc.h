@@ -1,61 +1,29 @@
 /*
  * Included before every file of the libraries that are loaded into programs if they are to be loaded on old systems (the
- * option `portable`). Functions that glibc has moved or renamed since version 2.17 are used as that version has them; newer
- * ones are found at run time by old_glibc.c, because a reference, even a weak one, would make the loader require their
- * version.
+ * option `portable`). Functions that glibc has renamed since version 2.17 are used as that version has them;
+ * tools/old-libraries does this for those that moved to libc. Newer ones are found at run time by old_glibc.c, because a
+ * reference, even a weak one, would make the loader require their version.
  */
 #ifndef TRAIL_HOST_OLD_GLIBC_H
 #define TRAIL_HOST_OLD_GLIBC_H
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <sys/rseq.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 
-/* Moved from libdl, libpthread and librt to libc, in 2.32 and 2.34. */
-#define OLD(name, version) __asm__(".symver " #name "," #name "@GLIBC_" #version)
-OLD(dladdr, 2.2.5);
-OLD(dlerror, 2.2.5);
-OLD(dlopen, 2.2.5);
-OLD(dlsym, 2.2.5);
-OLD(dlvsym, 2.2.5);
-OLD(pthread_attr_getstacksize, 2.2.5);
-OLD(pthread_key_create, 2.2.5);
-OLD(pthread_setspecific, 2.2.5);
-OLD(pthread_sigmask, 2.2.5);
-OLD(pthread_testcancel, 2.2.5);
-OLD(timer_create, 2.3.3);
-OLD(timer_delete, 2.3.3);
-OLD(timer_settime, 2.3.3);
-
-/* libtrail-preload defines some of these. */
-#ifndef WITH_WRAPPERS
-OLD(dladdr1, 2.3.3);
-OLD(pthread_attr_getstack, 2.2.5);
-OLD(pthread_condattr_setclock, 2.3.3);
-OLD(pthread_create, 2.2.5);
-OLD(pthread_detach, 2.2.5);
-OLD(pthread_getattr_np, 2.2.5);
-OLD(pthread_getcpuclockid, 2.2.5);
-OLD(pthread_join, 2.2.5);
-OLD(pthread_mutex_timedlock, 2.2.5);
-OLD(pthread_mutex_trylock, 2.2.5);
-OLD(pthread_mutexattr_destroy, 2.2.5);
-OLD(pthread_mutexattr_init, 2.2.5);
-OLD(pthread_mutexattr_settype, 2.2.5);
-OLD(pthread_once, 2.2.5);
-OLD(pthread_setname_np, 2.12);
+/* The same under another name, since 2.28 and 2.38. */
+#ifdef TRAIL_HAS_NO_FCNTL
 __asm__(".symver fcntl64,fcntl@GLIBC_2.2.5");
 #endif
-
-/* The same under another name, since 2.38. */
 __asm__(".symver __isoc23_sscanf,__isoc99_sscanf@GLIBC_2.7");
 __asm__(".symver __isoc23_strtol,strtol@GLIBC_2.2.5");
 __asm__(".symver __isoc23_strtoul,strtoul@GLIBC_2.2.5");
 
 /* Since 2.33; before, they were inline functions that called these. */
-OLD(__fxstat, 2.2.5);
-OLD(__xstat, 2.2.5);
+__asm__(".symver __fxstat,__fxstat@GLIBC_2.2.5");
+__asm__(".symver __xstat,__xstat@GLIBC_2.2.5");
 int __fxstat(int version, int fd, struct stat *status);
 int __xstat(int version, const char *path, struct stat *status);
 #define fstat(fd, status)  __fxstat(1, fd, status)
