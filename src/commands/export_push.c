@@ -71,6 +71,10 @@ static bool load(struct curl *curl)
     void *library = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (TRAIL_IS_STATIC) {
+        print_message(STATIC_LACKS("libcurl", "--endpoint"));
+        return false;
+    }
     if (!library) {
         print_message("--endpoint needs libcurl (libcurl.so.4, Debian's package libcurl4)");
         return false;

@@ -51,6 +51,9 @@ static void add_system(struct facts *facts)
 static void add_libc(struct facts *facts)
 {
     const char *version = gnu_get_libc_version();
+    /* Its own C library is not that of the programs. */
+    if (TRAIL_IS_STATIC)
+        return;
     if (dlsym(RTLD_DEFAULT, "_dl_find_object"))
         fact(facts, FACT_OK, "libc", NULL, "glibc %s, with _dl_find_object", version);
     else
@@ -204,7 +207,9 @@ static void add_environment(struct facts *facts)
     if (small_file_text(everywhere, sizeof everywhere, "/etc/ld.so.preload") && *everywhere)
         fact(facts, FACT_NOTE, "/etc/ld.so.preload", NULL,
              "loaded into every program, after the recorder: %s", everywhere);
-    if (urls && *urls)
+    if (TRAIL_IS_STATIC)
+        fact(facts, FACT_OK, "debuginfod", NULL, "a static trail fetches nothing from the network");
+    else if (urls && *urls)
         fact(facts, FACT_OK, "debuginfod", NULL, "lines that are missing are fetched from %s",
              urls);
     else

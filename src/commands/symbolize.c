@@ -76,8 +76,11 @@ static void print_lacking(const struct modules *modules)
         put_name(&file);
     }
     if (bare > 0)
-        fputs("\ntrail: install it (packages -dbgsym or -debuginfo), or set DEBUGINFOD_URLS\n",
-              stderr);
+        fputs(
+            TRAIL_IS_STATIC
+                ? "\ntrail: install it (packages -dbgsym or -debuginfo)\n"
+                : "\ntrail: install it (packages -dbgsym or -debuginfo), or set DEBUGINFOD_URLS\n",
+            stderr);
     if (missing + bare > 0)
         print_message("files of another machine: --module-path=DIR names a folder with them");
 }

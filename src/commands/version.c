@@ -140,7 +140,9 @@ void version_print(void)
     (void)snprintf(first, sizeof first, "trail " TRAIL_VERSION " (%s)", version_commit);
     facts_begin(&facts, false);
     facts_open(&facts, first);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (TRAIL_IS_STATIC)
+        fact(&facts, FACT_NOTE, "DuckDB", NULL, STATIC_LACKS("DuckDB", "trail sql"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !TRAIL_IS_STATIC; i++) {
         struct library library = {0};
         look(rows[i].look_for, &library);
         fact(&facts, library.usable ? FACT_OK : FACT_NOTE, rows[i].name,

@@ -53,6 +53,10 @@ static void *load_library(void)
 static int report_missing(void)
 {
     const char *chosen = getenv("TRAIL_DUCKDB");
+    if (TRAIL_IS_STATIC) {
+        print_message(STATIC_LACKS("DuckDB", "this"));
+        return EXIT_INOUT;
+    }
     if (chosen && *chosen)
         print_message("no libduckdb.so at TRAIL_DUCKDB=%s", chosen);
     else

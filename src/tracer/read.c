@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracer/control.h"
@@ -397,7 +398,7 @@ static void *pump(void *arg)
     is_reader = true;
     pthread_setname_np(pthread_self(), "trail-reader");
     pthread_mutex_lock(&tracer.lock);
-    thread_id = gettid();
+    thread_id = (pid_t)syscall(SYS_gettid);
     while (mine == epoch && next_chunk(true, &chunk)) {
         /* A copy: if this thread is abandoned, `stream` may change before the sink is called. */
         struct stream to = {.fd = stream.fd, .sink = stream.sink, .context = stream.context};

@@ -60,6 +60,11 @@ const char *source_title(const char *word);
  * code. */
 int print_error(const char *word, const trail_error *err);
 
+/* What a command that cannot load libraries says instead of using one. */
+#define STATIC_LACKS(library, what)                                                                \
+    "this trail is static and cannot load " library ", which " what                                \
+    " needs: use a trail that is installed from a package or built from source"
+
 /*
  * Prints "trail: " and the message as one line on stderr, escaped as in base/plain.h. All messages
  * are printed by this function, so that no name in one can control a terminal.
