@@ -39,8 +39,8 @@ def is_whole(summary):
     """Whether no call, stack, thread or sample was lost, by the recorder's summary. On a busy machine the kernel may drop
     context switches and wake-ups, of other programs too; waits in calls are recorded without them."""
     lost = re.search(r"lost: (.*)", summary)
-    whats = lost[1].split(", ") if lost else []
-    return ("nothing lost" in summary or bool(lost)) and all(re.search(r"^\d+ (context switch|wake-up)", what) for what in whats)
+    losses = lost[1].split(", ") if lost else []
+    return ("nothing lost" in summary or bool(lost)) and all(re.search(r"^\d+ (context switch|wake-up)", what) for what in losses)
 
 
 @dataclasses.dataclass

@@ -228,7 +228,7 @@ static void hidden(void)
 /* MARK: A recorder that does not run */
 
 /* Together they make more records than the kernel's buffers hold. The recorder continues while the
- * program sleeps, and so makes none that would tell of the loss. */
+ * program sleeps, and so makes none that would show the loss. */
 enum { NAPS = 10000, MOST_NAPPERS = 64 };
 
 static void *napper(void *name)
