@@ -387,8 +387,8 @@ void finding_slow_wait(struct findings *findings)
 
 /*
  * For how long a program of Go is known to have had no CPU for its Ps, in stretches of 1 ms or more
- * outside of pauses. On an idle machine there are hardly any. They are a small part of what it lacked: events do not
- * show that a thread had no CPU while its P ran.
+ * outside of pauses. On an idle machine there are hardly any. They are a small part of what it
+ * lacked: events do not show that a thread had no CPU while its P ran.
  */
 static int64_t lacked_ns(const struct findings *findings)
 {
@@ -439,15 +439,22 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
     return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
 }
 
+/* The largest gain of the findings of a kind so far; 0: there is none. */
+static int64_t most_gain(const struct findings *findings, const char *kind)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->rows[i].kind, kind) == 0 && findings->rows[i].gain_ns > most)
+            most = findings->rows[i].gain_ns;
+    return most;
+}
+
 /* Whether a lock explains why one ran at a time for half of the time or more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
     bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
-    for (size_t i = 0; one && i < findings->count; i++)
-        if (strcmp(findings->rows[i].kind, "lock-serialises") == 0 &&
-            share_of(findings->rows[i].gain_ns, length_of(findings)) >= READY_MOST)
-            return true;
-    return false;
+    return one &&
+           share_of(most_gain(findings, "lock-serialises"), length_of(findings)) >= READY_MOST;
 }
 
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
@@ -461,10 +468,7 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
     /* Those that hand over are ready as often as those that are handed something. */
-    for (size_t i = 0; i < findings->count; i++)
-        if (strcmp(findings->rows[i].kind, "hand-offs") == 0 && findings->rows[i].gain_ns > ns / 2)
-            return true;
-    return findings->holder_ready_ns > ns / 2;
+    return most_gain(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
 }
 
 /* `wanted` had work on average, and `ran` ran. */
@@ -516,7 +520,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
  * this long on an idle machine. */
 #define WAKE_UP_NS 50000
 
-/* The part of the time ready that is that of the wake-ups themselves. */
+/* How much of the ready time the wake-ups themselves take. */
 static int64_t wake_ups_ns(const struct findings *findings, const trail_activity *activity)
 {
     const struct waits *waits = findings->waits;
@@ -538,11 +542,12 @@ void finding_ready_for_long(struct findings *findings)
         left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;
     double share = share_of(activity.runnable_ns, time_with_work(&activity));
     bool long_ones = most && most->row.ready_longest.ns >= READY_LEAST;
+    int64_t gc_ns = (int64_t)findings->activity->sums.procs * most_gain(findings, "gc-share");
     /* Goroutines that are ready for short times only are normal where all Ps have work. */
     bool all_short = findings->waits->is_go && activity.procs > 1;
     if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||
         (!long_ones && (all_short || share < READY_MOST || activity.runnable_ns < READY_MUCH)) ||
-        findings->gc_ns > activity.runnable_ns / 2)
+        gc_ns > activity.runnable_ns / 2)
         return;
     double wanted = share_of(time_with_work(&activity), length);
     double ran = share_of(activity.running_ns, length);
@@ -799,7 +804,6 @@ void finding_gc_takes_much(struct findings *findings)
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
-    findings->gc_ns = (int64_t)(findings->activity->sums.procs) * of.gain_ns;
     finding_say(findings, &of, "Garbage collection took %.0f %% of the %s' time", 100 * share,
                 word(findings, TERM_slots));
     if (most) {

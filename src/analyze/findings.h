@@ -29,7 +29,6 @@ struct findings {
     struct arena texts;
     trail_finding none;      /* for a finding without memory */
     int64_t holder_ready_ns; /* of a lock's finding: waited for a holder that had no CPU */
-    int64_t gc_ns;           /* of gc-share: the time of Ps */
     bool failed;             /* out of memory */
 };
 

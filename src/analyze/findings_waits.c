@@ -1136,12 +1136,25 @@ static bool is_initialiser(const struct findings *findings, int64_t goroutine)
     return false;
 }
 
-/* Explains what the goroutine that others waited for waited for itself, if it did most of that time. */
+/* The part of the time in which the goroutine that others waited for waited itself. */
+static double own_share(const struct blame_row *row)
+{
+    return share_of(row->outside_ns, row->own_ns);
+}
+
+/* Whether it did so for most of that time, for something else than a CPU. */
+static bool waited_itself(const struct findings *findings, const struct blame_row *row)
+{
+    return row->outside.ns > 0 && own_share(row) >= BUSY_SHARE &&
+           (trail_name)row->outside.key != findings->waits->ready;
+}
+
+/* Explains what it waited for, if it did. */
 static void explain_own(struct findings *findings, const struct blame_row *row)
 {
-    double share = share_of(row->outside_ns, row->own_ns);
+    double share = own_share(row);
     trail_name for_what = (trail_name)row->outside.key;
-    if (row->outside.ns <= 0 || share < BUSY_SHARE || for_what == findings->waits->ready)
+    if (!waited_itself(findings, row))
         return;
     bool slept = for_what == findings->waits->sleep;
     trail_name place = slept ? sleeps_at(findings, row->goroutine.key) : 0;
@@ -1306,15 +1319,13 @@ void finding_late(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        double share = share_of(row->outside_ns, row->own_ns);
         bool barrier = (facts && facts->kind == WIRE_WAIT_BARRIER) || is_own_barrier(findings, row);
-        if (!barrier || row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
-            (trail_name)row->outside.key == findings->waits->ready ||
+        if (!barrier || !waited_itself(findings, row) || ns < BALANCE_LEAST ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;
-        const struct finding_of of =
-            finding_saves("straggler", part_of(ns, share), &row->longest, row->start, row->wait);
+        const struct finding_of of = finding_saves("straggler", part_of(ns, own_share(row)),
+                                                   &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
@@ -1368,15 +1379,13 @@ void finding_wait_for_own(struct findings *findings)
     for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        double share = share_of(row->outside_ns, row->own_ns);
         if (row->function == 0 || facts_of(findings, row->wait) || !waits_for_all(findings, row) ||
             row->wait == waits->condition || row->waits < QUEUE_WAITS ||
-            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE || row->outside.ns <= 0 ||
-            share < BUSY_SHARE || (trail_name)row->outside.key == waits->ready ||
-            share_of(ns, length_of(findings)) < BUSY_SHARE)
+            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+            !waited_itself(findings, row) || share_of(ns, length_of(findings)) < BUSY_SHARE)
             continue;
-        const struct finding_of of =
-            finding_saves("straggler", part_of(ns, share), &row->longest, row->start, row->wait);
+        const struct finding_of of = finding_saves("straggler", part_of(ns, own_share(row)),
+                                                   &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
                      by = text_of(findings, row->place);
         finding_say(findings, &of,

@@ -40,8 +40,9 @@ struct outside_row {
     bool of_server;     /* for what a server sends over a connection that the program made */
     bool deadline;      /* ended by the time-out of a context of Go */
 
-    /* Of answers and time-outs: the start function; whether it was asked within a region; how long those waits took
-     * that what is recorded ended, and the place, in a C program the start function, that did. */
+    /* Of answers and time-outs: the start function; whether it was asked within a region; how long
+     * those waits took that what is recorded ended, and the place, in a C program the start function,
+     * that did. */
     trail_name start;
     bool in_region;
     int64_t answered_ns;

@@ -277,7 +277,8 @@ static bool has_woken(const struct blame *blame, trail_name start)
 
 /*
  * Whether the goroutine only waits for times that pass, at the end as well, does little in between
- * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from going on.
+ * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
+ * going on.
  */
 static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
 {

@@ -141,7 +141,7 @@ static void copy(const struct perf_ring *ring, uint64_t at, void *to, size_t siz
     memcpy((char *)to + first, data, size - first);
 }
 
-/* The size of a record of a switch together with that of a loss. */
+/* Room for one record of a switch and one of a loss. */
 #define LEAST_ROOM 128
 
 bool perf_ring_is_full(const struct perf_ring *ring)

@@ -69,12 +69,12 @@ static bool load(struct curl *curl)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
     void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (TRAIL_IS_STATIC) {
         print_message(STATIC_LACKS("libcurl", "--endpoint"));
         return false;
     }
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         print_message("--endpoint needs libcurl (libcurl.so.4, Debian's package libcurl4)");
         return false;

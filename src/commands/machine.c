@@ -51,7 +51,7 @@ static void add_system(struct facts *facts)
 static void add_libc(struct facts *facts)
 {
     const char *version = gnu_get_libc_version();
-    /* Its own C library is not that of the programs. */
+    /* Programs use the system's C library, not the one that is linked in. */
     if (TRAIL_IS_STATIC)
         return;
     if (dlsym(RTLD_DEFAULT, "_dl_find_object"))

@@ -1,6 +1,6 @@
 /*
- * Replaces dlopen() in a static command (ld --wrap). The C library's own would work only where its exact version is
- * installed, and elsewhere crash.
+ * Replaces dlopen() in a static command (ld --wrap). The C library's own would work only where its
+ * exact version is installed, and crash elsewhere.
  */
 #include <stddef.h>
 

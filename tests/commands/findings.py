@@ -2313,7 +2313,7 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     assert "queue" in filled(joined=True) and "queue" not in filled(joined=True, outlives=29 * MS)
     # A thread that waits for the exit of those that it wakes is no slow consumer, either.
     assert "queue" not in filled(joins=True)
-    # Where most wake-ups are in vain, what is waited for is not room.
+    # If most wake-ups are futile, the threads do not wait for room.
     assert "queue" in filled(count=100, reason="sync.(*Cond).Wait")
     found = filled(count=101, reason="sync.(*Cond).Wait")
     assert "queue" not in found and "futile-wakeups" in found, found
