@@ -9,38 +9,53 @@ struct intern_entry {
     struct intern_entry *next; /* with the same hash */
     uint64_t number;
     size_t size;
-    unsigned char data[];
+    unsigned char data[]; /* and a NUL */
 };
 
 static struct intern_entry *entry_make(struct arena *arena, const void *data, size_t size)
 {
-    if (size > SIZE_MAX - sizeof(struct intern_entry))
+    if (size >= SIZE_MAX - sizeof(struct intern_entry))
         return NULL;
-    struct intern_entry *entry = arena_alloc(arena, sizeof *entry + size);
+    struct intern_entry *entry = arena_alloc(arena, sizeof *entry + size + 1);
     if (!entry)
         return NULL;
     entry->size = size;
     if (size > 0)
         memcpy(entry->data, data, size);
+    entry->data[size] = '\0';
     return entry;
 }
 
-uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh)
+static struct intern_entry *put(struct intern *intern, const void *data, size_t size, bool *fresh)
 {
     uint64_t hash = hash_keyed_bytes(0, data, size);
     struct intern_entry *first = idmap_find(&intern->map, hash);
     *fresh = false;
     for (struct intern_entry *entry = first; entry; entry = entry->next)
         if (entry->size == size && (size == 0 || memcmp(entry->data, data, size) == 0))
-            return entry->number;
+            return entry;
     struct intern_entry *entry = entry_make(&intern->arena, data, size);
     if (!entry)
-        return 0;
+        return NULL;
     entry->next = first;
     if (!idmap_put(&intern->map, hash, entry))
-        return 0;
+        return NULL;
     *fresh = true;
-    return entry->number = ++intern->last;
+    entry->number = ++intern->last;
+    return entry;
+}
+
+uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh)
+{
+    struct intern_entry *entry = put(intern, data, size, fresh);
+    return entry ? entry->number : 0;
+}
+
+const char *intern_text(struct intern *intern, const char *text, size_t size)
+{
+    bool fresh;
+    struct intern_entry *entry = put(intern, text, size, &fresh);
+    return entry ? (const char *)entry->data : NULL;
 }
 
 void intern_clear(struct intern *intern)

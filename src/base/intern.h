@@ -27,6 +27,12 @@ struct intern {
  */
 uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh);
 
+/*
+ * Returns the copy of a text that was put before or is put now, with a NUL; NULL if out of memory. It has a number
+ * as other bytes do, and lives until the table is cleared.
+ */
+const char *intern_text(struct intern *intern, const char *text, size_t size);
+
 /* Removes all entries; numbers begin at 1 again. Keeps memory. */
 void intern_clear(struct intern *intern);
 

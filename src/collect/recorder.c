@@ -10,6 +10,7 @@
 #include "collect/recorder_claims.h"
 #include "collect/recorder_kernel.h"
 #include "collect/recorder_traces.h"
+#include "symbols/modules.h"
 
 /*
  * The pauses between steps. Each step wakes the recorder, which takes time from the program; but
@@ -324,7 +325,7 @@ static void look_at_cpus(struct recorder *r, int64_t now)
     int64_t recorded_ns, cost_ns, begin_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (now < r->cpus_ns || !recorder_is_on(r))
         return;
-    recorded_ns = recorded_cpu_ns(r);
+    recorded_ns = recorded_cpu_ns(r) + modules_cpu_ns(r->modules);
     for (const struct recorded *p = r->live; p; p = p->next_live) {
         if (!p->process.pid || p->to->over)
             continue;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_FRAMES = 256, MOST_OF_FUNCTION = 256 };
+enum { MOST_FRAMES = 256 };
 
 static bool word_at(const struct cpu_sample *sample, uint64_t at, uint64_t *word)
 {
@@ -32,10 +32,10 @@ size_t stack_guards(struct unwind_files *files, const struct cpu_sample *sample,
     size_t count = 0;
     for (size_t i = 0; i + 1 < frames; i++) {
         const trail_module *module = find(context, pcs[i] - 1);
-        struct guard found[MOST_OF_FUNCTION];
+        struct guard found[GUARDS_MOST];
         size_t n =
             module && module->path.size
-                ? guards(guards_context, module, pcs[i] - 1 - module->bias, found, MOST_OF_FUNCTION)
+                ? guards(guards_context, module, pcs[i] - 1 - module->bias, found, GUARDS_MOST)
                 : 0;
         for (size_t j = 0; j < n && count < max; j++) {
             uint64_t lock, frame = found[j].from_cfa ? sps[i + 1] : sps[i];

@@ -199,7 +199,7 @@ static int convert_file(struct request *request)
     request->reader.threads = input_limits.threads;
     request->reader.from_ns = request->convert.from_ns;
     code = convert_input(request);
-    symbols_close(symbols);
+    close_binary(symbols);
     return code;
 }
 

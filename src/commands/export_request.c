@@ -67,6 +67,6 @@ int export_with_reader(struct export_request *request,
         request->input ? input_open(request->input, &err) : open_source(request->word, &err);
     code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
-    symbols_close(symbols);
+    close_binary(symbols);
     return code;
 }

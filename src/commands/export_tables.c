@@ -357,13 +357,13 @@ int export_parquet(struct export_request *request)
     if (code == EXIT_GOOD && !request->output)
         code = usage_error(request->command, "Parquet is written to a file or a folder: -o");
     if (code == EXIT_GOOD && request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
+        symbols = symbols_open(NULL, request->binary, NULL, SYMBOLS_LINES, &err);
         if (!symbols)
             code = print_error(request->binary, &err);
     }
     if (code == EXIT_GOOD)
         code = write_parquet(&tables, symbols);
-    symbols_close(symbols);
+    close_binary(symbols);
     free(tables.file);
     return code;
 }

@@ -269,7 +269,7 @@ static int print_file(struct request *request)
     else
         code = print_events(request, source, &err);
     trail_source_close(source);
-    symbols_close(symbols);
+    close_binary(symbols);
     return code;
 }
 

@@ -566,7 +566,7 @@ static void end(struct session *session)
         input_free(&session->tables.inputs[i]);
     free(session->tables.inputs);
     free((void *)session->files);
-    symbols_close(session->symbols);
+    close_binary(session->symbols);
 }
 
 /* MARK: The command line */

@@ -42,7 +42,7 @@ static const struct option rows[] = {
 static void print_missing(const struct module_file *file)
 {
     const struct refused_file *refused = named_files_refused();
-    if (refused->problem && strcmp(file->path, refused->path) == 0)
+    if (*refused->problem && strcmp(file->path, refused->path) == 0)
         return; /* print_refused_file reports it */
     if (file->wrong->code == TRAIL_INCONSISTENT)
         print_message(

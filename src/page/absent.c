@@ -145,10 +145,10 @@ void skip_frames_free(const char **patterns)
 }
 
 /* --binary */
-struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
-                             trail_error *err)
+struct symbols *symbols_open(struct symbol_process *process, const char *path, const char *wanted,
+                             enum symbols_detail detail, trail_error *err)
 {
-    (void)wanted, (void)detail;
+    (void)process, (void)wanted, (void)detail;
     (void)error_set(err, TRAIL_USAGE, "%s: a page cannot read programs", path);
     return NULL;
 }
@@ -156,6 +156,10 @@ struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_
 void symbols_close(struct symbols *symbols)
 {
     (void)symbols;
+}
+
+void print_refused_file(void)
+{
 }
 
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,

@@ -12,6 +12,8 @@
 
 #include "wire/waits.h"
 
+enum { GUARDS_MOST = 256 }; /* of a function */
+
 /* Where a guard's pointer to its lock is in its function's frame. */
 struct guard {
     int64_t offset;

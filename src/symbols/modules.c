@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/regular_file.h"
 #include "base/text.h"
+#include "symbols/symbol_process.h"
 #include "symbols/symbols.h"
 
 struct file {
@@ -28,8 +29,9 @@ struct file {
 struct modules {
     const char *const *folders;
     size_t folder_count;
-    bool quick; /* skip the lines of the C library */
-    void *tree; /* of struct file, by path and build ID */
+    bool quick;                     /* skip the lines of the C library */
+    struct symbol_process *process; /* reads the files */
+    void *tree;                     /* of struct file, by path and build ID */
     struct file *first, **last;
 };
 
@@ -54,6 +56,11 @@ struct modules *modules_open(const char *const *folders, size_t count, bool quic
     struct modules *modules = calloc(1, sizeof *modules);
     if (!modules)
         return NULL;
+    modules->process = symbol_process_open();
+    if (!modules->process) {
+        free(modules);
+        return NULL;
+    }
     modules->folders = folders;
     modules->folder_count = count;
     modules->quick = quick;
@@ -76,13 +83,20 @@ void modules_close(struct modules *modules)
         next = file->next;
         file_free(file);
     }
+    symbol_process_close(modules->process);
     free(modules);
+}
+
+int64_t modules_cpu_ns(const struct modules *modules)
+{
+    return symbol_process_cpu_ns(modules->process);
 }
 
 /* MARK: Finding the file */
 
 /* Tries the file whose name is the four pieces joined. Returns true if no better one is needed. */
-static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
+static bool try_file(const struct modules *modules, struct file *file, const char *pieces[4],
+                     trail_error *err)
 {
     char path[4096];
     *err = no_error();
@@ -90,7 +104,7 @@ static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
     if (n < 0 || (size_t)n >= sizeof path)
         return false;
     const char *build_id = *file->build_id ? file->build_id : NULL;
-    struct symbols *symbols = symbols_open(path, build_id, file->detail, err);
+    struct symbols *symbols = symbols_open(modules->process, path, build_id, file->detail, err);
     bool enough = symbols && (file->detail == SYMBOLS_NAMES || symbols_have_lines(symbols));
     if (symbols && (enough || !file->symbols)) {
         symbols_close(file->symbols);
@@ -102,15 +116,15 @@ static bool try_file(struct file *file, const char *pieces[4], trail_error *err)
 }
 
 /* Tries the links by build ID that debug packages install: xx/yyyy[.debug]. */
-static bool try_build_id(struct file *file, const char *folder)
+static bool try_build_id(const struct modules *modules, struct file *file, const char *folder)
 {
     char id[2 * 64 + 16];
     trail_error err;
     if (strlen(file->build_id) < 4 || strlen(file->build_id) > 128)
         return false;
     (void)snprintf(id, sizeof id, "/%.2s/%s", file->build_id, file->build_id + 2);
-    return try_file(file, (const char *[]){folder, "/.build-id", id, ".debug"}, &err) ||
-           try_file(file, (const char *[]){folder, "/.build-id", id, ""}, &err);
+    return try_file(modules, file, (const char *[]){folder, "/.build-id", id, ".debug"}, &err) ||
+           try_file(modules, file, (const char *[]){folder, "/.build-id", id, ""}, &err);
 }
 
 static bool is_c_library(const char *path)
@@ -120,28 +134,28 @@ static bool is_c_library(const char *path)
            strncmp(base, "ld-linux", 8) == 0 || strncmp(base, "libpthread", 10) == 0;
 }
 
-static bool try_folder(struct file *file, const char *folder)
+static bool try_folder(const struct modules *modules, struct file *file, const char *folder)
 {
     trail_error err;
     const char *base = path_name(file->path);
-    return try_build_id(file, folder) ||
+    return try_build_id(modules, file, folder) ||
            (*file->path == '/' &&
-            try_file(file, (const char *[]){folder, file->path, "", ""}, &err)) ||
-           try_file(file, (const char *[]){folder, "/", base, ""}, &err) ||
-           try_file(file, (const char *[]){folder, "/", base, ".debug"}, &err);
+            try_file(modules, file, (const char *[]){folder, file->path, "", ""}, &err)) ||
+           try_file(modules, file, (const char *[]){folder, "/", base, ""}, &err) ||
+           try_file(modules, file, (const char *[]){folder, "/", base, ".debug"}, &err);
 }
 
 static void find_file(const struct modules *modules, struct file *file)
 {
     for (size_t i = 0; i < modules->folder_count; i++)
-        if (try_folder(file, modules->folders[i]))
+        if (try_folder(modules, file, modules->folders[i]))
             return;
     /* A path that has lost its beginning by truncation names no file. */
     if (*file->path == '/') {
-        if (try_file(file, (const char *[]){file->path, "", "", ""}, &file->wrong))
+        if (try_file(modules, file, (const char *[]){file->path, "", "", ""}, &file->wrong))
             return;
     }
-    (void)try_build_id(file, "/usr/lib/debug");
+    (void)try_build_id(modules, file, "/usr/lib/debug");
 }
 
 static char *copy_string(trail_string string)

@@ -18,6 +18,9 @@ struct modules;
 struct modules *modules_open(const char *const *folders, size_t count, bool quick);
 void modules_close(struct modules *modules);
 
+/* The CPU time of the process that reads the files (symbol_process.h). */
+int64_t modules_cpu_ns(const struct modules *modules);
+
 /* A trail_resolve_fn; `context` is the struct modules. */
 size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
                        const trail_symbol **symbols);

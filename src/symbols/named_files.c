@@ -39,9 +39,9 @@ void named_files_end(void)
 void named_files_refuse(const char *path, const char *problem)
 {
     (void)pthread_mutex_lock(&first_lock);
-    if (!first.problem) {
+    if (!*first.problem) {
         (void)snprintf(first.path, sizeof first.path, "%s", path);
-        first.problem = problem;
+        (void)snprintf(first.problem, sizeof first.problem, "%s", problem);
     }
     (void)pthread_mutex_unlock(&first_lock);
     errno = EACCES;

@@ -19,14 +19,14 @@ void named_files_begin(uid_t owner);
 void named_files_end(void);
 
 struct refused_file {
-    const char *problem; /* NULL: no file was refused */
+    char problem[128]; /* "": no file was refused */
     char path[PATH_MAX];
 };
 
 /* Notes a file that must not be opened, or an own file of the program; sets errno. */
 void named_files_refuse(const char *path, const char *problem);
 
-/* Returns the first such file, from any thread of this process. */
+/* Returns the first such file, from any thread of this process or from the one that reads programs. */
 const struct refused_file *named_files_refused(void);
 
 #endif

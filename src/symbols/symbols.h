@@ -1,30 +1,27 @@
 /*
- * Symbols of a program or library, from its ELF file and DWARF, by file address. Used by `trail
- * symbolize`, and for traces of Go 1.5 and 1.6, whose stacks contain only addresses.
+ * Symbols of a program or library, by file address. Used by `trail symbolize`, for recordings, and for
+ * traces of Go 1.5 and 1.6, whose stacks contain only addresses.
+ *
+ * A file may be hostile, so a process of its own reads it (symbol_process.h). If that process crashes or
+ * exceeds its time, the file's names are missing from then on, and named_files_refused says so.
  */
 #ifndef TRAIL_SYMBOLS_SYMBOLS_H
 #define TRAIL_SYMBOLS_SYMBOLS_H
 
-#include <trail/export.h>
+#include "symbols/elf_symbols.h"
 
 struct guard;
+struct symbol_process;
 struct symbols;
-
-enum symbols_detail {
-    SYMBOLS_LINES, /* names, inlined frames, files and lines */
-    SYMBOLS_NAMES  /* only names from the symbol table; skips DWARF, which is large and often
-                      compressed */
-};
 
 /*
  * Returns NULL with *err set if the file cannot be read, is not an ELF file, has neither symbols
  * nor lines, or does not have the build ID `wanted` (TRAIL_INCONSISTENT; hexadecimal, NULL: any).
- * Separate debug information is found as libdwfl finds it: by build ID and by name, in .debug and
- * /usr/lib/debug, and from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close
- * accepts NULL.
+ * `process` reads the file, and outlives the struct; NULL: a process for this file alone.
+ * symbols_close accepts NULL.
  */
-struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
-                             trail_error *err);
+struct symbols *symbols_open(struct symbol_process *process, const char *path, const char *wanted,
+                             enum symbols_detail detail, trail_error *err);
 void symbols_close(struct symbols *symbols);
 
 /* Whether there are files and lines, not only the names of functions. */

@@ -108,7 +108,7 @@ int analysis_open(struct analysis *analysis)
 {
     trail_error err;
     if (analysis->binary) {
-        analysis->symbols = symbols_open(analysis->binary, NULL, SYMBOLS_LINES, &err);
+        analysis->symbols = symbols_open(NULL, analysis->binary, NULL, SYMBOLS_LINES, &err);
         if (!analysis->symbols)
             return print_error(analysis->binary, &err);
     }
@@ -136,7 +136,7 @@ void analysis_close(struct analysis *analysis)
     trail_analysis_close(analysis->answers);
     trail_reader_close(analysis->reader);
     trail_source_close(analysis->source);
-    symbols_close(analysis->symbols);
+    close_binary(analysis->symbols);
     skip_frames_free(analysis->skip_frames);
 }
 

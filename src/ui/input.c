@@ -14,6 +14,7 @@
 #include "base/part_name.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/refused_file.h"
 #include "ui/show.h"
 #include "words/vocabulary.h"
 
@@ -95,12 +96,19 @@ int open_binary(const char *path, struct symbols **symbols, trail_reader_options
     trail_error err;
     if (!path)
         return EXIT_GOOD;
-    *symbols = symbols_open(path, NULL, SYMBOLS_LINES, &err);
+    *symbols = symbols_open(NULL, path, NULL, SYMBOLS_LINES, &err);
     if (!*symbols)
         return print_error(path, &err);
     options->symbolize = symbols_find;
     options->symbolize_context = *symbols;
     return EXIT_GOOD;
+}
+
+void close_binary(struct symbols *symbols)
+{
+    if (symbols)
+        print_refused_file();
+    symbols_close(symbols);
 }
 
 /* With the number of a part, the others are known. */

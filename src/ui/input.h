@@ -27,10 +27,11 @@ void input_free(struct input *input);
 
 /*
  * Opens the program of --binary, if there is one, for the names of a reader's functions. Returns the
- * exit code; the caller closes *symbols after the reader.
+ * exit code; the caller closes *symbols after the reader. Closing reports why names are missing.
  */
 struct symbols;
 int open_binary(const char *path, struct symbols **symbols, trail_reader_options *options);
+void close_binary(struct symbols *symbols);
 
 /* Prints what the reader assumed: output with invented events always comes with a message. */
 void print_repairs(const char *word, const trail_reader *reader);

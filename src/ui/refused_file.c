@@ -7,6 +7,6 @@
 void print_refused_file(void)
 {
     const struct refused_file *file = named_files_refused();
-    if (file->problem)
+    if (*file->problem)
         print_message("%s: %s; names and lines from it are missing", file->path, file->problem);
 }

@@ -29,6 +29,12 @@ void modules_close(struct modules *modules)
     (void)modules;
 }
 
+int64_t modules_cpu_ns(const struct modules *modules)
+{
+    (void)modules;
+    return 0;
+}
+
 size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
                        const trail_symbol **symbols)
 {

@@ -1,0 +1,122 @@
+/* Starts, asks and ends the process that reads programs: see symbol_process.h. */
+#include "symbols/symbol_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "symbols/confine.h"
+#include "symbols/message.h"
+#include "symbols/symbol_server.h"
+
+struct symbol_process {
+    pid_t pid; /* 0: it does not run */
+    int fd;
+    uint64_t starts;
+    int64_t former_ns; /* CPU time of those that have ended */
+    char problem[128];
+};
+
+struct symbol_process *symbol_process_open(void)
+{
+    return calloc(1, sizeof(struct symbol_process));
+}
+
+void symbol_process_close(struct symbol_process *process)
+{
+    if (process)
+        symbol_process_stop(process);
+    free(process);
+}
+
+_Noreturn static void serve(int fd)
+{
+    if (confine(fd))
+        symbol_server_run(CONFINE_FD);
+    _exit(0);
+}
+
+uint64_t symbol_process_start(struct symbol_process *process)
+{
+    int ends[2];
+    if (process->pid)
+        return process->starts;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        serve(ends[1]);
+    (void)close(ends[1]);
+    if (pid < 0) {
+        (void)close(ends[0]);
+        return 0;
+    }
+    process->pid = pid;
+    process->fd = ends[0];
+    return ++process->starts;
+}
+
+int64_t symbol_process_cpu_ns(const struct symbol_process *process)
+{
+    clockid_t clock;
+    return process->former_ns + (process->pid && clock_getcpuclockid(process->pid, &clock) == 0
+                                     ? (int64_t)clock_ns(clock)
+                                     : 0);
+}
+
+/*
+ * The process is not waited for: its CPU time would be counted as that of a recorded program, and the kernel cannot end
+ * it while it reads a file that never answers.
+ */
+static void forget(struct symbol_process *process)
+{
+    process->former_ns = symbol_process_cpu_ns(process);
+    (void)close(process->fd);
+    process->pid = 0;
+}
+
+void symbol_process_stop(struct symbol_process *process)
+{
+    if (!process->pid)
+        return;
+    (void)kill(process->pid, SIGKILL);
+    forget(process);
+}
+
+/* The process has closed its end: it is about to end, or has. */
+static void note_end(struct symbol_process *process)
+{
+    siginfo_t end = {0};
+    while (waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+    (void)snprintf(process->problem, sizeof process->problem, "the process that read it ended%s%s",
+                   end.si_code == CLD_EXITED ? "" : ": ",
+                   end.si_code == CLD_EXITED ? "" : strsignal(end.si_status));
+    forget(process);
+}
+
+const char *symbol_process_ask(struct symbol_process *process, const struct message *question,
+                               struct message *answer, int64_t *left_ns)
+{
+    int64_t begin = now_ns();
+    int result = *left_ns <= 0 ? 1
+                 : message_send(question, process->fd)
+                     ? message_receive(answer, process->fd, begin + *left_ns)
+                     : -1;
+    *left_ns -= now_ns() - begin;
+    if (result == 0)
+        return NULL;
+    if (result < 0) {
+        note_end(process);
+    } else {
+        symbol_process_stop(process);
+        (void)snprintf(process->problem, sizeof process->problem, "reading it takes too long");
+    }
+    return process->problem;
+}
