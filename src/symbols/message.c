@@ -1,4 +1,4 @@
-/* Questions and answers about symbols: see message.h. On the socket, each has its size before it. */
+/* Questions and answers about symbols: see message.h. A message begins with its size, which nothing else precedes on the socket. */
 #include "symbols/message.h"
 
 #include <errno.h>
@@ -11,12 +11,19 @@
 #include "base/clock.h"
 #include "base/grow.h"
 
-#define MOST_BYTES ((size_t)16 << 20)
+#define MOST_BYTES  ((size_t)16 << 20)
+#define FIRST_BYTES ((size_t)4096) /* of the buffer, in which most messages fit */
 
+static void put(struct message *message, const void *data, size_t size);
+
+/* Without a buffer, the first put fails. */
 void message_clear(struct message *message)
 {
+    uint64_t size = 0;
     message->size = message->at = 0;
     message->failed = false;
+    put(message, &size, sizeof size);
+    message->at = message->size;
 }
 
 void message_free(struct message *message)
@@ -77,21 +84,22 @@ trail_string message_text(struct message *message)
 
 /* MARK: Transport */
 
-static bool send_all(int fd, const void *data, size_t size)
+bool message_send(struct message *message, int fd)
 {
+    uint64_t size;
+    if (message->failed)
+        message_clear(message);
+    if (message->failed)
+        return false;
+    size = message->size;
+    memcpy(message->data, &size, sizeof size);
     for (size_t done = 0; done < size;) {
-        ssize_t n = send(fd, (const char *)data + done, size - done, MSG_NOSIGNAL);
+        ssize_t n = send(fd, message->data + done, size - done, MSG_NOSIGNAL);
         if (n < 0 && errno != EINTR)
             return false;
         done += n > 0 ? (size_t)n : 0;
     }
     return true;
-}
-
-bool message_send(const struct message *message, int fd)
-{
-    uint64_t size = message->failed ? 0 : message->size;
-    return send_all(fd, &size, sizeof size) && send_all(fd, message->data, size);
 }
 
 /* Waits until there is something to read. Returns 0, or 1 if it is too late. */
@@ -101,33 +109,38 @@ static int wait_for(int fd, int64_t until)
     int n;
     do {
         int64_t ms = (until - now_ns()) / 1000000;
-        n = poll(&ready, 1, until == INT64_MAX || ms > INT32_MAX ? -1 : ms < 0 ? 0 : (int)ms);
+        n = poll(&ready, 1, ms > INT32_MAX ? INT32_MAX : ms < 0 ? 0 : (int)ms);
     } while (n < 0 && errno == EINTR);
     return n == 0;
 }
 
-static int receive_all(int fd, void *data, size_t size, int64_t until)
+/* Returns how many bytes the message has, 0: that is not known yet, SIZE_MAX: it cannot be one. */
+static size_t whole_size(const struct message *message)
 {
-    for (size_t done = 0; done < size;) {
-        if (wait_for(fd, until))
-            return 1;
-        ssize_t n = read(fd, (char *)data + done, size - done);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return -1;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
+    uint64_t size;
+    if (message->size < sizeof size)
+        return 0;
+    memcpy(&size, message->data, sizeof size);
+    return size < sizeof size || size > MOST_BYTES || size < message->size ? SIZE_MAX : size;
 }
 
 int message_receive(struct message *message, int fd, int64_t until)
 {
-    uint64_t size;
-    message_clear(message);
-    int result = receive_all(fd, &size, sizeof size, until);
-    if (result != 0)
-        return result;
-    if (size > MOST_BYTES || !GROW(message->data, message->capacity, size))
-        return -1;
-    message->size = size;
-    return receive_all(fd, message->data, size, until);
+    size_t whole = 0;
+    *message = (struct message){.data = message->data, .capacity = message->capacity};
+    while (whole == 0 || message->size < whole) {
+        if (!GROW(message->data, message->capacity, whole ? whole : FIRST_BYTES))
+            return -1;
+        if (until != INT64_MAX && wait_for(fd, until))
+            return 1;
+        ssize_t n = read(fd, message->data + message->size, message->capacity - message->size);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return -1;
+        message->size += n > 0 ? (size_t)n : 0;
+        whole = whole_size(message);
+        if (whole == SIZE_MAX)
+            return -1;
+    }
+    message->at = sizeof(uint64_t);
+    return 0;
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <trail/read.h>
 
-/* Zero-initialized: empty. */
+/* Zero-initialized: to be cleared or received. */
 struct message {
     unsigned char *data;
     size_t size, capacity;
@@ -30,6 +30,7 @@ enum question {
 
 /* Every answer ends with the problem and the path of the file that was refused (named_files.h). */
 
+/* Makes the message empty. */
 void message_clear(struct message *message);
 void message_free(struct message *message);
 
@@ -41,7 +42,7 @@ uint64_t message_number(struct message *message);
 trail_string message_text(struct message *message);
 
 /* Returns false if the other side is gone. A failed message is sent as an empty one. */
-bool message_send(const struct message *message, int fd);
+bool message_send(struct message *message, int fd);
 
 /*
  * Waits for a message until the monotonic clock is `until` ns; INT64_MAX: for ever. Returns 0; -1: the other

@@ -101,7 +101,7 @@ static void note_end(struct symbol_process *process)
     forget(process);
 }
 
-const char *symbol_process_ask(struct symbol_process *process, const struct message *question,
+const char *symbol_process_ask(struct symbol_process *process, struct message *question,
                                struct message *answer, int64_t *left_ns)
 {
     int64_t begin = now_ns();

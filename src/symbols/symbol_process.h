@@ -30,7 +30,7 @@ int64_t symbol_process_cpu_ns(const struct symbol_process *process);
  * Asks a question, and waits for the answer at most *left_ns, from which the time is subtracted. Returns NULL, or the
  * problem, valid until the next call; the process has ended then.
  */
-const char *symbol_process_ask(struct symbol_process *process, const struct message *question,
+const char *symbol_process_ask(struct symbol_process *process, struct message *question,
                                struct message *answer, int64_t *left_ns);
 
 #endif

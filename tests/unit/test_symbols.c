@@ -171,7 +171,7 @@ static void test_message_that_does_not_come(void **state)
 {
     (void)state;
     struct message message = {0};
-    uint64_t size = 1;
+    uint64_t size = sizeof size + 1;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_int_equal(message_receive(&message, ends[0], 0), 1);
