@@ -36,7 +36,7 @@ static void write_sync(uint64_t generation)
         writer.at = put(writer.at, (uint64_t)wall.tv_sec);
         writer.at = put(writer.at, (uint64_t)wall.tv_nsec);
     }
-    v2_flush(&writer);
+    writer_flush(&writer);
 }
 
 /* MARK: Goroutines without events */
@@ -99,8 +99,8 @@ static void close_m(trail_m *m, void *arg)
         states_close(m, generation, &claims->writer);
         v2_close_batch(&claims->writer);
     }
-    v2_flush(&m->writers_[generation & 1]);
-    v2_flush(&m->strings_[generation & 1]);
+    writer_flush(&m->writers_[generation & 1]);
+    writer_flush(&m->strings_[generation & 1]);
 }
 
 static void close_all(struct claims *claims)
@@ -157,7 +157,7 @@ static void finish(uint64_t generation, struct claims *claims)
 {
     v2_close_batch(&claims->writer);
     close_all(claims);
-    v2_flush(&claims->writer);
+    writer_flush(&claims->writer);
     sample_drain(generation);
     alloc_write_tables(generation);
     if (__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED))
@@ -238,7 +238,7 @@ bool v2_advance(void)
          * The generation continues because the world stays stopped, or the trace has ended by
          * itself: the next one is not needed.
          */
-        v2_flush(&claims.writer);
+        writer_flush(&claims.writer);
         queue_withdraw(generation + 1);
     }
     queue_urgent(false);

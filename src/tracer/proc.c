@@ -80,7 +80,7 @@ static void proc_retire(trail_p *p)
 {
     remove_p(p);
     if (!tracer.v2)
-        v1_flush(&p->writer_);
+        writer_flush(&p->writer_);
     p->retired_session_ = tracer.first_generation;
     p->next_ = free_ps;
     free_ps = p;

@@ -146,7 +146,7 @@ static void end_writer(struct trail_writer_ *writer, bool thread_ends)
     if (thread_ends && writer->buffer == writer->own)
         v2_close_batch(writer);
     else
-        v2_flush(writer);
+        writer_flush(writer);
 }
 
 static void detach(trail_m *m, bool thread_ends)
