@@ -219,7 +219,7 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
     SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", pid, fd) {
-        /* The last number is that of the innermost namespace. */
+        /* The last number belongs to the innermost namespace. */
         const char *last = strncmp(lines.text, "NSpid:", 6) == 0 ? strrchr(lines.text, '\t') : NULL;
         if (last)
             return (unsigned)strtoul(last, NULL, 10);

@@ -306,7 +306,7 @@ long process_status_number(pid_t pid, const char *word, bool *several)
 bool process_catches_alarm(pid_t pid)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
-    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including the signals of timer_create */
     char text[4096];
     const char *at;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

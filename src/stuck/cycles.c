@@ -57,7 +57,7 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
     }
 }
 
-/* MARK: Threads that can go on */
+/* MARK: Threads that can continue */
 
 /*
  * A thread that waits for processes, for example for what they write into a pipe, can continue as

@@ -67,7 +67,7 @@ struct held {
     struct held_mapping *mappings;
     size_t mapping_count, mapping_capacity;
     int64_t limit_ns;   /* for the threads of a group to stop */
-    int64_t stopped_ns; /* from a group's first stop to its last release, at most */
+    int64_t stopped_ns; /* the longest time from a group's first stop to its last release */
     size_t groups;      /* 1: all threads were seen at one instant */
     size_t unstopped;   /* threads that did not stop in time */
 };

@@ -139,7 +139,7 @@ static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 
 /*
  * Closes the batch in the record's first buffer, or hands the buffer to the reader. If the thread
- * continues, perhaps with another record, what it writes there must follow.
+ * continues, perhaps with another record, its further events must come after these.
  */
 static void end_writer(struct trail_writer_ *writer, bool thread_ends)
 {
