@@ -13,18 +13,16 @@
 
 #include "base/clock.h"
 #include "base/small_file.h"
+#include "shm/mapping.h"
 
 /* MARK: What a process has mapped */
 
 /* Whether a line of /proc/PID/maps maps the file. */
 static bool maps_file(const char *line, struct area_inode inode)
 {
-    unsigned major_number, minor_number;
-    uint64_t number;
-    return sscanf(line, "%*x-%*x %*s %*x %x:%x %" SCNu64, &major_number, &minor_number, &number) ==
-               3 &&
-           number == inode.inode &&
-           (inode.device == 0 || makedev(major_number, minor_number) == inode.device);
+    struct mapping m;
+    return mapping_read(line, &m) && m.inode == inode.inode &&
+           (inode.device == 0 || makedev(m.major, m.minor) == inode.device);
 }
 
 static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
