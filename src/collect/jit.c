@@ -10,8 +10,7 @@
 #include "base/arena.h"
 #include "host/clock.h"
 
-/* The limit for one file, and for all files that replaced each
- * other. */
+/* The limit for one file, and for all files that replaced each other. */
 #define MOST_BYTES      (64u << 20)
 #define MOST_BYTES_EVER (256u << 20)
 /*

@@ -291,7 +291,8 @@ static void release_written(struct recorder *r)
  * it starts.
  */
 #define TITLE_NS 500000000
-/* The interval between readings of their CPU clocks. CPU time after the last reading is not counted. */
+/* The interval between readings of their CPU clocks. CPU time after the last reading is not
+ * counted. */
 #define CLOCK_NS 50000000
 
 static void look_at_processes(struct recorder *r, int64_t now)

@@ -124,7 +124,8 @@ static size_t count_ms(void)
 
 /*
  * Reserves the buffers for the end of the next generation, which may need a status for every
- * goroutine of this one and for everything that an M holds and owns. Returns false if there is no memory.
+ * goroutine of this one and for everything that an M holds and owns. Returns false if there is no
+ * memory.
  */
 static bool reserve_next(size_t goroutines, size_t *buffers)
 {
