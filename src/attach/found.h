@@ -1,5 +1,4 @@
-/* Passes on the waits of a process's threads, found as by `trail stuck`, in the form of a
- * recording. */
+/* Converts what `trail stuck` finds out about a process's threads into the waits of a recording. */
 #ifndef TRAIL_ATTACH_FOUND_H
 #define TRAIL_ATTACH_FOUND_H
 

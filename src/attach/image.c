@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/small_file.h"
+#include "shm/mapping.h"
 
 #define MOST_HEADERS        64
 #define MOST_ENTRIES        2048 /* of a dynamic section */
@@ -168,45 +169,23 @@ static bool has_name(const char *path, const char *name)
     return strncmp(slash ? slash + 1 : path, name, strlen(name)) == 0;
 }
 
-/* A line of /proc/PID/maps. */
-struct mapping {
-    uint64_t start, end, offset, inode;
-    char permissions[5], device[16];
-    const char *path;
-};
-
-static bool parse_mapping(char *line, struct mapping *m)
-{
-    int at = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %15s %" SCNu64 " %n", &m->start,
-               &m->end, m->permissions, &m->offset, m->device, &m->inode, &at) != 6 ||
-        at == 0)
-        return false;
-    m->path = line + at;
-    return true;
-}
-
 /*
  * Takes the module's path from the mapping of its first byte, and checks that its code is mapped from
  * the same file, at the offset in its headers.
  */
 static bool find_mappings(struct image *image)
 {
-    char device[16] = "";
-    uint64_t inode = 0;
+    struct mapping m, first = {0};
     SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)image->pid) {
-        struct mapping m;
-        if (!parse_mapping(lines.text, &m))
+        if (!mapping_read(lines.text, &m))
             continue;
         if (m.start == image->bias && m.offset == 0 && m.inode > 0) {
             (void)snprintf(image->path, sizeof image->path, "%s", m.path);
-            (void)snprintf(device, sizeof device, "%s", m.device);
-            inode = m.inode;
+            first = m;
         }
         image->map = m.start;
         image->map_end = m.end;
-        if (m.start <= image->code && image->code < m.end && m.permissions[2] == 'x' &&
-            m.inode == inode && strcmp(m.device, device) == 0 &&
+        if (mapping_has(&m, image->code) && m.is_code && mapping_is_same_file(&m, &first) &&
             m.offset + (image->code - m.start) == image->code_offset)
             return true;
     }

@@ -31,7 +31,7 @@ static bool is_unsafe_frame(const struct stuck_frame *frame)
 
 static bool has_room(const struct stuck_process *process, const struct stuck_thread *thread)
 {
-    const struct held_mapping *stack = held_mapping_of(&process->held, thread->held->sp);
+    const struct mapping *stack = held_mapping_of(&process->held, thread->held->sp);
     return stack &&
            (thread->held->sp - stack->start >= ROOM || strcmp(stack->path, "[stack]") == 0);
 }

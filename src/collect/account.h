@@ -1,4 +1,4 @@
-/* What the recording took and missed: its summaries, and the rows at the end of its trace
+/* What was recorded and missed: its summaries, and the rows at the end of its trace
  * (wire/recorded.h). */
 #ifndef TRAIL_COLLECT_ACCOUNT_H
 #define TRAIL_COLLECT_ACCOUNT_H

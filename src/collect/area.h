@@ -27,7 +27,7 @@
 /* How often the coarse clock is stored while it is in use. */
 #define AREA_TICK_NS 1000000
 
-/* What the program is asked to do. */
+/* What the program should record. */
 struct area_options {
     uint32_t groups; /* bits of enum shm_group */
     uint32_t stacks; /* enum shm_stacks */

@@ -108,8 +108,8 @@ struct collect_options {
     struct trace *trace;    /* outlives the collector */
     struct area *area;      /* owned by the collector from now on */
     struct process process; /* the one that has claimed the area */
-    int pidfd;              /* of the process; -1: not known; outlives the collector's steps */
-    struct ticks *ticks;    /* the area's; outlives the collector */
+    int pidfd; /* of the process; -1: not known; closed only after the collector's last step */
+    struct ticks *ticks; /* the area's; outlives the collector */
     /* Prefix of its threads' names if the trace has several processes; NULL: only one. May change;
      * outlives the collector. */
     const char *label;

@@ -34,7 +34,7 @@ struct cpu_limits {
         uint64_t count;
     } sets[CPU_LIMITS_SETS];
     size_t set_count;
-    struct cpu_setting *settings; /* of threads: each differs from the thread's previous one */
+    struct cpu_setting *settings; /* each differs from the same thread's previous one */
     size_t count, capacity;
     struct idmap last_of; /* TID to the number of its last setting */
     uint64_t looks;

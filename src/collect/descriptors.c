@@ -7,7 +7,6 @@
  */
 #include "collect/descriptors.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "base/intern.h"
 #include "base/small_file.h"
 #include "collect/parts.h"
+#include "collect/sockets.h"
 
 #define LOOKUPS_A_STEP 40         /* a step takes 10 ms under heavy recording, else 40 */
 #define GOOD_FOR_NS    1000000000 /* looked up again after this: closed by an unwrapped call? */
@@ -120,48 +120,20 @@ static void add_socket(struct descriptors *d, uint64_t inode, const char *text)
     }
 }
 
-/* Reads "0100007F:1F90", or 32 digits: words in network byte order, printed as the machine's
- * integers. */
-static bool address_text(const char *hex, unsigned port, char *text, size_t size)
-{
-    uint32_t words[4];
-    char host[INET6_ADDRSTRLEN];
-    bool six = strlen(hex) == 32;
-    if (!six && strlen(hex) != 8)
-        return false;
-    for (int i = 0; i < (six ? 4 : 1); i++) {
-        char word[9] = {0};
-        memcpy(word, hex + (size_t)8 * (size_t)i, 8);
-        words[i] = (uint32_t)strtoul(word, NULL, 16);
-    }
-    if (six && words[0] == 0 && words[1] == 0 && words[2] == htonl(0xffff)) {
-        words[0] = words[3];
-        six = false;
-    }
-    if (!inet_ntop(six ? AF_INET6 : AF_INET, words, host, sizeof host))
-        return false;
-    snprintf(text, size, six ? "[%s]:%u" : "%s:%u", host, port);
-    return true;
-}
-
 /*
  * Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
  * peer. A TCP peer is marked as a server; the mark counts only if the program made the connection.
  */
 static void read_inet(struct descriptors *d, const char *line, bool tcp)
 {
-    char local[33], remote[33], address[64], text[72];
-    unsigned local_port, remote_port;
-    uint64_t inode;
-    if (sscanf(line, "%*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %" SCNu64,
-               local, &local_port, remote, &remote_port, &inode) != 5)
+    char address[SOCKET_ADDRESS_TEXT], text[SOCKET_ADDRESS_TEXT + sizeof WIRE_WAIT_SERVER];
+    struct inet_socket one;
+    if (!sockets_read(line, &one))
         return;
-    if (remote_port != 0 ? address_text(remote, remote_port, address, sizeof address)
-                         : address_text(local, local_port, address, sizeof address)) {
-        snprintf(text, sizeof text, "%s%s", tcp && remote_port != 0 ? WIRE_WAIT_SERVER : "",
-                 address);
-        add_socket(d, inode, text);
-    }
+    sockets_text(one.remote.port != 0 ? &one.remote : &one.local, address);
+    snprintf(text, sizeof text, "%s%s", tcp && one.remote.port != 0 ? WIRE_WAIT_SERVER : "",
+             address);
+    add_socket(d, one.inode, text);
 }
 
 /* Reads a line of `unix` if the socket has a name. */
@@ -247,7 +219,7 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
     SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", pid, fd) {
-        /* The last number is that of the innermost namespace. */
+        /* The last number belongs to the innermost namespace. */
         const char *last = strncmp(lines.text, "NSpid:", 6) == 0 ? strrchr(lines.text, '\t') : NULL;
         if (last)
             return (unsigned)strtoul(last, NULL, 10);

@@ -64,7 +64,7 @@ static void add_row(struct ends *ends, pid_t tid, int fd)
         ends->is_partial = true;
 }
 
-/* Adds the descriptors of a thread, as those of its process. */
+/* Adds a thread's descriptors to those of its process. */
 static void add_thread(struct ends *ends, pid_t tid)
 {
     struct small_numbers fds = small_numbers_open("/proc/%d/fd", tid);

@@ -5,33 +5,37 @@
 
 #include "base/grow.h"
 #include "base/search.h"
-#include "collect/maps.h"
+#include "base/small_file.h"
 #include "collect/parts.h"
+#include "shm/mapping.h"
 
 /* The list of mapped files is read again if it lacks an address and is older than this. */
 #define READ_AGAIN_NS 50000000
 #define GOOD_FOR_NS   1000000000
 
-static void add_range(void *context, uint64_t start, uint64_t end, const char *path)
+static void add_range(struct collect *c, const struct mapping *m)
 {
-    struct collect *c = context;
     struct faults *f = &c->faults;
-    const char *file = descriptors_keep(c, path);
+    const char *file = descriptors_keep(c, m->path);
     if (!file)
         return;
     if (!GROW(f->ranges, f->room, f->count + 1)) {
         collect_no_memory(c);
         return;
     }
-    f->ranges[f->count++] = (struct mapped_range){start, end, file};
+    f->ranges[f->count++] = (struct mapped_range){m->start, m->end, file};
 }
 
 static void read_ranges(struct collect *c, int64_t now_ns)
 {
+    struct mapping m;
     c->faults.count = 0;
     c->faults.read_ns = now_ns;
-    if (c->options.process.pid)
-        maps_each_file((int)c->options.process.pid, add_range, c);
+    if (!c->options.process.pid)
+        return;
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)c->options.process.pid)
+        if (mapping_read(lines.text, &m) && *m.path == '/')
+            add_range(c, &m);
 }
 
 static const char *find_file(const struct faults *f, uint64_t address)

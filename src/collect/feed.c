@@ -35,8 +35,7 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     op->object = wait == SHM_SLEEP ? 0 : object;
     op->object2 = held_pc;
     op->stack = stack;
-    /* Neither -1 nor the numbers that stdio gives to streams without a descriptor are
-     * descriptors. */
+    /* -1 is no descriptor, nor are the numbers that stdio gives to streams without one. */
     op->detail = detail <= INT32_MAX && wait != SHM_SLEEP ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
                                        : descriptors_name(c, op->detail, generation);

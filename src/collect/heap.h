@@ -21,11 +21,11 @@ struct heap_move {
 
 /* Owned by heap.c. */
 struct heap {
-    struct heap_move *moves;   /* from the first that is not written to the last */
+    struct heap_move *moves;   /* changes that are not written yet, in order of time */
     size_t first, count, room; /* moves[first], up to moves[count] */
     int64_t rest;              /* the part of the area's rest that is already among the moves */
     int64_t live;
-    int64_t written; /* as of the last event; -1: none in this generation */
+    int64_t written; /* the value in the last event; -1: none in this generation */
     int64_t share;   /* of the trace's heap, which is the sum over its programs */
 };
 

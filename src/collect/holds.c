@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collect/maps.h"
+#include "base/small_file.h"
 #include "collect/parts.h"
+#include "shm/mapping.h"
 #include "wire/waits.h"
 
 /* A thread's further locks are left out: a log for each would fill the trace. */
@@ -111,13 +112,12 @@ static size_t add_owners(struct collect *c, struct area_hold *holds, size_t coun
 
 /* MARK: Holds */
 
-static void share_holds(void *context, const struct shared_mapping *m)
+static void share_holds(const struct holds *holds, const struct mapping *m)
 {
-    struct holds *holds = context;
     for (size_t i = 0; i < holds->count; i++) {
         struct area_hold *hold = &holds->list[i];
-        if (hold->object >= m->start && hold->object < m->end)
-            hold->object = shared_mapping_object(m, hold->object);
+        if (mapping_has(m, hold->object))
+            hold->object = mapping_object(m, hold->object);
     }
 }
 
@@ -125,11 +125,15 @@ static void share_holds(void *context, const struct shared_mapping *m)
  * some of them before. */
 static void share_old_holds(struct collect *c)
 {
+    struct mapping m;
     bool is_old = false;
     for (size_t i = 0; i < c->holds.count; i++)
         is_old |= !shm_is_shared(c->holds.list[i].object);
-    if (is_old && c->options.process.pid && collect_label(c))
-        maps_each_shared((int)c->options.process.pid, share_holds, &c->holds);
+    if (!is_old || !c->options.process.pid || !collect_label(c))
+        return;
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)c->options.process.pid)
+        if (mapping_read(lines.text, &m) && m.is_shared && m.inode != 0)
+            share_holds(&c->holds, &m);
 }
 
 /* Reads the locks of all threads, once per step. Returns false if out of memory. */

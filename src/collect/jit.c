@@ -10,8 +10,7 @@
 #include "base/arena.h"
 #include "host/clock.h"
 
-/* The limit on what is read from one file, and on what is read from all files that replaced each
- * other. */
+/* The limit for one file, and for all files that replaced each other. */
 #define MOST_BYTES      (64u << 20)
 #define MOST_BYTES_EVER (256u << 20)
 /*

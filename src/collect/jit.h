@@ -15,7 +15,7 @@
 struct jit {
     struct jit_list list;
     uint64_t read;      /* bytes of the file so far: whole lines */
-    uint64_t read_ever; /* from all files, including what replaced them */
+    uint64_t read_ever; /* from all files, including replaced ones */
     uint64_t inode;     /* of the file; 0: none was found */
     int64_t looked_ns;  /* at the file; CLOCK_MONOTONIC */
     bool no_memory;     /* out of memory: names are missing */

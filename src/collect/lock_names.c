@@ -9,7 +9,7 @@
 #include "words/place.h"
 #include "words/runtimes.h"
 
-/* A variable's name, with that of its process. */
+/* A variable's name, with the process's name. */
 #define OBJECT_SIZE 340
 
 /* MARK: Objects */

@@ -354,7 +354,7 @@ static void next_generation(struct trace *t)
     thread_writer_begun(&t->out);
 }
 
-/* MARK: The merge: a heap of threads by the time of what is next of them */
+/* MARK: The merge: a heap of threads by the time of their next item */
 
 static bool is_before(struct thread *const *a, struct thread *const *b)
 {
@@ -542,9 +542,9 @@ static bool may_be_on_its_way(const struct collect *c, const struct thread *thre
 }
 
 /*
- * Whether the waker of the thread is not known yet: it was woken in a call whose end is not
- * recorded, because a busy machine may be slow to give it a CPU, or not matched, because the end of
- * a process has not been noticed.
+ * Whether the thread's waker may still become known. It was woken in a call whose end is not
+ * recorded yet, because it waits for a CPU of a busy machine, or not matched yet, because the end
+ * of a process has not been noticed.
  */
 static bool is_on_its_way(const struct trace *t, const struct thread *thread)
 {

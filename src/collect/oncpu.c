@@ -91,7 +91,7 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
     o->at[i] = *sw;
 }
 
-/* The most that one switch takes of what earlier ones could not. */
+/* The most that one switch takes over of the cost owed by earlier ones. */
 #define MOST_OWED_NS 50000
 
 /* Inserts a switch in, earlier than its record by what the switch costs, but not before the

@@ -35,7 +35,7 @@ struct oncpu {
     struct cpu_switch *at; /* not yet taken by the model: [first, first + count) */
     size_t first, count, room;
     struct switch_cost cost;
-    uint64_t owed;     /* of the costs of switches, ticks by which none could be earlier yet */
+    uint64_t owed; /* ticks of the cost of switches that could not be applied to any switch yet */
     int64_t newest_ns; /* of the newest record of a switch, taken by the model or not */
     bool newest_out;   /* ... it is a switch out, of the thread's own will */
     bool off;          /* off its CPU, since off_time */

@@ -293,8 +293,8 @@ static void stream_text(struct collect *c, const struct area_open *open, char *t
     (void)snprintf(text, size, "stream%s%s", name ? " " : "", name ? name : "");
 }
 
-/* Looks once, and then until the lock is taken: what comes after that makes the call a read or write
- * again, as the wait is one. */
+/* Looks once, and then until the lock is taken: what the call does after that is a read or write
+ * again. */
 void open_look_within(struct collect *c, struct thread *thread, const struct area_open *open)
 {
     struct thread_feed *feed = &thread->feed;

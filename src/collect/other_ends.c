@@ -63,7 +63,8 @@ static bool are_all_alive(const struct look *look)
     return true;
 }
 
-/* Returns the number of threads; one that is not recorded, as of a raw clone(2), may end a wait. */
+/* Returns the number of threads. One that is not recorded, for example made by a raw clone(2), may
+ * end a wait. */
 static uint64_t count_threads(const struct look *look)
 {
     uint64_t count = 0;

@@ -54,6 +54,7 @@ static void close_all(struct perf_ring_list *list)
 
 void perf_rings_close(struct perf_ring_list *list)
 {
+    int old_errno = errno;
     for (size_t i = 0; i < list->other_count; i++)
         close(list->others[i]);
     free(list->others);
@@ -62,6 +63,7 @@ void perf_rings_close(struct perf_ring_list *list)
     close_all(list);
     free(list->rings);
     list->rings = NULL;
+    errno = old_errno;
 }
 
 /* Returns 0 or an errno; rings that were opened before the error are in the list. */
@@ -105,8 +107,8 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
         if (reason != EPERM && reason != ENOMEM)
             break;
     }
-    perf_rings_close(list);
     errno = reason;
+    perf_rings_close(list);
     return false;
 }
 
@@ -150,35 +152,47 @@ bool perf_ring_is_full(const struct perf_ring *ring)
     return head - ring->page->data_tail + LEAST_ROOM > ring->size;
 }
 
-bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record)
+bool perf_ring_peek(struct perf_ring *ring, union perf_record *record)
 {
     /* Pairs with the kernel's store after the record. */
     uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
     uint64_t tail = ring->page->data_tail;
-    bool found = head - tail >= sizeof *record;
-    if (!found)
+    struct perf_event_header *header = &record->header;
+    if (head - tail < sizeof *header)
         return false;
-    copy(ring, tail, record, sizeof *record);
-    if (record->size < sizeof *record || record->size > head - tail) {
+    copy(ring, tail, header, sizeof *header);
+    if (header->size < sizeof *header || header->size > head - tail) {
         /* An impossible size: the rest is skipped. */
         __atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
         return false;
     }
-    copy(ring, tail, record, record->size);
+    copy(ring, tail, record->bytes, header->size);
     return true;
 }
 
-void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record)
+void perf_ring_skip(struct perf_ring *ring, const union perf_record *record)
 {
     /* Pairs with the kernel's load before it writes there. */
-    __atomic_store_n(&ring->page->data_tail, ring->page->data_tail + record->size,
+    __atomic_store_n(&ring->page->data_tail, ring->page->data_tail + record->header.size,
                      __ATOMIC_RELEASE);
 }
 
-bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record)
+bool perf_ring_next(struct perf_ring *ring, union perf_record *record)
 {
     if (!perf_ring_peek(ring, record))
         return false;
     perf_ring_skip(ring, record);
     return true;
+}
+
+uint64_t perf_record_lost(const union perf_record *record)
+{
+    struct {
+        struct perf_event_header header;
+        uint64_t id, lost;
+    } loss;
+    if (record->header.type != PERF_RECORD_LOST || record->header.size < sizeof loss)
+        return 0;
+    memcpy(&loss, record, sizeof loss);
+    return loss.lost;
 }

@@ -11,8 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The largest record that is read; larger ones are skipped. */
-#define PERF_RING_RECORD 65536
+/* A record of any kind. The kernel's largest is 64 KiB. */
+union perf_record {
+    uint64_t aligned; /* records consist of words of 8 bytes */
+    struct perf_event_header header;
+    uint8_t bytes[65536];
+};
 
 struct perf_ring {
     int fd, cpu;
@@ -39,13 +43,15 @@ void perf_ring_close(struct perf_ring *ring);
  */
 bool perf_ring_is_full(const struct perf_ring *ring);
 
-/* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer;
- * false: none. */
-bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record);
+/* Copies the next record and leaves it in the buffer; false: none. */
+bool perf_ring_peek(struct perf_ring *ring, union perf_record *record);
 /* Removes the record that was copied. */
-void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record);
+void perf_ring_skip(struct perf_ring *ring, const union perf_record *record);
 /* Copies the next record and removes it. */
-bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record);
+bool perf_ring_next(struct perf_ring *ring, union perf_record *record);
+
+/* Returns how many records this one reports as lost; 0: it reports something else. */
+uint64_t perf_record_lost(const union perf_record *record);
 
 /* One ring per online CPU. */
 struct perf_ring_list {
@@ -61,6 +67,7 @@ struct perf_ring_list {
  */
 bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t pid,
                      size_t room, size_t cpu_room);
+/* Keeps errno. */
 void perf_rings_close(struct perf_ring_list *list);
 
 /* Opens the event for a thread of another process, and the threads that it creates, into the same

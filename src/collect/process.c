@@ -13,18 +13,16 @@
 
 #include "base/clock.h"
 #include "base/small_file.h"
+#include "shm/mapping.h"
 
 /* MARK: What a process has mapped */
 
 /* Whether a line of /proc/PID/maps maps the file. */
 static bool maps_file(const char *line, struct area_inode inode)
 {
-    unsigned major_number, minor_number;
-    uint64_t number;
-    return sscanf(line, "%*x-%*x %*s %*x %x:%x %" SCNu64, &major_number, &minor_number, &number) ==
-               3 &&
-           number == inode.inode &&
-           (inode.device == 0 || makedev(major_number, minor_number) == inode.device);
+    struct mapping m;
+    return mapping_read(line, &m) && m.inode == inode.inode &&
+           (inode.device == 0 || makedev(m.major, m.minor) == inode.device);
 }
 
 static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
@@ -306,7 +304,7 @@ long process_status_number(pid_t pid, const char *word, bool *several)
 bool process_catches_alarm(pid_t pid)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
-    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including the signals of timer_create */
     char text[4096];
     const char *at;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)

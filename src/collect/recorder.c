@@ -169,7 +169,7 @@ enum { COST_PART = 20 };
 /* The least time between two looks for other ends. */
 #define ENDS_NS 200000000
 
-/* Looks for other ends in the traces in which all has been quiet, or in all. */
+/* Looks for other ends in the traces whose threads have all been quiet; `always`: in all traces. */
 static void look_at_ends(struct recorder *r, bool always)
 {
     int64_t begin = recorder_now_ns(), cost_ns;
@@ -291,7 +291,8 @@ static void release_written(struct recorder *r)
  * it starts.
  */
 #define TITLE_NS 500000000
-/* The interval between readings of their CPU clocks: what they use after the last one is not counted. */
+/* The interval between readings of their CPU clocks. CPU time after the last reading is not
+ * counted. */
 #define CLOCK_NS 50000000
 
 static void look_at_processes(struct recorder *r, int64_t now)

@@ -7,7 +7,7 @@
 /* False with *err: the requested events cannot be recorded. */
 bool recorder_open_switches(struct recorder *r, trail_error *err);
 bool recorder_open_samples(struct recorder *r, trail_error *err);
-/* Drops records while recording is off, and those of unknown processes. */
+/* Drops records while recording is off, and records of unknown processes. */
 void recorder_read_kernel(struct recorder *r, int64_t before_ns);
 /*
  * Closes the kernel's events while they cost too much: see switch_pause.h. All records up to

@@ -44,7 +44,7 @@ static void write_all_requested(struct recorder *r)
         write_requested(r, r->shared);
 }
 
-/* MARK: Those of what was slow */
+/* MARK: Snapshots of something slow */
 
 /* What follows the slow event for so long is in its snapshot, too. */
 #define AFTER_NS COLLECT_DELAY_NS

@@ -92,9 +92,9 @@ struct other_ends {
         size_t count;
     } * rows;
     size_t count, capacity;
-    uint64_t threads; /* of all processes in the trace, then */
-    int64_t at_ns;    /* when they were looked up */
-    int64_t last_ns;  /* of the trace's last event before the last look */
+    uint64_t threads; /* of all processes in the trace at that time */
+    int64_t at_ns;    /* when the ends were looked up */
+    int64_t last_ns;  /* of the last event in the trace before that look */
 };
 
 /* A trace and its file. */
@@ -145,7 +145,7 @@ struct recorded {
 struct early_switches {
     struct early_switch {
         struct switch_record record;
-        unsigned steps; /* since it was read */
+        unsigned steps; /* the steps since it was read */
     } * at;
     size_t count, room;
 };

@@ -81,6 +81,12 @@ static void remove_key(struct releases *r, const struct release *release)
         objects_drop(&r->blocks, release->key / RELEASE_BLOCK);
 }
 
+static void set_taken(struct release *release)
+{
+    release->taken = true;
+    release->skip = release->number + 1;
+}
+
 struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record)
 {
@@ -108,8 +114,8 @@ struct release *release_add(struct collect *c, struct thread *thread,
     release->part = record->object2;
     if (shm_is_shared_end(record->object) && record->flags & SHM_CLOSES) {
         /* Only if no other ended the wait: see find_shared. */
-        release->closes = release->taken = true;
-        release->skip = release->number + 1;
+        release->closes = true;
+        set_taken(release);
     }
     if (releases->newest)
         releases->newest->newer = release;
@@ -159,25 +165,45 @@ static struct release *release_at(struct collect *c, uint64_t object, uint32_t n
     return find_key(&c->trace->releases, release_key(c, object, number));
 }
 
+/* Where the release that ended a wait is looked for. */
+struct search {
+    struct collect *c;
+    uint64_t object;
+    uint32_t number;     /* of the object's last release when the wait ended */
+    uint64_t begin, end; /* of the wait */
+};
+
+static struct search search_for(struct collect *c, const struct shm_record *r)
+{
+    return (struct search){c, r->object, r->release, r->time, r->end};
+}
+
+/* Whether the release was for the object, in the time of the wait: other objects may have the same
+ * slot. */
+static bool is_within(const struct release *r, struct search s)
+{
+    return r && r->object == s.object && r->time >= s.begin && r->time <= s.end;
+}
+
 /*
- * Returns the first number whose release is not older than `begin`; at most number + 1. It is
+ * Returns the first number whose release is not older than the wait; at most number + 1. It is
  * usually one of the last, so these are tried first, in growing steps.
  */
-static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
+static uint32_t first_since(struct search s)
 {
-    uint32_t low = 1, high = number + 1;
-    for (uint64_t step = 1; step <= number && low == 1; step *= 2) {
-        uint32_t at = (uint32_t)(number + 1 - step);
-        const struct release *r = release_at(c, object, at);
-        if (r && r->time < begin)
+    uint32_t low = 1, high = s.number + 1;
+    for (uint64_t step = 1; step <= s.number && low == 1; step *= 2) {
+        uint32_t at = (uint32_t)(s.number + 1 - step);
+        const struct release *r = release_at(s.c, s.object, at);
+        if (r && r->time < s.begin)
             low = at + 1;
         else if (r)
             high = at;
     }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const struct release *r = release_at(c, object, middle);
-        if (!r || r->time < begin)
+        const struct release *r = release_at(s.c, s.object, middle);
+        if (!r || r->time < s.begin)
             low = middle + 1;
         else
             high = middle;
@@ -210,17 +236,16 @@ static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t numb
  * than the number in the wait's record: waits with higher numbers may have been matched with the
  * older releases.
  */
-static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
-                                      uint64_t begin, uint64_t end)
+static struct release *find_left_over(struct search s)
 {
-    uint32_t n = first_since(c, object, number, begin);
+    uint32_t n = first_since(s);
     for (int tries = 0; tries < MAX_TRIES && n != 0; tries++) {
         struct release *r;
-        n = next_left_over(c, object, n);
-        r = release_at(c, object, n);
-        if (!r && n > number)
+        n = next_left_over(s.c, s.object, n);
+        r = release_at(s.c, s.object, n);
+        if (!r && n > s.number)
             break;
-        if (r && r->object == object && r->time >= begin && r->time <= end)
+        if (is_within(r, s))
             return r;
         n++;
     }
@@ -244,12 +269,12 @@ void releases_empty(struct collect *c, uint64_t object, uint64_t time)
     at->times[at->next++ % EMPTY_TIMES] = time;
 }
 
-/* Returns when the semaphore was last seen without permits before `end`; `begin` at least. */
-static uint64_t last_empty(struct collect *c, uint64_t object, uint64_t begin, uint64_t end)
+/* Returns when the semaphore was last seen without permits before `end`, but not before the wait. */
+static uint64_t last_empty(struct search s, uint64_t end)
 {
-    uint64_t program, last = begin;
-    const struct empty_semaphore *at = empty_of(c, object, &program);
-    if (at->object == object && at->program == program)
+    uint64_t program, last = s.begin;
+    const struct empty_semaphore *at = empty_of(s.c, s.object, &program);
+    if (at->object == s.object && at->program == program)
         for (size_t i = 0; i < EMPTY_TIMES; i++)
             last = at->times[i] > last && at->times[i] < end ? at->times[i] : last;
     return last;
@@ -260,53 +285,49 @@ static uint64_t last_empty(struct collect *c, uint64_t object, uint64_t begin, u
  * there is none, it came earlier: the thread that took it recorded its end after another one had
  * found none left, or that one its begin after a post that followed its attempt.
  */
-static struct release *find_post(struct collect *c, uint64_t object, uint32_t number,
-                                 uint64_t begin, uint64_t end)
+static struct release *find_post(struct search s)
 {
+    struct search since = s;
     struct release *r = NULL;
-    for (uint64_t since = end; !r && since > begin;) {
-        since = last_empty(c, object, begin, since);
-        r = find_left_over(c, object, number, since, end);
+    for (since.begin = s.end; !r && since.begin > s.begin;) {
+        since.begin = last_empty(s, since.begin);
+        r = find_left_over(since);
     }
     return r;
 }
 
 /* Returns the oldest release since the wait began: readiness wakes all threads that poll for it. */
-static struct release *find_first(struct collect *c, uint64_t object, uint32_t number,
-                                  uint64_t begin, uint64_t end)
+static struct release *find_first(struct search s)
 {
-    uint32_t n = first_since(c, object, number, begin);
-    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
-        struct release *r = release_at(c, object, n);
-        if (r && r->object == object && !r->closes && r->time >= begin && r->time <= end)
+    uint32_t n = first_since(s);
+    for (int tries = 0; tries < MAX_TRIES && n <= s.number && n != 0; tries++, n++) {
+        struct release *r = release_at(s.c, s.object, n);
+        if (is_within(r, s) && !r->closes)
             return r;
     }
     return NULL;
 }
 
-/* Returns the last release; other locks may have the same slot. */
-static struct release *find_last(struct collect *c, uint64_t object, uint32_t number,
-                                 uint64_t begin, uint64_t end)
+static struct release *find_last(struct search s)
 {
-    for (uint32_t back = 0; back < MAX_TRIES && number > back; back++) {
-        struct release *r = release_at(c, object, number - back);
-        if (!r || r->time < begin)
+    for (uint32_t back = 0; back < MAX_TRIES && s.number > back; back++) {
+        struct release *r = release_at(s.c, s.object, s.number - back);
+        if (!r || r->time < s.begin)
             break;
-        if (r->object == object && r->time <= end)
+        if (is_within(r, s))
             return r;
     }
     return NULL;
 }
 
 /* Returns the arrival that opened a barrier. */
-static struct release *find_opening(struct collect *c, uint64_t object, uint32_t number,
-                                    uint64_t begin, uint64_t end)
+static struct release *find_opening(struct search s)
 {
     struct release *last = NULL;
-    uint32_t n = first_since(c, object, number, begin);
-    for (int tries = 0; tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
-        struct release *r = release_at(c, object, n);
-        if (!r || r->object != object || r->time < begin || r->time > end)
+    uint32_t n = first_since(s);
+    for (int tries = 0; tries < MAX_TRIES && n <= s.number && n != 0; tries++, n++) {
+        struct release *r = release_at(s.c, s.object, n);
+        if (!is_within(r, s))
             continue;
         if (r->taken)
             return r;
@@ -314,52 +335,48 @@ static struct release *find_opening(struct collect *c, uint64_t object, uint32_t
             return last;
         last = r;
     }
-    return n > number ? last : find_last(c, object, number, begin, end);
+    return n > s.number ? last : find_last(s);
 }
 
-/* Returns the last release by a writer; where none is known, as of one that gave up its wait, the
- * last by a reader. */
-static struct release *find_writer(struct collect *c, uint64_t object, uint32_t number,
-                                   uint64_t begin, uint64_t end)
+/* Returns the last release by a writer. A writer that stopped waiting has none: then the last by a
+ * reader. */
+static struct release *find_writer(struct search s)
 {
-    struct release *last = find_last(c, object, number, begin, end), *r = last;
-    while (r && r->by_reader)
-        r = find_last(c, object, r->number - 1, begin, end);
+    struct release *last = find_last(s), *r = last;
+    while (r && r->by_reader) {
+        s.number = r->number - 1;
+        r = find_last(s);
+    }
     return r ? r : last;
 }
 
 /*
- * The same for an object of several processes: a write, or else the last close, which was the end
- * of the data if no other process still had that end.
+ * For an object of several processes: a write, or else the last close, which was the end of the
+ * data if no other process still had that end.
  */
-static struct release *find_shared(struct collect *c, uint64_t object, uint32_t number,
-                                   uint8_t wait, uint64_t begin, uint64_t end)
+static struct release *find_shared(struct search s, uint8_t wait)
 {
-    struct release *r = wait == SHM_POLL ? find_first(c, object, number, begin, end)
-                                         : find_left_over(c, object, number, begin, end);
+    struct release *r = wait == SHM_POLL ? find_first(s) : find_left_over(s);
     if (r)
         return r;
-    r = find_last(c, object, number, begin, end);
+    r = find_last(s);
     return r && r->closes ? r : NULL;
 }
 
-/* Returns the release of `object` that ended a wait [begin, end] whose record has `number`; NULL:
- * not known. */
-static struct release *find_release(struct collect *c, uint64_t object, uint32_t number,
-                                    uint8_t wait, uint64_t begin, uint64_t end)
+/* Returns the release that ended a wait of this kind; NULL: not known. */
+static struct release *find_release(struct search s, uint8_t wait)
 {
-    if (shm_is_shared_end(object))
-        return find_shared(c, object, number, wait, begin, end);
+    if (shm_is_shared_end(s.object))
+        return find_shared(s, wait);
     if (is_exclusive(wait))
-        return find_last(c, object, number, begin, end);
+        return find_last(s);
     if (wait == SHM_BARRIER)
-        return find_opening(c, object, number, begin, end);
+        return find_opening(s);
     if (wait == SHM_RDLOCK)
-        return find_writer(c, object, number, begin, end);
+        return find_writer(s);
     if (wait == SHM_SEMAPHORE)
-        return find_post(c, object, number, begin, end);
-    return wait == SHM_POLL ? find_first(c, object, number, begin, end)
-                            : find_left_over(c, object, number, begin, end);
+        return find_post(s);
+    return wait == SHM_POLL ? find_first(s) : find_left_over(s);
 }
 
 /* Returns the op of a wait's end by its number; NULL: already written. */
@@ -393,30 +410,30 @@ static void set_release_time(const struct collect *c, uint64_t time, uint64_t se
         op->object2 = time;
 }
 
-static void set_taken(struct release *release)
+/* Adds a wait to a list of those that are ended together. */
+static void push_woken(struct collect *c, struct woken **list, uint64_t serial,
+                       uint64_t wait_number)
 {
-    release->taken = true;
-    release->skip = release->number + 1;
+    struct woken *woken = malloc(sizeof *woken);
+    if (!woken) {
+        collect_no_memory(c);
+        return;
+    }
+    *woken = (struct woken){*list, serial, wait_number};
+    *list = woken;
 }
 
 /* `wake` is the number of the op that ends the wait. */
 static void add_woken(struct collect *c, struct release *release, uint64_t serial,
                       uint64_t wait_number, uint64_t wake)
 {
-    struct woken *woken;
     set_taken(release);
     set_waker(c, release->serial, release->stack, serial, wake);
     if (release->written)
         return;
     set_release_time(c, release->time, serial, wake);
     /* A thread that wakes itself does so in a signal handler. */
-    woken = malloc(sizeof *woken);
-    if (!woken) {
-        collect_no_memory(c);
-        return;
-    }
-    *woken = (struct woken){release->woken, serial, wait_number};
-    release->woken = woken;
+    push_woken(c, &release->woken, serial, wait_number);
 }
 
 /* MARK: Matching */
@@ -424,23 +441,10 @@ static void add_woken(struct collect *c, struct release *release, uint64_t seria
 /* Makes the end of `target` end the wait. */
 static void add_joiner(struct collect *c, struct thread *target, const struct ended_wait *wait)
 {
-    struct woken *woken;
     if (!target || target->g.state == G_DEAD || target->serial == wait->serial)
         return;
-    woken = malloc(sizeof *woken);
-    if (!woken) {
-        collect_no_memory(c);
-        return;
-    }
-    *woken = (struct woken){target->joiners, wait->serial, wait->number};
-    target->joiners = woken;
+    push_woken(c, &target->joiners, wait->serial, wait->number);
     set_waker(c, target->serial, 0, wait->serial, wait->op);
-}
-
-static void match_join(struct collect *c, const struct ended_wait *wait)
-{
-    /* The C library reuses a thread's handle. */
-    add_joiner(c, thread_joined(c, wait->record.object, wait->record.end), wait);
 }
 
 /* MARK: Children */
@@ -548,13 +552,13 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct collect *holder = child_of(c->trace, wait);
+    struct search s = search_for(c, r);
     struct release *found = NULL;
     for (uint32_t back = 0; back < MAX_TRIES && r->release > back && !found; back++) {
         struct release *at = release_at(c, r->object, r->release - back);
         if (!at || at->time < r->time)
             break;
-        if (at->object == r->object && at->time <= r->end &&
-            shm_locked_conflict(at->part, r->object2))
+        if (is_within(at, s) && shm_locked_conflict(at->part, r->object2))
             found = at;
     }
     if (!r->release2 && found)
@@ -582,11 +586,11 @@ static struct release *find_signal(struct collect *c, const struct ended_wait *w
 {
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
-    uint32_t n = first_since(c, object, number, r->time);
+    struct search s = {c, object, number, r->time, r->end};
+    uint32_t n = first_since(s);
     for (int tries = 0; thread && tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
         struct release *sent = release_at(c, object, n);
-        if (sent && sent->object == object && sent->time >= r->time && sent->time <= r->end &&
-            (r->wait == SHM_POLL || !sent->taken || object != r->object) &&
+        if (is_within(sent, s) && (r->wait == SHM_POLL || !sent->taken || object != r->object) &&
             ends_wait(sent, r->object2, thread))
             return sent;
     }
@@ -615,7 +619,7 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
     const struct thread *thread = thread_of(c, wait->serial);
     struct release *release = NULL;
     if (thread && thread->handle && r->release)
-        release = find_last(c, thread->handle, r->release, r->time, r->end);
+        release = find_last((struct search){c, thread->handle, r->release, r->time, r->end});
     /* The record of a wait for a condition variable has two ops: see take_waited. */
     if (release)
         add_woken(c, release, wait->serial, wait->number, wait->op + (r->wait == SHM_COND));
@@ -633,12 +637,14 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
     uint64_t over = wait->expired > c->trace->watermark ? wait->expired : 0;
     struct op *op;
     if (!(r->flags & SHM_TIMED_OUT))
-        signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
+        signal = find_release(search_for(c, r), SHM_COND);
     if (signal) {
         add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
         over = signal->time;
     }
-    mutex = over ? find_release(c, r->object2, r->release2, SHM_MUTEX, over + 1, r->end) : NULL;
+    mutex = over ? find_release((struct search){c, r->object2, r->release2, over + 1, r->end},
+                                SHM_MUTEX)
+                 : NULL;
     op = thread ? op_at(thread, wait->op) : NULL;
     if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING)
         return;
@@ -671,7 +677,7 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 static void match_openmp_barrier(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
-    struct release *release = find_last(c, r->object, r->release, r->time, r->end);
+    struct release *release = find_last(search_for(c, r));
     uint64_t last = thread_serial(c, r->release2);
     if (release)
         add_woken(c, release, wait->serial, wait->number, wait->op);
@@ -683,7 +689,8 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
 static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
-    struct release *release = find_last(c, r->object2, r->release2, r->time, r->end);
+    struct release *release =
+        find_last((struct search){c, r->object2, r->release2, r->time, r->end});
     if (release)
         add_woken(c, release, wait->serial, wait->number, wait->op);
 }
@@ -691,7 +698,7 @@ static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
 /* A permit that was taken without a wait. */
 static void match_taken(struct collect *c, const struct shm_record *r)
 {
-    struct release *release = find_post(c, r->object, r->release, r->time, r->end);
+    struct release *release = find_post(search_for(c, r));
     if (release)
         set_taken(release);
 }
@@ -720,8 +727,9 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     } else if (r->wait == SHM_COND) {
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {
+        /* The C library reuses a thread's handle. */
         if (!(r->flags & (SHM_TIMED_OUT | SHM_EXPIRED)))
-            match_join(c, wait);
+            add_joiner(c, thread_joined(c, r->object, r->end), wait);
     } else if (r->wait == SHM_CHILD) {
         struct collect *child = child_of(t, wait);
         if (child)
@@ -733,7 +741,7 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     } else if (r->wait == SHM_OMP_JOIN || r->wait == SHM_OMP_WORK) {
         match_openmp_work(c, wait);
     } else if (r->release && !(r->flags & (SHM_TIMED_OUT | SHM_EXPIRED))) {
-        release = find_release(c, r->object, r->release, r->wait, r->time, r->end);
+        release = find_release(search_for(c, r), r->wait);
         if (release)
             add_woken(c, release, wait->serial, wait->number, wait->op);
     }

@@ -17,10 +17,7 @@
 struct samples {
     struct perf_ring_list rings;
     uint64_t lost;
-    union {
-        struct perf_event_header header;
-        uint8_t bytes[PERF_RING_RECORD];
-    } record;
+    union perf_record record;
 };
 
 /* MARK: Opening */
@@ -89,16 +86,11 @@ void samples_read(struct samples *s, void (*take)(void *context, const struct cp
                   void *context)
 {
     struct cpu_sample sample;
-    uint64_t lost[2];
     for (size_t i = 0; i < s->rings.count; i++) {
-        while (perf_ring_next(&s->rings.rings[i], &s->record.header)) {
-            if (s->record.header.type == PERF_RECORD_SAMPLE && understand(s, &sample)) {
+        while (perf_ring_next(&s->rings.rings[i], &s->record)) {
+            if (s->record.header.type == PERF_RECORD_SAMPLE && understand(s, &sample))
                 take(context, &sample);
-            } else if (s->record.header.type == PERF_RECORD_LOST &&
-                       s->record.header.size >= sizeof s->record.header + sizeof lost) {
-                memcpy(lost, s->record.bytes + sizeof s->record.header, sizeof lost);
-                s->lost += lost[1];
-            }
+            s->lost += perf_record_lost(&s->record);
         }
     }
 }

@@ -10,66 +10,86 @@
 #include "base/small_file.h"
 #include "collect/unix_peer.h"
 
-/* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte
- * order. */
-static void address_text(const char *words, char *text, size_t size)
+/* Reads "0100007F", or 32 digits: words in network byte order, printed as the machine's integers. */
+static bool read_address(const char *hex, struct socket_address *address)
 {
-    uint32_t address[4] = {0};
-    char digits[9] = "", plain[INET6_ADDRSTRLEN] = "?";
-    unsigned port = 0;
-    size_t length = strcspn(words, ":"), count = length / 8;
-    for (size_t i = 0; i < count && i < 4; i++) {
-        memcpy(digits, words + 8 * i, 8);
-        address[i] = (uint32_t)strtoul(digits, NULL, 16);
+    size_t count = strlen(hex) / 8;
+    if (count != 1 && count != 4)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char word[9] = "";
+        memcpy(word, hex + 8 * i, 8);
+        address->words[i] = (uint32_t)strtoul(word, NULL, 16);
     }
-    (void)sscanf(words + length, ":%x", &port);
-    (void)inet_ntop(count == 4 ? AF_INET6 : AF_INET, address, plain, sizeof plain);
-    (void)snprintf(text, size, count == 4 ? "[%s]:%u" : "%s:%u", plain, port);
+    address->six = count == 4;
+    if (address->six && address->words[0] == 0 && address->words[1] == 0 &&
+        address->words[2] == htonl(0xffff)) {
+        address->words[0] = address->words[3];
+        address->words[2] = address->words[3] = 0;
+        address->six = false;
+    }
+    return true;
 }
 
-/* Calls `is_it` for each connection of a kind until it returns true. Returns whether it did. */
-static bool find_connection(pid_t pid, const char *kind, struct tcp_connection *found,
-                            bool (*is_it)(const struct tcp_connection *one, const void *context),
-                            const void *context)
+bool sockets_read(const char *line, struct inet_socket *read)
 {
-    char local[64], remote[64];
-    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, kind) {
-        if (sscanf(lines.text, " %*d: %63s %63s %*s %*s %*s %*s %*s %*s %lu", local, remote,
-                   &found->inode) != 3)
-            continue;
-        address_text(local, found->local, sizeof found->local);
-        address_text(remote, found->remote, sizeof found->remote);
-        if (is_it(found, context))
-            return true;
+    char local[33], remote[33];
+    *read = (struct inet_socket){0};
+    return sscanf(line, " %*d: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*d %*d %lu",
+                  local, &read->local.port, remote, &read->remote.port, &read->inode) == 5 &&
+           read_address(local, &read->local) && read_address(remote, &read->remote);
+}
+
+void sockets_text(const struct socket_address *address, char text[SOCKET_ADDRESS_TEXT])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    (void)inet_ntop(address->six ? AF_INET6 : AF_INET, address->words, host, sizeof host);
+    (void)snprintf(text, SOCKET_ADDRESS_TEXT, address->six ? "[%s]:%u" : "%s:%u", host,
+                   address->port);
+}
+
+/* Finds the first TCP socket for which `is_it` returns true. */
+static bool find_tcp(pid_t pid, struct inet_socket *found,
+                     bool (*is_it)(const struct inet_socket *one, const void *context),
+                     const void *context)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, tables[i])
+            if (sockets_read(lines.text, found) && is_it(found, context))
+                return true;
     }
     return false;
 }
 
-static bool has_inode(const struct tcp_connection *one, const void *inode)
+static bool has_inode(const struct inet_socket *one, const void *inode)
 {
     return one->inode == *(const unsigned long *)inode;
 }
 
-/* The other end has the same addresses, swapped. */
-static bool is_other_end(const struct tcp_connection *one, const void *context)
+static bool is_same(const struct socket_address *a, const struct socket_address *b)
 {
-    const struct tcp_connection *end = context;
-    return strcmp(one->local, end->remote) == 0 && strcmp(one->remote, end->local) == 0;
+    return a->six == b->six && a->port == b->port &&
+           memcmp(a->words, b->words, sizeof a->words) == 0;
 }
 
-bool sockets_tcp(pid_t pid, unsigned long inode, struct tcp_connection *found)
+/* The other end has the same addresses, swapped. */
+static bool is_other_end(const struct inet_socket *one, const void *context)
 {
-    return find_connection(pid, "tcp", found, has_inode, &inode) ||
-           find_connection(pid, "tcp6", found, has_inode, &inode);
+    const struct inet_socket *end = context;
+    return is_same(&one->local, &end->remote) && is_same(&one->remote, &end->local);
+}
+
+bool sockets_tcp(pid_t pid, unsigned long inode, struct inet_socket *found)
+{
+    return find_tcp(pid, found, has_inode, &inode);
 }
 
 unsigned long sockets_other_end(pid_t pid, unsigned long inode)
 {
-    struct tcp_connection tcp, far;
+    struct inet_socket own, other;
     unsigned long peer = unix_peer(inode);
-    if (!peer && sockets_tcp(pid, inode, &tcp) &&
-        (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
-         find_connection(pid, "tcp6", &far, is_other_end, &tcp)))
-        peer = far.inode;
+    if (!peer && sockets_tcp(pid, inode, &own) && find_tcp(pid, &other, is_other_end, &own))
+        peer = other.inode;
     return peer;
 }

@@ -45,11 +45,7 @@ struct switches {
     /* Whether a thread may have two events: an inherited one, and one that was opened for it. */
     bool several;
     struct cpu_sample fault; /* of the last record, if that is a fault */
-    union {
-        uint64_t aligned; /* records consist of words of 8 bytes */
-        struct perf_event_header header;
-        char bytes[PERF_RING_RECORD];
-    } record;
+    union perf_record record;
 };
 
 /* Bytes of stack for a page fault: buffers have room for several hundred faults between two
@@ -78,11 +74,6 @@ struct fault_sample {
     uint64_t time, address;
     uint32_t cpu, unused;
     uint8_t stack[]; /* perf_stack.h */
-};
-
-struct lost_record {
-    struct perf_event_header header;
-    uint64_t id, lost;
 };
 
 /* MARK: Opening */
@@ -187,12 +178,9 @@ static bool open_process(struct switches *s, pid_t pid)
 struct switches *switches_open_process(pid_t pid)
 {
     struct switches *s = switches_open();
-    int reason;
     if (!s || open_process(s, pid))
         return s;
-    reason = errno;
     switches_close(s);
-    errno = reason;
     return NULL;
 }
 
@@ -217,16 +205,13 @@ bool switches_resume(struct switches *s, const pid_t *pids, size_t count)
 {
     struct perf_event_attr attr = attributes();
     bool opened = perf_rings_open(&s->rings, &attr, 0, ROOM, CPU_ROOM);
-    int reason;
     s->most_events = MOST_THREAD_EVENTS;
     for (size_t i = 0; opened && i < count; i++)
         opened = open_process(s, pids[i]);
-    reason = errno;
     if (opened)
         s->wakings = wakings_open(attr.clockid);
     else
         perf_rings_close(&s->rings);
-    errno = reason;
     return opened;
 }
 
@@ -312,12 +297,6 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
     }
 }
 
-static uint64_t lost_now(const struct switches *s)
-{
-    const struct lost_record *lost = (const void *)s->record.bytes;
-    return lost->header.size >= sizeof *lost ? lost->lost : 0;
-}
-
 /* A thread cannot be switched twice in the same direction on one CPU: the second record belongs to
  * its second event. */
 static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
@@ -369,7 +348,7 @@ static void take_record(struct switches *s, struct perf_ring *ring,
                         const struct switch_record *record, const struct taker *to)
 {
     if (record->kind == SWITCH_LOST) {
-        s->lost += lost_now(s);
+        s->lost += perf_record_lost(&s->record);
         begin_gap(s, ring, to);
         return;
     }
@@ -384,12 +363,12 @@ static void read_ring(struct switches *s, struct perf_ring *ring, int64_t before
     struct switch_record record;
     uint64_t taken = 0;
     bool full = perf_ring_is_full(ring), found;
-    while ((found = perf_ring_peek(ring, &s->record.header))) {
+    while ((found = perf_ring_peek(ring, &s->record))) {
         bool understood = understand(s, ring, &record);
         /* The end of a gap goes with its begin. */
         if (understood && !ring->in_gap && record.ns >= before_ns)
             break;
-        perf_ring_skip(ring, &s->record.header);
+        perf_ring_skip(ring, &s->record);
         taken++;
         if (understood && !(s->several && is_repeated(ring, &record)))
             take_record(s, ring, &record, to);

@@ -8,7 +8,7 @@
  *
  *     kernel - switch -> buffer of the CPU - switches_read -> the collector of the process
  *
- * Records of one CPU are in the order of time; those of one thread come from several CPUs.
+ * Records of one CPU are in order of time; a thread's records come from several CPUs.
  *
  * When threads were woken is read beside them where the kernel allows it (collect/wakings.h).
  */
@@ -34,7 +34,7 @@ enum switch_kind {
     SWITCH_WAKINGS_FOUND,
 };
 
-/* Whether a record applies to all threads: that of a loss. */
+/* Whether a record, such as that of a loss, applies to all threads. */
 static inline bool switch_is_of_all(enum switch_kind kind)
 {
     return kind >= SWITCH_LOST;

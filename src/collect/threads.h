@@ -94,7 +94,7 @@ struct thread_feed {
     struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
     uint64_t written_at;         /* the start of the last step that found it not writing a record */
-    uint64_t open_time;          /* of the open call that already is an op */
+    uint64_t open_time;          /* when the open call began for which there is an op */
     uint64_t waited_until;       /* the end of its last wait */
     uint64_t sleep_time;         /* of the last open sleep seen, */
     uint64_t sleep_over;         /* ... and when it ends; UINT64_MAX: not known; 0: already noted */
@@ -169,7 +169,7 @@ struct thread {
     struct thread_feed feed;
     struct oncpu oncpu;
     struct goroutine g;
-    int64_t heap; /* the part of the slot's counter already among the heap's moves; as of heap_at */
+    int64_t heap; /* the part of the slot's counter that was among the heap's moves at heap_at */
     uint64_t heap_at; /* ticks */
 };
 

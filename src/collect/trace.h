@@ -48,7 +48,7 @@ struct trace {
     uint64_t alive, most_alive; /* threads */
     size_t waiting_samples;     /* not written yet, of all programs */
     bool has_heap;              /* an allocation was recorded */
-    int64_t heap;               /* of all programs, as far as written */
+    int64_t heap;               /* of all programs, up to what is written */
     struct deadline deadline;
     struct releases releases;
     struct model model;

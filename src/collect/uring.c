@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/small_file.h"
+#include "shm/mapping.h"
 
 /* struct io_uring_sqe: code at 0, flags at 1, descriptor at 4. */
 #define ENTRY_SIZE 64
@@ -78,13 +79,11 @@ static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_op
 static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
 {
     SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
-        uint64_t start, end, offset, inode;
-        if (strstr(lines.text, "anon_inode:[io_uring]") &&
-            sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end,
-                   &offset, &inode) == 4 &&
-            offset == ENTRIES_AT && inode == ring->inode) {
-            *size = end - start;
-            return start;
+        struct mapping m;
+        if (strstr(lines.text, "anon_inode:[io_uring]") && mapping_read(lines.text, &m) &&
+            m.offset == ENTRIES_AT && m.inode == ring->inode) {
+            *size = m.end - m.start;
+            return m.start;
         }
     }
     return 0;

@@ -22,11 +22,7 @@ struct wakings {
     struct perf_ring_list rings;
     size_t tid_offset; /* of the woken thread's ID in a sample's data */
     uint64_t lost;
-    union {
-        uint64_t aligned; /* records consist of words of 8 bytes */
-        struct perf_event_header header;
-        char bytes[PERF_RING_RECORD];
-    } record;
+    union perf_record record;
 };
 
 /* header | time | size of the data | data */
@@ -35,11 +31,6 @@ struct waking_sample {
     uint64_t time;
     uint32_t size;
     uint8_t data[];
-};
-
-struct waking_loss {
-    struct perf_event_header header;
-    uint64_t id, lost;
 };
 
 /* MARK: Opening */
@@ -118,14 +109,6 @@ static bool understand(const struct wakings *w, int64_t *ns, uint32_t *tid)
     return true;
 }
 
-/* Returns how many wake-ups the record reports as lost; 0: another kind of record. */
-static uint64_t lost_in(const struct wakings *w)
-{
-    const struct waking_loss *loss = (const void *)w->record.bytes;
-    return loss->header.type == PERF_RECORD_LOST && loss->header.size >= sizeof *loss ? loss->lost
-                                                                                      : 0;
-}
-
 /* Reads one CPU's records. A loss lasts from the preceding record to the next one. */
 static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_ns,
                       wakings_take_fn *take, void *context)
@@ -133,12 +116,12 @@ static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_
     bool losing = false, full = perf_ring_is_full(ring), found;
     int64_t ns;
     uint32_t tid;
-    while ((found = perf_ring_peek(ring, &w->record.header))) {
+    while ((found = perf_ring_peek(ring, &w->record))) {
         bool understood = understand(w, &ns, &tid);
-        uint64_t lost = lost_in(w);
+        uint64_t lost = perf_record_lost(&w->record);
         if (understood && !losing && ns >= before_ns)
             break;
-        perf_ring_skip(ring, &w->record.header);
+        perf_ring_skip(ring, &w->record);
         w->lost += lost;
         if (lost && !losing)
             take(context, ring->last_ns, 0, WAKINGS_LOST);

@@ -115,7 +115,8 @@ bool descriptor_in_events(int set, const struct epoll_event *events, int count, 
 
 /* MARK: Connections */
 
-/* Called when a socket gets a peer, perhaps a new one; `made`: connect(2) has succeeded, or goes on. */
+/* Called when a socket gets a peer, perhaps a new one; `made`: connect(2) has succeeded, or is in
+ * progress. */
 void descriptor_connected(int fd, bool made);
 
 /* Registers one end of a connection whose other end is not known yet; joins two such ends. */

@@ -399,7 +399,7 @@ enum {
 #undef ROW
 };
 
-/* Finds the program's function, or that of a privately loaded C++ library, and keeps it loaded. */
+/* Finds the function of the program or of a privately loaded C++ library, and keeps it loaded. */
 static cxx_function *next_cxx(const char *name)
 {
     static const char *const files[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};

@@ -259,7 +259,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 
 /* MARK: C11's mutexes, which are glibc's under other names */
 
-/* Converts the result of pthread_mutex_trylock, whose errors are not those of C11. */
+/* Converts the result of pthread_mutex_trylock, whose errors differ from those of C11. */
 ALWAYS int c11_result(int result)
 {
     return result == EAGAIN || result == EINVAL ? thrd_error : result;

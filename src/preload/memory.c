@@ -5,20 +5,12 @@
  */
 #include "preload/memory.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "preload/call.h"
+#include "shm/mapping.h"
 
 #define MAPPINGS 64
-
-struct mapping {
-    uintptr_t start, end;
-    unsigned major, minor; /* of the file's device */
-    uint64_t inode;        /* 0: private */
-    uint64_t offset;       /* of `start` */
-};
 
 /* Entries below `known` never change. */
 static struct mapping mappings[MAPPINGS];
@@ -29,24 +21,10 @@ static const struct mapping *find(uintptr_t address)
 {
     uint32_t count = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < count; i++) {
-        if (address >= mappings[i].start && address < mappings[i].end)
+        if (mapping_has(&mappings[i], address))
             return &mappings[i];
     }
     return NULL;
-}
-
-/* Parses a line of /proc/self/maps; false: it does not contain the address. */
-static bool read_line(const char *line, uintptr_t address, struct mapping *found)
-{
-    char rights[5];
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %" SCNu64, &found->start,
-               &found->end, rights, &found->offset, &found->major, &found->minor,
-               &found->inode) != 7 ||
-        address < found->start || address >= found->end)
-        return false;
-    if (rights[3] != 's')
-        found->inode = 0;
-    return true;
 }
 
 /* Reads the list in pieces. Lines longer than that have long paths, which are not needed. */
@@ -61,7 +39,7 @@ static bool search(int fd, uintptr_t address, struct mapping *found)
         text[size] = '\0';
         while ((end = strchr(line, '\n')) != NULL) {
             *end = '\0';
-            if (read_line(line, address, found))
+            if (mapping_read(line, found) && mapping_has(found, address))
                 return true;
             line = end + 1;
         }
@@ -83,6 +61,7 @@ static const struct mapping *add(uintptr_t address)
     fd = known < MAPPINGS ? REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0) {
         if (search(fd, address, &mappings[known])) {
+            mappings[known].path = NULL;
             result = &mappings[known];
             __atomic_store_n(&known, known + 1, __ATOMIC_RELEASE);
         }
@@ -99,8 +78,5 @@ uint64_t memory_object(const volatile void *address)
     const struct mapping *mapping = find(at);
     if (!mapping)
         mapping = add(at);
-    if (!mapping || !mapping->inode)
-        return 0;
-    return board_memory(mapping->major, mapping->minor, mapping->inode,
-                        mapping->offset + (at - mapping->start));
+    return mapping && mapping->is_shared && mapping->inode ? mapping_object(mapping, at) : 0;
 }

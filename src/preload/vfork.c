@@ -15,7 +15,7 @@
 int preload_vfork_begin(uintptr_t pc, uintptr_t sp, uintptr_t fp)
     __attribute__((visibility("hidden")));
 
-/* Called in the parent with the system call's result. Returns that of vfork. */
+/* Called in the parent with the system call's result. Returns vfork's result. */
 pid_t preload_vfork_end(long result, int open) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 enum attach_result {
-    ATTACH_NONE, /* the call has not come to its end */
+    ATTACH_NONE, /* the call has not finished */
     ATTACH_GOOD,
     ATTACH_NO_AREA,     /* the area cannot be opened, or was not for this process */
-    ATTACH_RECORDED,    /* another recording goes on */
+    ATTACH_RECORDED,    /* another recording is on */
     ATTACH_PRELOADED,   /* the library was loaded with the program */
     ATTACH_NO_FUNCTION, /* the C library's functions were not found */
 };

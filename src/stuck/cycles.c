@@ -30,7 +30,7 @@ static bool list_tids(struct stuck *stuck)
  * Otherwise it merely has the number of a thread that has ended. */
 static bool can_hold(const struct stuck_thread *holder, const struct stuck_thread *thread)
 {
-    const struct held_mapping *mapping =
+    const struct mapping *mapping =
         held_mapping_of(&thread->process->held, thread->held->arguments[0]);
     return holder->process == thread->process || (mapping && mapping->is_shared);
 }
@@ -57,7 +57,7 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
     }
 }
 
-/* MARK: Threads that can go on */
+/* MARK: Threads that can continue */
 
 /*
  * A thread that waits for processes, for example for what they write into a pipe, can continue as
@@ -350,7 +350,7 @@ static bool find_cycles(struct stuck *stuck)
 static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
 {
     const uint64_t *arguments = thread->held->arguments;
-    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
+    const struct mapping *mapping = held_mapping_of(held, arguments[0]);
     bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
     return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
            (is_private || thread->kind == WIRE_WAIT_JOIN) &&

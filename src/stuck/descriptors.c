@@ -34,12 +34,14 @@ static bool unix_path(pid_t pid, unsigned long inode, char *text, size_t size)
 
 static void socket_text(pid_t pid, unsigned long inode, char *text, size_t size)
 {
-    struct tcp_connection tcp;
-    char path[LINK_SIZE];
+    struct inet_socket tcp;
+    char path[LINK_SIZE], local[SOCKET_ADDRESS_TEXT], remote[SOCKET_ADDRESS_TEXT];
     if (sockets_tcp(pid, inode, &tcp)) {
-        bool listens = strcmp(tcp.remote, "0.0.0.0:0") == 0 || strcmp(tcp.remote, "[::]:0") == 0;
-        (void)snprintf(text, size, "socket %s%s%s", tcp.local, listens ? "" : " to ",
-                       listens ? "" : tcp.remote);
+        bool listens = tcp.remote.port == 0;
+        sockets_text(&tcp.local, local);
+        sockets_text(&tcp.remote, remote);
+        (void)snprintf(text, size, "socket %s%s%s", local, listens ? "" : " to ",
+                       listens ? "" : remote);
     } else if (unix_path(pid, inode, path, sizeof path)) {
         (void)snprintf(text, size, "Unix socket%s%s", *path ? " " : "", path);
     } else {

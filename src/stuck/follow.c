@@ -1,7 +1,5 @@
 /* Processes that others wait for: stuck_follow (stuck.h). */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "base/small_file.h"
@@ -22,17 +20,13 @@ static void add(struct stuck *stuck, pid_t pid)
 
 /* MARK: Locks in shared memory */
 
-/* Whether the process has mapped the object that an entry of /proc/PID/maps identifies by device
- * and inode. */
-static bool maps_it(pid_t pid, const char *identity)
+/* Whether the process has mapped the same file or memory. */
+static bool maps_it(pid_t pid, const struct mapping *wanted)
 {
-    char wanted[64];
-    (void)snprintf(wanted, sizeof wanted, " %s", identity);
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid) {
-        const char *at = strstr(lines.text, wanted);
-        if (at && (at[strlen(wanted)] == ' ' || at[strlen(wanted)] == '\0'))
+    struct mapping m;
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
+        if (mapping_read(lines.text, &m) && mapping_is_same_file(&m, wanted))
             return true;
-    }
     return false;
 }
 
@@ -40,13 +34,12 @@ static bool maps_it(pid_t pid, const char *identity)
 static void follow_holder(struct stuck *stuck, const struct stuck_process *process,
                           const struct stuck_thread *thread)
 {
-    const struct held_mapping *mapping =
-        held_mapping_of(&process->held, thread->held->arguments[0]);
+    const struct mapping *mapping = held_mapping_of(&process->held, thread->held->arguments[0]);
     pid_t tid = thread->holder.tid, pid;
     if (tid <= 0 || process->held.is_nested || !mapping || !mapping->is_shared)
         return;
     pid = ends_process(tid);
-    if (pid > 0 && maps_it(pid, mapping->identity))
+    if (pid > 0 && maps_it(pid, mapping))
         add(stuck, pid);
 }
 

@@ -159,10 +159,10 @@ bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t s
 }
 
 /* The kernel lists mappings by address. */
-const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address)
+const struct mapping *held_mapping_of(const struct held *held, uint64_t address)
 {
     size_t at = SEARCH(i, 0, held->mapping_count, held->mappings[i].end <= address);
-    const struct held_mapping *m = &held->mappings[at];
+    const struct mapping *m = &held->mappings[at];
     return at < held->mapping_count && address >= m->start ? m : NULL;
 }
 
@@ -206,7 +206,7 @@ static void copy_object(pid_t pid, struct held_thread *thread)
 
 static void copy_stack(const struct held *held, struct held_thread *thread)
 {
-    const struct held_mapping *stack = held_mapping_of(held, thread->sp);
+    const struct mapping *stack = held_mapping_of(held, thread->sp);
     /* The thread was created after the mappings were read. */
     size_t size = stack ? (size_t)(stack->end - thread->sp) : 4096 - (size_t)(thread->sp % 4096);
     if (size > HELD_STACK_SIZE)
@@ -637,18 +637,12 @@ bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t e
 static bool read_mappings(struct held *held)
 {
     SMALL_FILE_LINES(lines, "/proc/%d/maps", held->pid) {
-        struct held_mapping m = {0};
-        char rights[8] = "", device[16], inode[24];
-        int at = 0;
-        if (sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %7s %*s %15s %23s %n", &m.start, &m.end,
-                   rights, device, inode, &at) != 5 ||
-            at == 0)
+        struct mapping m;
+        if (!mapping_read(lines.text, &m))
             continue;
-        m.is_shared = rights[3] == 's';
-        (void)snprintf(m.identity, sizeof m.identity, "%s %s", device, inode);
-        m.path = strdup(lines.text + at);
+        m.path = strdup(m.path);
         if (!m.path || !GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1)) {
-            free(m.path);
+            free((char *)(uintptr_t)m.path);
             return false;
         }
         held->mappings[held->mapping_count++] = m;
@@ -718,7 +712,7 @@ void held_free(struct held *held)
     for (size_t i = 0; i < held->count; i++)
         free(held->threads[i].stack);
     for (size_t i = 0; i < held->mapping_count; i++)
-        free(held->mappings[i].path);
+        free((char *)(uintptr_t)held->mappings[i].path);
     free(held->threads);
     free(held->mappings);
     *held = (struct held){0};

@@ -21,6 +21,8 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
+#include "shm/mapping.h"
+
 #define HELD_LIMIT_NS   INT64_C(40000000)   /* the default */
 #define HELD_STACK_SIZE ((size_t)256 << 10) /* the limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
@@ -49,14 +51,6 @@ struct held_thread {
     struct held_memory object; /* around the argument that is the object's address */
 };
 
-/* A part of the address space (/proc/PID/maps). */
-struct held_mapping {
-    uint64_t start, end;
-    bool is_shared;    /* possibly with other processes */
-    char identity[48]; /* of the file or memory: "00:01 1234", device and inode */
-    char *path;        /* empty: none */
-};
-
 struct held {
     pid_t pid;
     char name[64];
@@ -64,10 +58,10 @@ struct held {
     bool has_alarm; /* it has a handler of SIGALRM, which may end any wait */
     struct held_thread *threads;
     size_t count, capacity;
-    struct held_mapping *mappings;
+    struct mapping *mappings; /* with copies of their paths */
     size_t mapping_count, mapping_capacity;
     int64_t limit_ns;   /* for the threads of a group to stop */
-    int64_t stopped_ns; /* from a group's first stop to its last release, at most */
+    int64_t stopped_ns; /* the longest time from a group's first stop to its last release */
     size_t groups;      /* 1: all threads were seen at one instant */
     size_t unstopped;   /* threads that did not stop in time */
 };
@@ -139,6 +133,6 @@ bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t s
 bool held_is_musl(const char *path);
 
 /* Returns the mapping that an address lies in; NULL: none. */
-const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address);
+const struct mapping *held_mapping_of(const struct held *held, uint64_t address);
 
 #endif

@@ -24,7 +24,7 @@ static uint64_t find_area(const struct held *held, uint32_t *slots)
 {
     struct shm_header header;
     for (size_t i = 0; i < held->mapping_count; i++) {
-        const struct held_mapping *m = &held->mappings[i];
+        const struct mapping *m = &held->mappings[i];
         if (!m->is_shared || strcmp(m->path, area_path) != 0 ||
             m->end - m->start < sizeof(struct shm_area) ||
             !read_memory(held->pid, m->start, &header, sizeof header) ||

@@ -82,7 +82,7 @@ static const trail_module *find_code(void *context, uint64_t pc)
  */
 static const trail_module *module_of_data(const struct naming *naming, uint64_t address)
 {
-    const struct held_mapping *mappings = naming->held->mappings, *m;
+    const struct mapping *mappings = naming->held->mappings, *m;
     const char *path;
     m = held_mapping_of(naming->held, address);
     if (!m)

@@ -4,8 +4,8 @@
  * scopes of a unit when an address in it is looked up. libdw's own look-up needs .debug_aranges,
  * which Go's linker does not write.
  *
- * There are three kinds of addresses: those of the file, those of its DWARF, and libdwfl's own. The
- * interface uses those of the file.
+ * There are three kinds of addresses: the file's, its DWARF's, and libdwfl's own. The interface uses
+ * the file's.
  *
  * All strings belong to libdw, libelf or the demangler and live as long as the struct.
  */
@@ -156,7 +156,7 @@ static bool load_names(struct elf_symbols *symbols)
     return load_symbols(symbols, &symbols->names, STT_FUNC, STT_GNU_IFUNC);
 }
 
-/* For a unit without address ranges: uses those of its functions. */
+/* For a unit without address ranges: uses the ranges of its functions. */
 static bool load_unranged(struct elf_symbols *symbols, struct unit *unit)
 {
     unit->loaded = true;

@@ -81,7 +81,7 @@ void alloc_write_tables(uint64_t generation)
     if (!tracer.alloc_free)
         return;
     table_each(&alloc.types, write_type, &types);
-    v2_flush(&types.writer);
+    writer_flush(&types.writer);
 }
 
 void alloc_begin(uint64_t generation)
@@ -92,7 +92,7 @@ void alloc_begin(uint64_t generation)
         writer.at = put(writer.at, alloc.info.page_size);
         writer.at = put(writer.at, alloc.info.object_align);
         writer.at = put(writer.at, alloc.info.min_stack);
-        v2_flush(&writer);
+        writer_flush(&writer);
     }
     if (alloc.snapshot)
         alloc.snapshot(alloc.context);

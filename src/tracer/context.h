@@ -4,7 +4,7 @@
  * what readers require for an event (§6.5):
  *
  *   the thread          before                                           after
- *   in a system call,   the call ends (v1: goes on)                      it begins again
+ *   in a system call,   the call ends (v1: continues)                   it begins again
  *   with its P
  *   the same, P lost    own P starts; call ends as blocked; G starts     call begins; own P stops
  *                       (v1: GoSysExit, GoStart)                         (v1: GoSysCall, GoSysBlock)

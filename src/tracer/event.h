@@ -43,8 +43,8 @@ bool v2_open_batch(struct trail_writer_ *writer, uint64_t generation, uint64_t m
 bool v2_open_experiment(struct trail_writer_ *writer, uint64_t generation, size_t room);
 /* Stores the size of the open batch. The buffer can then be handed over, or take another batch. */
 void v2_close_batch(struct trail_writer_ *writer);
-/* Closes the batch and hands the buffer over. Does nothing to an empty writer. */
-void v2_flush(struct trail_writer_ *writer);
+/* v1 too: closes the batch and hands the buffer over. Does nothing to an empty writer. */
+void writer_flush(struct trail_writer_ *writer);
 
 always_inline bool v2_write_to(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
                                unsigned type, unsigned n, const uint64_t *args)
@@ -94,7 +94,6 @@ always_inline bool v2_write(trail_m *m, uint64_t generation, unsigned type, unsi
  * False: no memory.
  */
 bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room);
-void v1_flush(struct trail_writer_ *writer);
 
 /*
  * Whether readers order an event of this type after an event of another P (§3.3), so that its time

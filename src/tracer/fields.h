@@ -17,8 +17,8 @@
 #define FIELDS_MAX V2_MAX_STRING
 
 /*
- * Writes the fields to `message`. A text that does not fit is cut; a name or number that does not,
- * is left out with its field.
+ * Writes the fields to `message`. A text that does not fit is cut. A field is left out if its
+ * name or number does not fit.
  */
 void fields_write(char message[FIELDS_MAX + 1], const trail_field *fields, size_t n);
 

@@ -36,7 +36,7 @@ static void write_sync(uint64_t generation)
         writer.at = put(writer.at, (uint64_t)wall.tv_sec);
         writer.at = put(writer.at, (uint64_t)wall.tv_nsec);
     }
-    v2_flush(&writer);
+    writer_flush(&writer);
 }
 
 /* MARK: Goroutines without events */
@@ -99,8 +99,8 @@ static void close_m(trail_m *m, void *arg)
         states_close(m, generation, &claims->writer);
         v2_close_batch(&claims->writer);
     }
-    v2_flush(&m->writers_[generation & 1]);
-    v2_flush(&m->strings_[generation & 1]);
+    writer_flush(&m->writers_[generation & 1]);
+    writer_flush(&m->strings_[generation & 1]);
 }
 
 static void close_all(struct claims *claims)
@@ -123,8 +123,9 @@ static size_t count_ms(void)
 }
 
 /*
- * Reserves the buffers for the end of the next generation, in which every goroutine of this one,
- * and what every M holds and owns, may need a status. Returns false if there is no memory.
+ * Reserves the buffers for the end of the next generation, which may need a status for every
+ * goroutine of this one and for everything that an M holds and owns. Returns false if there is no
+ * memory.
  */
 static bool reserve_next(size_t goroutines, size_t *buffers)
 {
@@ -157,7 +158,7 @@ static void finish(uint64_t generation, struct claims *claims)
 {
     v2_close_batch(&claims->writer);
     close_all(claims);
-    v2_flush(&claims->writer);
+    writer_flush(&claims->writer);
     sample_drain(generation);
     alloc_write_tables(generation);
     if (__atomic_load_n(&tracer.generation, __ATOMIC_RELAXED))
@@ -238,7 +239,7 @@ bool v2_advance(void)
          * The generation continues because the world stays stopped, or the trace has ended by
          * itself: the next one is not needed.
          */
-        v2_flush(&claims.writer);
+        writer_flush(&claims.writer);
         queue_withdraw(generation + 1);
     }
     queue_urgent(false);

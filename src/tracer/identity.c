@@ -175,7 +175,7 @@ static void note_change(const trail_g *g)
     section_leave(m);
 }
 
-/* `frame` is that of `what`, the function that the host called. */
+/* `frame` belongs to `what`, the function that the host called. */
 static void set_text(trail_g *g, uint64_t *words, size_t n, const char *text, uintptr_t frame,
                      const char *what)
 {

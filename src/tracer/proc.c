@@ -80,7 +80,7 @@ static void proc_retire(trail_p *p)
 {
     remove_p(p);
     if (!tracer.v2)
-        v1_flush(&p->writer_);
+        writer_flush(&p->writer_);
     p->retired_session_ = tracer.first_generation;
     p->next_ = free_ps;
     free_ps = p;
@@ -550,7 +550,7 @@ bool states_destroy_in_syscall(trail_m *m, uint64_t generation)
 
 void states_destroy_beside_proc(trail_m *m, uint64_t generation)
 {
-    /* Readers accept the end only without a P, or with that of the call. */
+    /* Readers accept the end only without a P, or with the P of the call. */
     V2_0(m, generation, ProcStop);
     V2_0(m, generation, GoDestroySyscall);
     write_proc_start(m, generation, m->p);

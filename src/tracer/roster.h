@@ -21,7 +21,7 @@
  * pairs.
  */
 struct trail_own_thread_ {
-    _Alignas(128) trail_m m; /* first: an inner M is converted to it */
+    _Alignas(128) trail_m m; /* first, because a pointer to an inner M is cast to this struct */
     trail_m outer;
     trail_p p;
     trail_g g;
@@ -61,7 +61,7 @@ trail_m *roster_next(uint32_t *at);
 void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg);
 void roster_visit_all(void (*visit)(trail_m *m, void *arg), void *arg);
 
-/* Forgets all threads except that of `m`, which may be NULL, and everything written. */
+/* Forgets all threads except the one of `m`, which may be NULL, and everything written. */
 void roster_after_fork(trail_m *m);
 
 #endif

@@ -150,10 +150,7 @@ void sample_drain(uint64_t generation)
         /* Pairs with the load in take_slot. */
         __atomic_store_n(&drained, drained + 1, __ATOMIC_RELEASE);
     }
-    if (tracer.v2)
-        v2_flush(&writer);
-    else
-        v1_flush(&writer);
+    writer_flush(&writer);
 }
 
 /* MARK: The timer */

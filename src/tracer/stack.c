@@ -201,7 +201,7 @@ __attribute__((no_sanitize("address"))) static uintptr_t return_address(uintptr_
 }
 
 /*
- * Stores the PCs of the calling thread's stack, from the function that called that of `frame` on,
+ * Stores the PCs of the calling thread's stack, from the caller of the function with `frame` on,
  * without the innermost `skip`.
  */
 static size_t walk_unwound(uintptr_t frame, unsigned skip, size_t max, uintptr_t *pcs)

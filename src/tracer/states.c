@@ -115,10 +115,12 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
         trail_set_(&g->state_, after);
         return false;
     }
-    while (word >> STATE_BITS != generation) {
+    for (;; word = state_load(&g->state_)) {
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
             return misuse_of(TRAIL_MISUSE_STATE, m, what,
                              "the goroutine is not in a state that allows it");
+        if (word >> STATE_BITS == generation)
+            break;
         bool known = state_in_session(word);
         bool runnable = before == TRAIL_G_WAITING_ && is_shown(g, TRAIL_SHOWN_RUNNABLE_);
         if (claim_g(g, word, generation, after)) {
@@ -129,11 +131,7 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
             trail_set_(&g->state_, after);
             return false;
         }
-        word = state_load(&g->state_);
     }
-    if ((word & STATE_MASK) != before)
-        return misuse_of(TRAIL_MISUSE_STATE, m, what,
-                         "the goroutine is not in a state that allows it");
     trail_set_(&g->state_, state_word(generation, after));
     return true;
 }
@@ -146,9 +144,11 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
         trail_set_(&p->state_, after);
         return false;
     }
-    while (word >> STATE_BITS != generation) {
+    for (;; word = state_load(&p->state_)) {
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
             return misuse_of(TRAIL_MISUSE_STATE, m, what, "the P is not in a state that allows it");
+        if (word >> STATE_BITS == generation)
+            break;
         if (claim(&p->state_, word, generation, after)) {
             /* A P of another thread's system call: its holder is no longer certain. */
             if (before == TRAIL_P_SYSCALL_ && m->p != p)
@@ -157,10 +157,7 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
                 write_proc_status(v2_writer(m, generation), m->id, generation, p, before);
             return true;
         }
-        word = state_load(&p->state_);
     }
-    if ((word & STATE_MASK) != before)
-        return misuse_of(TRAIL_MISUSE_STATE, m, what, "the P is not in a state that allows it");
     trail_set_(&p->state_, state_word(generation, after));
     return true;
 }

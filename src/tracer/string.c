@@ -15,22 +15,25 @@
 /* IDs reserved per M for strings written once, so that threads do not share a counter. */
 #define IDS_AT_ONCE 64
 
-/* Appends a String record to a v1 writer, in a new buffer if needed. */
-bool v1_write_string(struct trail_writer_ *writer, uint64_t proc, uint64_t generation, uint64_t id,
-                     const char *text, size_t size)
+/* Appends a string's record, for which the writer has room. */
+static bool put_string(struct trail_writer_ *writer, unsigned type, uint64_t id, const char *text,
+                       size_t size)
 {
-    size_t room = 1 + 2 * UVARINT_MAX_SIZE + size;
-    uint8_t *at;
-    if (!v1_refill(writer, generation, proc, room))
-        return false;
-    at = writer->at;
-    *at++ = V1_String;
+    uint8_t *at = writer->at;
+    *at++ = (uint8_t)type;
     at = put(at, id);
     at = put(at, size);
-    memcpy(at, text, size);
+    text_copy(at, text, size);
     writer->at = at + size;
     tsan_release(writer->buffer);
     return true;
+}
+
+bool v1_write_string(struct trail_writer_ *writer, uint64_t proc, uint64_t generation, uint64_t id,
+                     const char *text, size_t size)
+{
+    return v1_refill(writer, generation, proc, 1 + 2 * UVARINT_MAX_SIZE + size) &&
+           put_string(writer, V1_String, id, text, size);
 }
 
 static bool v1_write_string_of(trail_m *m, uint64_t generation, uint64_t id, const char *text,
@@ -142,17 +145,8 @@ bool v2_write_string(struct trail_writer_ *writer, uint64_t generation, uint64_t
                      const char *text, size_t size)
 {
     size_t room = 1 + 1 + 2 * UVARINT_MAX_SIZE + size;
-    uint8_t *at;
-    if (!v2_section_room(writer, generation, V2_Strings, room))
-        return false;
-    at = writer->at;
-    *at++ = V2_String;
-    at = put(at, id);
-    at = put(at, size);
-    text_copy(at, text, size);
-    writer->at = at + size;
-    tsan_release(writer->buffer);
-    return true;
+    return v2_section_room(writer, generation, V2_Strings, room) &&
+           put_string(writer, V2_String, id, text, size);
 }
 
 bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned section,

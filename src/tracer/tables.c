@@ -141,7 +141,7 @@ bool v2_write_tables(uint64_t generation)
     write_modules(&out);
     stack_forget_unloaded();
     table_each(string_table(generation), v2_write_one_string, &out);
-    v2_flush(&writer);
+    writer_flush(&writer);
     return !out.failed;
 }
 

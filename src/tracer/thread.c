@@ -139,14 +139,14 @@ static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 
 /*
  * Closes the batch in the record's first buffer, or hands the buffer to the reader. If the thread
- * continues, perhaps with another record, what it writes there must follow.
+ * continues, perhaps with another record, its further events must come after these.
  */
 static void end_writer(struct trail_writer_ *writer, bool thread_ends)
 {
     if (thread_ends && writer->buffer == writer->own)
         v2_close_batch(writer);
     else
-        v2_flush(writer);
+        writer_flush(writer);
 }
 
 static void detach(trail_m *m, bool thread_ends)

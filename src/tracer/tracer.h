@@ -48,7 +48,7 @@
  * that a quiet thread costs a page and a busy one takes a lock once per 64 KiB.
  */
 #define BUFFER_SIZE    65536 /* the largest */
-#define BUFFER_MIN     4096  /* the smallest, where pages are not larger */
+#define BUFFER_MIN     4096  /* the smallest; larger pages have larger ones */
 #define BUFFER_CLASSES 5
 
 /* Whether a buffer's memory belongs to the queue or to a writer, where it is free or in use. */

@@ -7,17 +7,6 @@
 
 #define BATCH_RECORD (1 + 2 * UVARINT_MAX_SIZE)
 
-void v1_flush(struct trail_writer_ *writer)
-{
-    struct trail_buffer_ *buffer = writer->buffer;
-    if (!buffer)
-        return;
-    buffer->used = (uint32_t)(writer->at - buffer->data);
-    writer->at = writer->end = NULL;
-    writer->buffer = NULL;
-    queue_put(buffer);
-}
-
 bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc, size_t room)
 {
     struct trail_buffer_ *buffer = writer->buffer;
@@ -26,7 +15,7 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
     uint8_t *at;
     if (buffer && writer_room(writer) >= room)
         return true;
-    v1_flush(writer);
+    writer_flush(writer);
     buffer = queue_buffer(writer, generation, filled, BATCH_RECORD + room);
     if (!buffer)
         return false;

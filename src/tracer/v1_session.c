@@ -197,8 +197,8 @@ static void restore_ps(uint64_t generation)
 static void flush_all(void)
 {
     for (trail_p *p = procs_first(); p; p = p->next_)
-        v1_flush(&p->writer_);
-    v1_flush(&tracer.no_proc_writer);
+        writer_flush(&p->writer_);
+    writer_flush(&tracer.no_proc_writer);
 }
 
 /* Appends a record without a time. */
@@ -220,7 +220,7 @@ static bool write_frequency(struct trail_writer_ *writer, uint64_t generation)
     for (unsigned i = 0; i < tracer.timers && tracer.format < 19; i++)
         put_untimed(writer, V1_TimerGoroutine, tracer.timer_goroutines[i]);
     if (no_batch)
-        v1_flush(writer);
+        writer_flush(writer);
     return true;
 }
 
@@ -237,6 +237,6 @@ void v1_session_end(void)
     sample_drain(generation);
     if (write_frequency(&writer, generation))
         (void)v1_write_tables(&writer, generation);
-    v1_flush(&writer);
+    writer_flush(&writer);
     queue_complete(generation);
 }

@@ -31,7 +31,7 @@ void v2_close_batch(struct trail_writer_ *writer)
     writer->end = writer->at;
 }
 
-void v2_flush(struct trail_writer_ *writer)
+void writer_flush(struct trail_writer_ *writer)
 {
     struct trail_buffer_ *buffer = writer->buffer;
     if (!buffer)
@@ -54,7 +54,7 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
     v2_close_batch(writer);
     if (buffer && writer_room(writer) < need) {
         filled = buffer->size;
-        v2_flush(writer);
+        writer_flush(writer);
         buffer = NULL;
     }
     if (!buffer) {

@@ -48,6 +48,24 @@ static void make_shared(void)
         CHECK(pthread_mutex_init(&shared->mutexes[i], &mutexes) == 0);
 }
 
+/* A server listens with IPv6, so that it has the client's address in IPv6 form. */
+static void make_mapped_pair(void)
+{
+    struct sockaddr_in6 server = {.sin6_family = AF_INET6};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof server;
+    int listening = socket(AF_INET6, SOCK_STREAM, 0);
+    CHECK(inet_pton(AF_INET6, "::ffff:127.0.0.1", &server.sin6_addr) == 1);
+    CHECK(bind(listening, (struct sockaddr *)&server, size) == 0 && listen(listening, 1) == 0);
+    CHECK(getsockname(listening, (struct sockaddr *)&server, &size) == 0);
+    to.sin_port = server.sin6_port;
+    pair[0] = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(connect(pair[0], (struct sockaddr *)&to, sizeof to) == 0);
+    pair[1] = accept(listening, NULL, NULL);
+    CHECK(pair[1] >= 0);
+    close(listening);
+}
+
 static void read_byte(int fd)
 {
     char byte;
@@ -296,6 +314,7 @@ static const struct {
 } modes[] = {
     {"pipes", pipes},
     {"sockets", sockets},
+    {"mapped_sockets", sockets},
     {"full", full},
     {"own", own},
     {"mutexes", mutexes},
@@ -331,7 +350,10 @@ int main(int argc, char **argv)
     while (strcmp(modes[mode].name, argv[1]) != 0)
         CHECK(++mode < sizeof modes / sizeof *modes);
     CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    if (strcmp(argv[1], "mapped_sockets") == 0)
+        make_mapped_pair();
+    else
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     make_shared();
     child = fork();
     CHECK(child >= 0);

@@ -429,6 +429,19 @@ def processes_that_wait_for_each_other_are_a_deadlock():
 
 
 @test
+def a_server_that_listens_with_ipv6_has_the_other_end_of_an_ipv4_connection():
+    if not reads_all_descriptors():
+        raise Skip("not root: processes of other users may have the sockets, too")
+    if not socket.has_ipv6:
+        raise Skip("no IPv6")
+    with Pair("mapped_sockets") as two:
+        address = r"127\.0\.0\.1:\d+"
+        for self, other in ((two.pid, two.child), (two.child, two.pid)):
+            says = rf"waits to read socket {address} to {address}, whose other end process {other} \(stuck-processes\) has"
+            assert re.fullmatch(says, two.deadlocks(two.pid).get(self, "no deadlock")), two.deadlocks(two.pid)
+
+
+@test
 def a_child_that_fills_a_pipe_nobody_reads_and_is_waited_for_is_a_deadlock():
     if not reads_all_descriptors():
         raise Skip("not root")
