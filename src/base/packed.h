@@ -33,7 +33,7 @@ trail_sink packed_sink(struct packed *packed);
  * false with errno set. */
 bool packed_flush(struct packed *packed);
 
-/* Ends the compressed data, which is also necessary after a failed write. Returns false with errno
+/* Ends the compressed data. Must be called even after a failed write. Returns false with errno
  * set if the data are incomplete. */
 bool packed_close(struct packed *packed);
 

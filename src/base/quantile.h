@@ -1,7 +1,7 @@
 /*
- * Quantiles of sorted values, by one rule for all output: the least value such that at least the
- * share q of all values is no greater (nearest rank; quantile_disc in SQL). The median of an even
- * number is the smaller of the two in the middle.
+ * Quantiles of sorted values, by one rule for all output: the least value that at least the share q
+ * of all values do not exceed (nearest rank; quantile_disc in SQL). The median of an even number is
+ * the smaller of the two in the middle.
  */
 #ifndef TRAIL_BASE_QUANTILE_H
 #define TRAIL_BASE_QUANTILE_H

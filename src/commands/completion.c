@@ -370,7 +370,7 @@ static void fish_words(const struct command *command)
     printf("\n");
 }
 
-/* The command line of a program to be recorded is completed as if trail record were not there. */
+/* Completes the command line of a program to be recorded as if it stood without trail record. */
 static void fish_functions(void)
 {
     printf("# fish completion for trail\n"

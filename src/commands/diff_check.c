@@ -149,8 +149,7 @@ static bool is_field(const char *metric, const struct diff_row *row, enum diff_f
     return size > 0 && (size_t)size < sizeof path && diff_same_path(path, metric);
 }
 
-/* Returns the edit distance from the metric: that of the path and, with less weight, of the
- * name. */
+/* Returns the edit distance from the metric: of the path and, with less weight, of the name. */
 static unsigned distance(const struct diff_condition *c, const struct diff_row *row,
                          const char *path)
 {

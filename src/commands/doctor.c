@@ -124,7 +124,7 @@ static void add_frames(struct facts *facts, const struct debug_info *info)
     }
 }
 
-/* Adds the C library of this command, which is usually the program's, too. */
+/* Adds the C library of this command: usually the program uses the same. */
 static void add_libc_names(struct facts *facts)
 {
     Dl_info place;

@@ -92,7 +92,7 @@ static bool load(struct curl *curl)
     return true;
 }
 
-/* Keeps the beginning of the reply; fails if it is endless. */
+/* Keeps the beginning of the reply. Fails if the reply is too long. */
 static size_t take_reply(char *data, size_t one, size_t size, void *context)
 {
     struct push *push = context;

@@ -117,13 +117,13 @@ static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 }
 
 /*
- * The number of v2 generations in which the time of every event is read, not only those of the
- * batches. A short trace has one or two batches per thread, whose begins do not show its length; in
- * a longer one they are close enough.
+ * The number of v2 generations of which the time of every event is read, not only of every batch. A
+ * short trace has one or two batches per thread, whose begins do not show its length; in a longer
+ * one they are close enough.
  */
 enum { TIMED_GENERATIONS = 3 };
 
-/* Returns the time of the last event of a v2 batch; that of its begin, if it has no event. */
+/* Returns the time of the last event of a v2 batch; the batch's own time if it has none. */
 static uint64_t last_event_ticks(const trail_batch *batch, const uint8_t *at, int version)
 {
     const uint8_t *end = at + batch->size;

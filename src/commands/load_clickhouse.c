@@ -159,7 +159,7 @@ int load_open_clickhouse(struct load_place *place)
     FILE *from = fdopen(ends[0], "r");
     bool good = started && from && take_ids(from, &place->known);
     if (from)
-        (void)fclose(from); /* if it lists more, the client ends now */
+        (void)fclose(from); /* a client that is still writing then ends */
     return client_end(&client) && good ? EXIT_GOOD : failed(place);
 }
 

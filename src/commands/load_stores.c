@@ -188,7 +188,7 @@ static int remove_incomplete_of(const char *folder, const char *table)
     return code;
 }
 
-/* Other folders beside those of the tables belong to the user. */
+/* All folders but the tables' own belong to the user. */
 static int remove_incomplete(const char *folder)
 {
     int code = EXIT_GOOD;

@@ -34,7 +34,7 @@ static const struct wire_wait_kind *kind_of(unsigned wait)
 /* Kinds after this one do not occur in records. */
 #define LAST_WAIT SHM_KERNEL
 
-/* Returns the waits of a kind; 0: there is none of that name. */
+/* Returns the waits of the kind with that name; 0: there is no such kind. */
 static uint64_t waits_named(const char *word)
 {
     uint64_t waits = 0;

@@ -48,8 +48,8 @@ void record_summary_print_all(struct record_summary_process *processes, size_t c
 void record_summary_print_left(const struct record_summary_process *processes, size_t count);
 
 /*
- * Prints on stderr which executed programs were not recorded; nothing if all were. For
- * `turned_away` of them the recorder had no area.
+ * Prints on stderr which executed programs were not recorded; nothing if all were. `turned_away`
+ * counts those for which the recorder had no area.
  */
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away);
 

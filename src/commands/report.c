@@ -176,7 +176,7 @@ static void add_warnings(struct request *request, int code)
                     "proportion", " only.");
 }
 
-/* What made the trace. The format's version is that of the oldest Go which writes it. */
+/* What made the trace. The format's version is the oldest Go version that writes it. */
 static const char *maker_of(const trail_reader *reader, char *buf, size_t size)
 {
     switch (trail_reader_maker(reader)->made_by) {

@@ -181,7 +181,7 @@ static int show_schema(const char *name)
 /* MARK: Macros about the files */
 
 /* Returns the time of a trace's first event; its tables report what is wrong with the trace. */
-static int64_t begin_of(struct sql_tables *tables, size_t file)
+static int64_t begin_of(const struct sql_tables *tables, size_t file)
 {
     trail_error err;
     const trail_event *events;
@@ -196,37 +196,25 @@ static int64_t begin_of(struct sql_tables *tables, size_t file)
 }
 
 /*
- * Defines the macro trail_of(number, file), which gives numbers of different files different values: Perfetto's queries
- * join by them alone. Those of a single file stay.
+ * Writes the macro trail_of(number, file), which makes numbers of different files different:
+ * Perfetto's queries join by numbers alone. Numbers of a single file are unchanged.
  */
-static int define_numbers(struct session *session)
+static void put_numbers(FILE *to, const struct sql_tables *tables)
 {
-    const struct sql_tables *tables = &session->tables;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (!to)
-        return EXIT_INOUT;
     fputs("CREATE MACRO trail_of(number, of_file) AS number", to);
     for (size_t i = 0; tables->count > 1 && i < tables->count; i++) {
         fputs(i == 0 ? " + (list_position([" : ", ", to);
         sql_put_text(to, tables->files[i]);
     }
     fputs(tables->count > 1 ? "], of_file) - 1) * 1099511627776" : "", to);
-    int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
-    free(text);
-    return code;
 }
 
-/* Defines the macro, for which every trace is opened once more: only called if it is used. */
-static int define_since_start(struct session *session)
+/*
+ * Writes the macro, and its table of the files' begins: opens every trace, so called only if the
+ * macro is used.
+ */
+static void put_since_start(FILE *to, const struct sql_tables *tables)
 {
-    struct sql_tables *tables = &session->tables;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    if (!to)
-        return EXIT_INOUT;
     fputs("CREATE TEMP TABLE trail_begins(file VARCHAR, ns BIGINT);", to);
     for (size_t i = 0; i < tables->count; i++) {
         fputs("INSERT INTO trail_begins VALUES (", to);
@@ -234,9 +222,19 @@ static int define_since_start(struct session *session)
         fprintf(to, ", %" PRId64 ");", begin_of(tables, i));
     }
     fputs(sql_macro_since_start(tables->count > 1), to);
+}
+
+/* Runs the statements that `put` writes. */
+static int define(struct session *session, void (*put)(FILE *to, const struct sql_tables *tables))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return EXIT_INOUT;
+    put(to, &session->tables);
     int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
     free(text);
-    session->knows_begins = code == EXIT_GOOD;
     return code;
 }
 
@@ -301,8 +299,10 @@ static int run_one(struct session *session, const char *text, bool shown)
     }
     const char *sql = named ? named->sql : text;
     int code = EXIT_GOOD;
-    if (!session->knows_begins && strcasestr(sql, "since_start"))
-        code = define_since_start(session);
+    if (!session->knows_begins && strcasestr(sql, "since_start")) {
+        code = define(session, put_since_start);
+        session->knows_begins = code == EXIT_GOOD;
+    }
     if (code == EXIT_GOOD)
         code = sql_show(&session->duckdb, sql, session->request->format, shown);
     sql_tables_forget(&session->tables);
@@ -549,7 +549,7 @@ static int begin(struct session *session)
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
     if (code == EXIT_GOOD)
-        code = define_numbers(session);
+        code = define(session, put_numbers);
     if (code == EXIT_GOOD)
         code = sql_views_create(&session->duckdb);
     if (code == EXIT_GOOD)

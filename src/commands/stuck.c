@@ -351,7 +351,7 @@ static bool has_musl(const struct held *held)
     return false;
 }
 
-/* Returns what about a program's threads could not be examined; NULL: nothing. */
+/* Returns what could not be examined of a program's threads; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
     struct program program;

@@ -225,7 +225,7 @@ static void close_all(const struct request *request, struct served *served)
     }
 }
 
-/* MARK: Reading anew */
+/* MARK: Reading again */
 
 static bool is_stale(const struct site *site)
 {

@@ -85,7 +85,7 @@ struct watch {
 
 /* MARK: Files */
 
-/* Whether it begins like a trace, or is compressed, in which case the export finds out. */
+/* Whether the file begins like a trace, or is compressed: then the export finds out. */
 static bool may_be_trace(int fd)
 {
     static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\3757zXZ"};

@@ -145,8 +145,7 @@ static void put_u32(struct ctf *c, uint64_t value)
 
 /*
  * Writes UTF-8; invalid bytes, and NUL, which would end the text, become U+FFFD. An empty text
- * becomes
- * "-", because babeltrace2 2.0 shows an earlier text in place of an empty one.
+ * becomes "-", because babeltrace2 2.0 shows an earlier text in place of an empty one.
  */
 static void put_string(struct ctf *c, trail_string text)
 {

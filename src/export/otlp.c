@@ -123,7 +123,7 @@ static const struct span_note *region_around(const struct timeline_span *span)
     return NULL;
 }
 
-/* Returns the trace of a task: that of its span while the span is open. */
+/* Returns the trace of a task: while its span is open, the span's. */
 static struct trace_id trace_of_task(const struct otlp *o, uint64_t task)
 {
     const struct timeline_span *span = idmap_find(&o->timeline.tasks, task);
@@ -264,7 +264,7 @@ static void each_span(struct timeline_goroutine *g,
     }
 }
 
-/* Adds the part of the goroutine's state that lies in the span, which may have begun during it. */
+/* Adds the part of the goroutine's state within the span, which may have begun during the state. */
 static void add_time(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
                      bool innermost)
 {

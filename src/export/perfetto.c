@@ -370,7 +370,7 @@ static uint64_t label_iid(const struct timeline_goroutine *g)
     return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
 }
 
-/* Describes a process of the recording; 0 is that of threads whose process is not in the trace. */
+/* Describes a process of the recording; 0 stands for the unknown process of other threads. */
 static void describe_process(struct perfetto *p, const struct timeline_thread *thread)
 {
     if (thread->pid == 0 || idmap_find(&p->processes, (uint64_t)thread->pid))
@@ -548,7 +548,7 @@ static void sched_enters_state(struct perfetto *p, const struct timeline_gorouti
     enum timeline_state state = timeline_state_of(g);
     bool leaves = p->left.lane && p->left.g == g;
     if (leaves && g->on_proc == p->left.lane->id)
-        p->left.lane = NULL; /* it goes on there, in or after a system call */
+        p->left.lane = NULL; /* it continues there, in or after a system call */
     else if (leaves)
         sched_leaves_slot(p, g, as[state]);
     else if (state == TIMELINE_RUNNABLE && is_known_thread(g))

@@ -318,8 +318,9 @@ int import_ctf_text(trail_source *source, struct import_model *model, trail_erro
     struct import_stats *stats = model->threads.stats;
     trail_string line, name;
     int64_t ns;
-    struct ust ust = {.model = model};
+    struct ust ust;
     bool good = true;
+    ust_init(&ust, model);
     while (good && lines_next(&lines, &line)) {
         stats->lines++;
         if (take_header(&line, &ns, &name))

@@ -37,7 +37,7 @@ enum import_kind {
     IMPORT_RESUME,       /* `cpu` continues with what the interrupt had interrupted */
     IMPORT_LOST,         /* events of `cpu` are missing here */
     IMPORT_RUN,          /* `tid` runs, on any slot */
-    IMPORT_PAUSE,        /* `tid` waits; `text`, if known, is what for: "mutex 0x10" */
+    IMPORT_PAUSE,        /* `tid` waits; `text`: for what, if known: "mutex 0x10" */
     IMPORT_REGION_BEGIN, /* `text` is its name */
     IMPORT_REGION_END,
     IMPORT_TASK_BEGIN, /* `number` is its ID, `text` its name */

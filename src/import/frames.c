@@ -51,7 +51,7 @@ uint64_t import_stack_id(struct import_threads *all, const struct import_stack *
 uint64_t import_name_stack(struct import_threads *all, const struct import_thread *thread)
 {
     char number[32];
-    const char *name = idmap_find(&all->names, (uint64_t)thread->tid);
+    const char *name = objects_find(&all->names, (uint64_t)thread->tid);
     if (!name) {
         (void)snprintf(number, sizeof number, "TID %d", (int)thread->tid);
         name = number;

@@ -1,4 +1,4 @@
-/* Recognises the form of a recording and passes its reader the model that writes the trace. */
+/* Recognises the form of a recording and gives its reader the model that writes the trace. */
 #include "import/import.h"
 
 #include <ctype.h>

@@ -79,7 +79,7 @@ static void do_wakeup(struct import_model *model, const struct import_event *e)
     if (!thread)
         return;
     if (model->has_waking)
-        waker = thread->waker ? idmap_find(&all->threads, (uint64_t)thread->waker) : NULL;
+        waker = thread->waker ? objects_find(&all->threads, (uint64_t)thread->waker) : NULL;
     thread->waker = 0;
     all->stats->wakeups += thread->state == IMPORT_WAITING || thread->state == IMPORT_ABSENT;
     import_thread_wake(all, waker, thread, model->has_waking ? NULL : e->stack);

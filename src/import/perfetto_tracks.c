@@ -225,7 +225,7 @@ static void learn_track(struct tracks *t, struct proto descriptor)
         track->name = keep(t, &name);
 }
 
-/* A track that belongs to no thread and has no writing thread becomes a thread by itself. It gets a
+/* A track that belongs to no thread and has no writing thread becomes a thread of its own, with a
  * number that is not a PID. */
 static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t uuid)
 {

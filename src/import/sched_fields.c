@@ -187,7 +187,7 @@ static enum sched_result parse_exit(struct import_model *model, trail_string fie
     return tid == 0 ? SCHED_BAD : SCHED_EVENT;
 }
 
-/* Where a thread moves to is seen when it runs there. */
+/* Only learns the thread's name: the thread's next switch shows its new CPU. */
 static enum sched_result parse_migrate(struct import_model *model, trail_string fields,
                                        struct import_event *event)
 {

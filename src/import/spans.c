@@ -233,7 +233,7 @@ static void end_task(struct import_spans *spans, struct idmap *tasks, const stru
 
 /* MARK: All */
 
-/* Passes on events that need no spans, and flows, which need those of both threads. */
+/* Passes on events that need no spans, and flows, which need the spans of both threads. */
 static void emit_others(struct import_spans *spans)
 {
     struct idmap tasks = {0}, flows = {0}; /* by ID */

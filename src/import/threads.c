@@ -15,7 +15,9 @@
 bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
                          struct import_stats *stats)
 {
-    *all = (struct import_threads){.stats = stats};
+    *all = (struct import_threads){.stats = stats,
+                                   .threads = OBJECTS_OF(struct import_thread),
+                                   .names = OBJECTS_OF(char[IMPORT_NAME_MAX])};
     all->out.out = writer;
     all->used = calloc(IMPORT_TID_MAX / 8 + 1, 1);
     return all->used != NULL;
@@ -23,8 +25,8 @@ bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
 
 void import_threads_dispose(struct import_threads *all)
 {
-    idmap_free_values(&all->threads);
-    idmap_free_values(&all->names);
+    objects_free(&all->threads);
+    objects_free(&all->names);
     idmap_free(&all->frames);
     thread_writer_dispose(&all->out);
     free(all->cpus);
@@ -33,17 +35,13 @@ void import_threads_dispose(struct import_threads *all)
 
 void import_thread_name(struct import_threads *all, int32_t tid, trail_string name)
 {
-    char *own = idmap_find(&all->names, (uint64_t)tid);
     size_t size = name.size < IMPORT_NAME_MAX - 1 ? name.size : IMPORT_NAME_MAX - 1;
     if (tid <= 0 || size == 0 || memchr(name.data, '\0', size))
         return;
+    char *own = objects_get(&all->names, (uint64_t)tid);
     if (!own) {
-        own = calloc(1, IMPORT_NAME_MAX);
-        if (!own || !idmap_put(&all->names, (uint64_t)tid, own)) {
-            free(own);
-            all->failed = true;
-            return;
-        }
+        all->failed = true;
+        return;
     }
     memcpy(own, name.data, size);
     own[size] = '\0';
@@ -80,25 +78,17 @@ static uint64_t take_number(struct import_threads *all, int32_t tid)
 
 struct import_thread *import_thread_of(struct import_threads *all, int32_t tid)
 {
-    struct import_thread *thread = idmap_find(&all->threads, (uint64_t)tid);
+    struct import_thread *thread = objects_find(&all->threads, (uint64_t)tid);
     if (thread || tid <= 0 || tid > IMPORT_TID_MAX)
         return thread;
-    thread = calloc(1, sizeof *thread);
-    if (!thread || !idmap_put(&all->threads, (uint64_t)tid, thread)) {
-        free(thread);
+    thread = objects_get(&all->threads, (uint64_t)tid);
+    if (!thread) {
         all->failed = true;
         return NULL;
     }
     uint64_t number = take_number(all, tid);
     *thread = (struct import_thread){.tid = tid, .written = {.g = number, .m = number, .p = -1}};
     return thread;
-}
-
-/* Forgets a thread that ends; its TID may be reused. */
-static void forget(struct import_threads *all, struct import_thread *thread)
-{
-    (void)idmap_remove(&all->threads, (uint64_t)thread->tid);
-    free(thread);
 }
 
 /* MARK: Events */
@@ -124,9 +114,9 @@ static void next_generation(struct import_threads *all)
     thread_writer_end(out);
     thread_writer_begin(out, out->now_ns, &(trail_maker){.made_by = TRAIL_MADE_BY_IMPORT});
     thread_writer_ps(out);
-    for (size_t i = 0; all->threads.slots && i <= all->threads.mask; i++) {
-        struct import_thread *thread = all->threads.slots[i].value;
-        if (thread && thread->state != IMPORT_ABSENT)
+    IDMAP_EACH(slot, &all->threads.map) {
+        struct import_thread *thread = slot->value;
+        if (thread->state != IMPORT_ABSENT)
             emit_status(all, thread,
                         thread->state == IMPORT_RUNNING ? thread->written.m : V2_NO_THREAD,
                         out->now_ns);
@@ -218,7 +208,7 @@ void import_thread_leave(struct import_threads *all, struct import_thread *threa
     if (left == IMPORT_ENDED || thread->exiting) {
         thread_writer_event(&all->out, thread->written.m, all->out.now_ns, V2_GoDestroy, 0, NULL);
         give_cpu(all, thread);
-        forget(all, thread);
+        objects_drop(&all->threads, (uint64_t)thread->tid); /* its TID may be reused */
         return;
     }
     bool ready = left == IMPORT_PREEMPTED;
@@ -277,7 +267,7 @@ static void appear(struct import_threads *all, struct import_thread *thread, int
 {
     if (is_there_already(all, thread)) {
         thread_writer_show_p(&all->out, (size_t)number, thread->written.m, all->out.begin_ns);
-        /* If the whole machine was recorded, its wake-up would be: it was ready before. */
+        /* A recording of the whole machine would contain its wake-up, so it was already ready. */
         declare(all, thread, all->complete ? IMPORT_READY : IMPORT_WAITING);
         return;
     }
@@ -338,11 +328,11 @@ void import_cpu_is_idle(struct import_threads *all, int32_t number)
 void import_thread_begin(struct import_threads *all, struct import_thread *parent, int32_t tid,
                          const struct import_stack *stack)
 {
-    struct import_thread *former = idmap_find(&all->threads, (uint64_t)tid), *thread;
+    struct import_thread *former = objects_find(&all->threads, (uint64_t)tid), *thread;
     if (former && (former == parent || former->state == IMPORT_RUNNING))
         return;
     if (former)
-        forget(all, former);
+        objects_drop(&all->threads, (uint64_t)former->tid); /* its TID may be reused */
     thread = import_thread_of(all, tid);
     if (!thread)
         return;

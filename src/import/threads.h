@@ -11,7 +11,7 @@
 #ifndef TRAIL_IMPORT_THREADS_H
 #define TRAIL_IMPORT_THREADS_H
 
-#include "base/idmap.h"
+#include "base/objects.h"
 #include "import/event.h"
 #include "import/stats.h"
 #include "write/thread_writer.h"
@@ -39,8 +39,8 @@ struct import_cpu {
 struct import_threads {
     struct thread_writer out;
     struct import_stats *stats;
-    struct idmap threads;    /* TID -> struct import_thread, alive */
-    struct idmap names;      /* TID -> char[IMPORT_NAME_MAX], the newest */
+    struct objects threads;  /* TID -> struct import_thread, alive */
+    struct objects names;    /* TID -> char[IMPORT_NAME_MAX], the newest */
     struct idmap frames;     /* hash of a frame -> struct frame_id: see frames.c */
     struct import_cpu *cpus; /* one for each of the writer's Ps */
     size_t cpu_room;

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct ust_mutex {
@@ -20,19 +19,11 @@ struct ust_thread {
     bool requests, waits;
 };
 
-/* Returns the value of the key, a new one if there is none; NULL if out of memory. */
-static void *value_of(struct idmap *map, uint64_t key, size_t size, bool *fresh)
+void ust_init(struct ust *ust, struct import_model *model)
 {
-    void *value = idmap_find(map, key);
-    *fresh = !value;
-    if (value)
-        return value;
-    value = calloc(1, size);
-    if (value && !idmap_put(map, key, value)) {
-        free(value);
-        value = NULL;
-    }
-    return value;
+    *ust = (struct ust){.model = model,
+                        .mutexes = OBJECTS_OF(struct ust_mutex),
+                        .threads = OBJECTS_OF(struct ust_thread)};
 }
 
 static bool emit(struct ust *ust, enum import_kind kind, int64_t time_ns, int32_t tid,
@@ -127,9 +118,9 @@ static bool unlock(struct ust *ust, const struct ust_event *e, struct ust_mutex 
 
 bool ust_take(struct ust *ust, const struct ust_event *e)
 {
-    bool fresh, known;
-    struct ust_mutex *mutex = value_of(&ust->mutexes, e->mutex, sizeof *mutex, &known);
-    struct ust_thread *thread = value_of(&ust->threads, (uint64_t)e->tid, sizeof *thread, &fresh);
+    bool fresh = !objects_find(&ust->threads, (uint64_t)e->tid);
+    struct ust_mutex *mutex = objects_get(&ust->mutexes, e->mutex);
+    struct ust_thread *thread = objects_get(&ust->threads, (uint64_t)e->tid);
     if (!mutex || !thread || (fresh && !emit(ust, IMPORT_RUN, e->time_ns, e->tid, 0, NULL)))
         return false;
     switch (e->kind) {
@@ -145,6 +136,6 @@ bool ust_take(struct ust *ust, const struct ust_event *e)
 
 void ust_free(struct ust *ust)
 {
-    idmap_free_values(&ust->mutexes);
-    idmap_free_values(&ust->threads);
+    objects_free(&ust->mutexes);
+    objects_free(&ust->threads);
 }

@@ -11,7 +11,7 @@
 #ifndef TRAIL_IMPORT_UST_H
 #define TRAIL_IMPORT_UST_H
 
-#include "base/idmap.h"
+#include "base/objects.h"
 #include "import/model.h"
 
 enum ust_kind { UST_REQUEST, UST_ACQUIRE, UST_UNLOCK };
@@ -23,12 +23,13 @@ struct ust_event {
     uint64_t mutex; /* its address */
 };
 
-/* Zero-initialised, except for the model. */
 struct ust {
     struct import_model *model;
-    struct idmap mutexes; /* address -> struct ust_mutex */
-    struct idmap threads; /* TID -> struct ust_thread */
+    struct objects mutexes; /* address -> struct ust_mutex */
+    struct objects threads; /* TID -> struct ust_thread */
 };
+
+void ust_init(struct ust *ust, struct import_model *model);
 
 /* Takes an event that succeeded. Returns false if out of memory. */
 bool ust_take(struct ust *ust, const struct ust_event *event);

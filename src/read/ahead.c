@@ -34,8 +34,8 @@ struct ahead {
     bool holds; /* the caller is processing block `done` */
     trail_reader_stats stats;
     /*
-     * Used by the reading thread: events in block `given`, until it is given. The blocks themselves
-     * need no lock.
+     * Used by the reading thread: the number of events in block `given` so far. The blocks
+     * themselves need no lock.
      */
     long filled;
     struct block blocks[BLOCKS];

@@ -191,7 +191,7 @@ static bool is_drawn(const struct tree *tree, uint32_t at, unsigned depth)
     return share_of(tree->frames[at].value, tree->frames[0].value) >= least_shares[step].share;
 }
 
-/* Puts a frame's children, widest first, into `list` of `most`. */
+/* Puts at most `most` of a frame's children into `list`, widest first. Returns their number. */
 static size_t sorted_children(const struct tree *tree, uint32_t parent, unsigned depth,
                               uint32_t *list, size_t most)
 {

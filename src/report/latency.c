@@ -20,7 +20,7 @@ enum { REASONS = 5, BARS = 6 };
 
 /* MARK: Histograms */
 
-/* Several histograms added up. */
+/* The sum of several histograms. */
 struct merged {
     trail_string name;
     trail_name of;

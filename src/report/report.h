@@ -50,7 +50,7 @@ void report_findings(const struct report *report);    /* what is wrong */
 void report_evidence(const struct report *report);    /* the moments of findings */
 void report_moments(const struct report *report);     /* the other moments */
 void report_figures(const struct report *report);
-void report_activity(const struct report *report); /* plots over time, where time went */
+void report_activity(const struct report *report); /* plots over time, and how it was spent */
 void report_memory(const struct report *report);   /* heap, garbage collection */
 void report_latency(const struct report *report);  /* histograms, waits */
 void report_tables(const struct report *report);

@@ -38,8 +38,8 @@ struct answer *answers_find(struct answers *answers, const char *key);
 struct answer *answers_begin(struct answers *answers, char *key);
 
 /*
- * Stores a computed answer, unless it is too large. Takes ownership of `data`; NULL: it has failed.
- * `answer` is what answers_begin returned, and may be NULL.
+ * Stores a computed answer, unless it is too large. Takes ownership of `data`; NULL: the
+ * computation failed. `answer` is the result of answers_begin, and may be NULL.
  */
 void answers_end(struct answers *answers, struct answer *answer, char *data, size_t size);
 

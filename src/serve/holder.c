@@ -56,7 +56,10 @@ static const char *behind(const trail_lanes *lanes, const trail_mark *log, const
     return at + object.size;
 }
 
-/* Returns the length of the hold whose end this log records; -1: it records none of this lock. */
+/*
+ * Returns the length of the hold whose end this log records; -1: this is no such log, or of another
+ * lock.
+ */
 static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
 {
     const char *end, *at = behind(lanes, log, "held: ", lock, &end);

@@ -140,7 +140,7 @@ const struct sql_named sql_queries[] = {
 
 /*
  * Fields of a log in logfmt, status=200 ms=1.5 path="/": an integer, any number, any value as text.
- * A field may have only fields before it, so that nothing in quotes or in other text is one.
+ * Only fields may precede a field, so that no text in quotes or prose counts as one.
  */
 #define VALUE "(\"(?:[^\"\\\\]|\\\\.)*\"|[^\\s\"]*)"
 #define RAW \

@@ -1,5 +1,5 @@
 /*
- * The tables over traces as DuckDB table functions. Each query reads the files anew, in one pass
+ * The tables over traces as DuckDB table functions. Each query reads the files again, in one pass
  * for each table it uses, and computes only the columns it uses.
  */
 #ifndef TRAIL_SQL_TABLES_H

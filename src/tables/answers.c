@@ -6,14 +6,6 @@
 
 #include <string.h>
 
-unsigned answers_needed(const struct trail_tables *tables)
-{
-    return (wants_table(tables, TRAIL_TABLE_GOROUTINES) ? TRAIL_ANALYZE_GOROUTINES : 0u) |
-           (wants_table(tables, TRAIL_TABLE_TASKS) ? TRAIL_ANALYZE_TASKS : 0u) |
-           (wants_table(tables, TRAIL_TABLE_REGIONS) ? TRAIL_ANALYZE_REGIONS : 0u) |
-           (wants_table(tables, TRAIL_TABLE_FINDINGS) ? TRAIL_ANALYZE_ALL_FINDINGS : 0u);
-}
-
 static trail_string name_of(struct trail_tables *tables, trail_name name)
 {
     trail_string text = trail_analysis_text(tables->answers, name);
@@ -147,17 +139,32 @@ bool traces_fill(struct trail_tables *tables)
     return !tables->failed && !tables->names.failed;
 }
 
+static const struct {
+    trail_table_id table;
+    unsigned needs; /* TRAIL_ANALYZE_... */
+    bool (*fill)(struct trail_tables *tables);
+} answers[] = {
+    {TRAIL_TABLE_GOROUTINES, TRAIL_ANALYZE_GOROUTINES, goroutines_fill},
+    {TRAIL_TABLE_TASKS, TRAIL_ANALYZE_TASKS, tasks_fill},
+    {TRAIL_TABLE_REGIONS, TRAIL_ANALYZE_REGIONS, regions_fill},
+    {TRAIL_TABLE_FINDINGS, TRAIL_ANALYZE_ALL_FINDINGS, findings_fill},
+};
+
+unsigned answers_needed(const struct trail_tables *tables)
+{
+    unsigned needed = 0;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (wants_table(tables, answers[i].table))
+            needed |= answers[i].needs;
+    return needed;
+}
+
 bool answers_fill(struct trail_tables *tables)
 {
     if (trail_analysis_finish(tables->answers) < 0)
         return false;
-    if (wants_table(tables, TRAIL_TABLE_GOROUTINES) && !goroutines_fill(tables))
-        return false;
-    if (wants_table(tables, TRAIL_TABLE_TASKS) && !tasks_fill(tables))
-        return false;
-    if (wants_table(tables, TRAIL_TABLE_REGIONS) && !regions_fill(tables))
-        return false;
-    if (wants_table(tables, TRAIL_TABLE_FINDINGS) && !findings_fill(tables))
-        return false;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (wants_table(tables, answers[i].table) && !answers[i].fill(tables))
+            return false;
     return !tables->names.failed && !tables->failed;
 }

@@ -30,7 +30,7 @@ static bool init_common(struct trail_tables *tables)
     return days && !tables->failed;
 }
 
-/* Whether any table wants a column with stack numbers. */
+/* Whether any requested column contains stack numbers. */
 static bool wants_stacks(const struct trail_tables *tables)
 {
     const uint32_t *wanted = tables->options.wanted;

@@ -68,8 +68,8 @@ static inline uint64_t lane_count(const struct lane *lane)
 
 /*
  * A cursor is a position between two spans, from which spans are read one by one; it stays valid
- * when spans are added. begin_ns is that of the previous span in the chunk. `kind` and `lane` are
- * the caller's.
+ * when spans are added. begin_ns is the begin of the previous span in the chunk. The caller sets
+ * `kind` and `lane`.
  */
 void lane_seek(const struct lane *lane, uint64_t first, trail_span_cursor *cursor);
 

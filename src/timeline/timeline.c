@@ -512,7 +512,7 @@ static inline void take_event(struct timeline *t, const trail_event *event)
         other_event(t, event);
         return;
     }
-    /* Writers number texts in order of use: the reason comes before those of the event's stacks. */
+    /* Writers number texts in order of use: the reason precedes the texts of the event's stacks. */
     if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE &&
         event->transition.to == TRAIL_GO_WAITING && event->transition.from != TRAIL_GO_WAITING)
         (void)names_of(&t->names, event->transition.reason);

@@ -98,7 +98,7 @@ void analysis_speak(struct analysis *analysis);
 /* Returns a reason of a wait as shown, even for waits without one. */
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
-/* Prints that nothing ran because the trace has none of `kind`: goroutines, Ps. */
+/* Prints that the trace has no `kind`, such as goroutines or Ps, so that nothing ran. */
 void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
 
 /* Returns the text of a name; "(unknown)" for 0. */

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Categories of the logs, and the text of the one after a wait that its time limit ended. */
+/* Categories of the logs, and the text of the log after a wait that its time limit ended. */
 #define WIRE_WAIT_CATEGORY  "wait"  /* before a wait: "mutex stats_mu" */
 #define WIRE_HOLDS_CATEGORY "holds" /* before a wait, a lock that the thread holds: "mutex a_mu" */
 #define WIRE_HOLDS_INFERRED                                                                        \

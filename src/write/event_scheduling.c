@@ -306,54 +306,38 @@ static bool put_go_switch(struct event_writer *w, const trail_event *e)
 
 /* MARK: Dispatch */
 
+/* Every event that is not in the table is written by event_put_range. */
+static bool (*const puts[V2_TYPES])(struct event_writer *w, const trail_event *e) = {
+    [V2_ProcStatus] = put_proc_status,
+    [V2_ProcStart] = put_proc_start,
+    [V2_ProcStop] = put_proc_stop,
+    [V2_ProcSteal] = put_proc_steal,
+    [V2_GoStatus] = put_go_status,
+    [V2_GoStatusStack] = put_go_status,
+    [V2_GoCreate] = put_go_create,
+    [V2_GoCreateBlocked] = put_go_create,
+    [V2_GoStart] = put_go_start,
+    [V2_GoDestroy] = put_go_destroy,
+    [V2_GoStop] = put_go_stop,
+    [V2_GoBlock] = put_go_stop,
+    [V2_GoUnblock] = put_go_unblock,
+    [V2_GoSwitch] = put_go_switch,
+    [V2_GoSwitchDestroy] = put_go_switch,
+    [V2_GoSyscallBegin] = put_syscall_begin,
+    [V2_GoSyscallEnd] = put_syscall_end,
+    [V2_GoSyscallEndBlocked] = put_syscall_end_blocked,
+    [V2_GoCreateSyscall] = put_create_syscall,
+    [V2_GoDestroySyscall] = put_destroy_syscall,
+    [V2_HeapAlloc] = event_put_heap,
+    [V2_HeapGoal] = event_put_heap,
+};
+
 static bool put(struct event_writer *w, const trail_event *e)
 {
     /* v1 allows a P of that number; in v2 the number stands for "none". */
     if (e->kind == TRAIL_STATE_TRANSITION && e->transition.id == TRAIL_NONE)
         return false;
-    switch (e->wire) {
-    case V2_ProcStatus:
-        return put_proc_status(w, e);
-    case V2_ProcStart:
-        return put_proc_start(w, e);
-    case V2_ProcStop:
-        return put_proc_stop(w, e);
-    case V2_ProcSteal:
-        return put_proc_steal(w, e);
-    case V2_GoStatus:
-    case V2_GoStatusStack:
-        return put_go_status(w, e);
-    case V2_GoCreate:
-    case V2_GoCreateBlocked:
-        return put_go_create(w, e);
-    case V2_GoStart:
-        return put_go_start(w, e);
-    case V2_GoDestroy:
-        return put_go_destroy(w, e);
-    case V2_GoStop:
-    case V2_GoBlock:
-        return put_go_stop(w, e);
-    case V2_GoUnblock:
-        return put_go_unblock(w, e);
-    case V2_GoSwitch:
-    case V2_GoSwitchDestroy:
-        return put_go_switch(w, e);
-    case V2_GoSyscallBegin:
-        return put_syscall_begin(w, e);
-    case V2_GoSyscallEnd:
-        return put_syscall_end(w, e);
-    case V2_GoSyscallEndBlocked:
-        return put_syscall_end_blocked(w, e);
-    case V2_GoCreateSyscall:
-        return put_create_syscall(w, e);
-    case V2_GoDestroySyscall:
-        return put_destroy_syscall(w, e);
-    case V2_HeapAlloc:
-    case V2_HeapGoal:
-        return event_put_heap(w, e);
-    default:
-        return event_put_range(w, e);
-    }
+    return (e->wire < V2_TYPES && puts[e->wire] ? puts[e->wire] : event_put_range)(w, e);
 }
 
 /*

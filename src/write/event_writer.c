@@ -107,7 +107,7 @@ static void put_maker(struct event_writer *w)
     v2_writer_maker(w->out, &maker);
 }
 
-/* Rows that name goroutines are those of one trace: merging numbers goroutines anew. */
+/* Rows that name goroutines are valid for one trace only: merging renumbers goroutines. */
 static bool is_passed_on(const struct event_writer *w, const trail_recorded *row)
 {
     return row->what != TRAIL_RECORDED_ENDS || !w->origins->next;

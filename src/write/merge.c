@@ -137,7 +137,7 @@ static int64_t map_resource(struct trail_merge *m, size_t source, unsigned resou
     return resource == TRAIL_RESOURCE_NONE ? id : map(m, source, spaces[resource], id);
 }
 
-/* Replaces the IDs of an event by those of the written trace. */
+/* Replaces the IDs of an event by the IDs of the written trace. */
 static void map_event(struct trail_merge *m, size_t k, trail_event *e)
 {
     e->thread = map(m, k, THREADS, e->thread);

@@ -12,7 +12,7 @@
 
 #include "write/event_writer.h"
 
-/* IDs that are in none of the traces; the goroutine's is incremented with each use. */
+/* IDs that no trace uses; the goroutine's is incremented with each use. */
 struct merge_helper {
     int64_t thread, proc, goroutine;
 };

@@ -343,8 +343,8 @@ static inline int64_t fast_limit(const struct v1_merge *merge)
 
 /*
  * Whether the head, which is not ready, cannot have been ready before. This is certain if its
- * required sequence number has not been passed: a goroutine that was ready at a number has left it
- * with the next one.
+ * required sequence number has not been passed: a goroutine that was ready at a number passes it
+ * with its next event.
  */
 static inline bool fast_may_wait(const struct v1_lane *lane)
 {

@@ -101,7 +101,7 @@ static struct v1_ranked rank(const struct v1_lane *lane)
 
 /* MARK: Frontier: a heap, or for few lanes an array sorted by time; has room for every lane */
 
-/* A new entry is placed after those of equal time. */
+/* A new entry is placed after all others of equal time. */
 static void flat_insert(struct v1_heap *flat, struct v1_ranked entry)
 {
     size_t i = flat->count++;

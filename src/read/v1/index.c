@@ -369,8 +369,8 @@ static bool is_in_trace(struct v1_index *index, const uint8_t *at)
 }
 
 /*
- * Moves *at to where records continue. Returns 1, 0 at the end of the trace, -1 on an error. What
- * has no batch near its start is no trace.
+ * Moves *at to where records continue. Returns 1, 0 at the end of the trace, -1 on an error. Data
+ * without a batch near the start are not a trace.
  */
 static int find_records(struct sweep *sweep, const uint8_t **at)
 {

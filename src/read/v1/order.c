@@ -399,7 +399,7 @@ static int make_bitmaps(struct v1_order *order)
         return no_memory(order);
     if (!order->note_calls)
         return 0;
-    if (!order->replay) /* a collecting pass begins anew */
+    if (!order->replay) /* a collecting pass starts again */
         notes->moved_count = 0;
     free(notes->blocking);
     notes->blocking = calloc(1, order->index->end / V1_CALL_BYTES / 8 + 1);

@@ -36,7 +36,7 @@ _Static_assert(READER_ROOM > MAX_STEP, "there is room for a step");
 /* Twice the usual length of a generation. */
 #define LENGTH_NS INT64_C(2000000000)
 
-/* Repairs that are kept, as in v1. */
+/* The most repairs that are kept; v1 has the same limit. */
 #define MOST_REPAIRS 10000
 
 enum v2_phase {
@@ -578,7 +578,7 @@ static bool is_usual(int64_t ns)
     return ns >= 0 && ns < INT64_MAX / 2;
 }
 
-/* Whether the generation, which begins where the reader is, is what the reader would have read. */
+/* Whether the generation, decoded alone, is what the reader would have decoded at its position. */
 static bool continues(const struct v2_reader *r, const struct v2_alone *a)
 {
     return r->lost_generation == 0 && r->behind.code == TRAIL_OK && a->number > r->highest &&
