@@ -6,6 +6,9 @@
 #ifndef TRAIL_ANALYZE_FINDINGS_H
 #define TRAIL_ANALYZE_FINDINGS_H
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "analyze/part.h"
 #include "base/arena.h"
 #include "base/duration.h"
@@ -41,6 +44,20 @@ static inline struct duration_words duration(int64_t ns)
 {
     struct duration_words words = {0};
     (void)duration_text(words.text, ns, DURATION_WORDS);
+    return words;
+}
+
+/* "3 waits, 1.20 s in all, the longest 900 ms". */
+struct several {
+    char text[3 * DURATION_SIZE];
+};
+
+static inline struct several several(uint64_t count, const char *what, int64_t sum_ns,
+                                     int64_t longest_ns)
+{
+    struct several words;
+    (void)snprintf(words.text, sizeof words.text, "%" PRIu64 " %s%s, %s in all, the longest %s",
+                   count, what, plural_s(count), duration(sum_ns).text, duration(longest_ns).text);
     return words;
 }
 
