@@ -74,9 +74,9 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                 100 * share_of(most->ns, length_of(findings)));
     finding_explain(
         findings,
-        "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
+        "%s phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
         "at %.*s. %s.",
-        most->count, plural_s(most->count), duration(most->ns).text,
+        counted(most->count).text, plural_s(most->count), duration(most->ns).text,
         duration(most->longest.ns).text, SHOWN(at),
         worker
             ? "The work is divided unevenly"
@@ -114,11 +114,11 @@ void finding_serial_phase(struct findings *findings)
         findings, &of,
         "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
         SHOWN(name), 100 * share_of(most->ns, length));
-    finding_explain(findings, "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s.",
-                    most->count, plural_s(most->count), duration(most->ns).text,
+    finding_explain(findings, "%s phase%s of 5 ms or more, %s in all, the longest %s.",
+                    counted(most->count).text, plural_s(most->count), duration(most->ns).text,
                     duration(most->longest.ns).text);
-    finding_advise(findings, "Divide this work among the %" PRIu64 " %s.", activity->sums.procs,
-                   word(findings, TERM_slots));
+    finding_advise(findings, "Divide this work among the %s %s.",
+                   counted(activity->sums.procs).text, word(findings, TERM_slots));
 }
 
 /*
@@ -171,8 +171,8 @@ void finding_one_at_a_time(struct findings *findings)
         const struct finding_of of =
             finding_saves("one-at-a-time", gain, &group->busiest, group->row.name, 0);
         char name[STARTED_SIZE];
-        finding_say(findings, &of, "%" PRIu64 " %s of %s ran one at a time", group->row.created,
-                    word(findings, TERM_tasks),
+        finding_say(findings, &of, "%s %s of %s ran one at a time",
+                    counted(group->row.created).text, word(findings, TERM_tasks),
                     finding_put_started(findings, group->row.name, name));
         finding_explain(findings,
                         "Each was created when the one before was done. They had work alone, or "
@@ -199,17 +199,16 @@ void finding_unseen(struct findings *findings)
             "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
             .moment = &group->busiest, .function = group->row.name};
         char name[STARTED_SIZE];
-        finding_say(findings, &of,
-                    "%s of %s waited in the kernel %" PRIu64
-                    " times, in calls that are not recorded",
-                    word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name), group->unseen);
+        finding_say(
+            findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",
+            word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
+            counted(group->unseen).text);
         finding_explain(findings,
-                        "These waits took %s, %.0f %% of the time of its %" PRIu64
-                        " %s. Usually they are for a lock in the C library: of allocation (malloc, "
+                        "These waits took %s, %.0f %% of the time of its %s %s. Usually they are "
+                        "for a lock in the C library: of allocation (malloc, "
                         "free), stdio or the loader.",
                         duration(group->unseen_ns).text, 100 * share_of(group->unseen_ns, time.all),
-                        group->workers,
+                        counted(group->workers).text,
                         word(findings, group->workers == 1 ? TERM_task : TERM_tasks));
         finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
     }

@@ -149,11 +149,11 @@ void finding_imbalance(struct findings *findings)
         trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
         finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
         finding_explain(findings,
-                        "%s %" PRId64 " ran for %s, the other %" PRIu64
-                        " for %s on average. Others waited for it (%.*s at %.*s) for %s.",
+                        "%s %" PRId64 " ran for %s, the other %s for %s on average. Others waited "
+                        "for it (%.*s at %.*s) for %s.",
                         word(findings, TERM_task), group->busiest.goroutine, duration(most).text,
-                        group->workers - 1, duration(others).text, SHOWN(wait), SHOWN(at),
-                        duration(row.ns).text);
+                        counted(group->workers - 1).text, duration(others).text, SHOWN(wait),
+                        SHOWN(at), duration(row.ns).text);
         finding_advise(findings, "Divide it evenly.");
     }
 }
@@ -229,8 +229,8 @@ void finding_straggler(struct findings *findings)
                         word(findings, TERM_task), straggler->longest.goroutine,
                         duration(straggler->longest.ns).text, SHOWN(created));
         if (straggler->times > 1)
-            finding_explain(findings, "This was the longest of %" PRIu64 " times, %s in all.",
-                            straggler->times, duration(straggler->ns).text);
+            finding_explain(findings, "This was the longest of %s times, %s in all.",
+                            counted(straggler->times).text, duration(straggler->ns).text);
         explain_own_wait(findings, straggler->longest.goroutine);
     }
 }

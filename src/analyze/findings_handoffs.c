@@ -134,9 +134,9 @@ static void explain_handed(struct findings *findings, const struct handed *most,
     if (row || place)
         (void)snprintf(at, sizeof at, " at %.*s", SHOWN(where));
     finding_explain(findings,
-                    "It waited (%.*s%s) %" PRIu64
-                    " times, once every %s, %s in all with locks and the time until it ran again.",
-                    SHOWN(reason), at, most->count,
+                    "It waited (%.*s%s) %s times, once every %s, %s in all with locks and the time "
+                    "until it ran again.",
+                    SHOWN(reason), at, counted(most->count).text,
                     duration(mean(length_of(findings), most->count)).text, duration(ns).text);
     if (row && row->peer.start)
         finding_explain(findings, "%.*s hands it over.", SHOWN(from));
@@ -183,9 +183,8 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
                                   .moment = &group->busiest, .function = group->row.name};
     trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
     trail_string name = text_of(findings, group->row.name);
-    finding_say(findings, &of,
-                "%.*s spins: %s of %.*s yielded (sched_yield) %" PRIu64 " times in a row",
-                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), group->yields);
+    finding_say(findings, &of, "%.*s spins: %s of %.*s yielded (sched_yield) %s times in a row",
+                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), counted(group->yields).text);
     finding_explain(findings, "That took %s in all, and they looked for a change in between.",
                     duration(ns).text);
     finding_advise(findings, "Wait for it with a mutex, condition variable or futex, which leaves "
@@ -206,8 +205,8 @@ static void say_yields(struct findings *findings, const struct wait_group *group
     const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
                                   .function = group->row.name};
     trail_string name = text_of(findings, group->row.name);
-    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %" PRIu64 " times",
-                SHOWN(name), group->yields);
+    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
+                counted(group->yields).text);
     finding_explain(findings, "It ran for %s, and yielded once every %s.", duration(ns).text,
                     duration(mean(ns, group->yields)).text);
     finding_advise(findings, "Wait for what it looks for, with a channel or a condition variable.");
@@ -231,7 +230,7 @@ void finding_spins(struct findings *findings)
                 "%.*s spins: %s %" PRId64
                 " ran for %s and never waited, while others sent to it now and then",
                 SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
-    finding_explain(findings, "It ended at least %" PRIu64 " waits to send within %s each.",
-                    spinner->count, duration(BLAME_OTHERS_NS).text);
+    finding_explain(findings, "It ended at least %s waits to send within %s each.",
+                    counted(spinner->count).text, duration(BLAME_OTHERS_NS).text);
     finding_advise(findings, "A select without a default case waits for values.");
 }

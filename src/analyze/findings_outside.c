@@ -46,8 +46,8 @@ void finding_polling(struct findings *findings)
         trail_string place = text_of(findings, row->place);
         const struct waits *waits = findings->waits;
         bool timer = row->wait == waits->receive || row->wait == waits->select;
-        finding_say(findings, &of, "%.*s polls: it %s %" PRIu64 " times for %s on average",
-                    SHOWN(place), timer ? "waited for a timer" : "slept", spread->count,
+        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average", SHOWN(place),
+                    timer ? "waited for a timer" : "slept", counted(spread->count).text,
                     duration(mean(spread->sum_ns, spread->count)).text);
         finding_explain(
             findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
@@ -112,10 +112,9 @@ void finding_time_outs(struct findings *findings)
             trail_string name = text_of(findings, place ? place->name : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %" PRIu64 " of %" PRIu64
-                        " waits (%.*s) timed out, after %s on average",
-                        SHOWN(name), wait->timed_out, spread->count, SHOWN(reason),
-                        duration(mean(spread->sum_ns, spread->count)).text);
+                        "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",
+                        SHOWN(name), counted(wait->timed_out).text, counted(spread->count).text,
+                        SHOWN(reason), duration(mean(spread->sum_ns, spread->count)).text);
             finding_advise(findings, "Wake it when there is something to do, and wait without a "
                                      "time limit or with a longer one.");
         }
@@ -185,9 +184,9 @@ void finding_database(struct findings *findings)
                     "%.*s waited for a locked SQLite database for %.0f %% of the time",
                     SHOWN(place), 100 * share_of(ns, length_of(findings)));
         finding_explain(findings,
-                        "SQLite slept %" PRIu64 " time%s in its busy handler, %s in all, the "
+                        "SQLite slept %s time%s in its busy handler, %s in all, the "
                         "longest %s, while another connection held a lock.",
-                        row->spread.count, plural_s(row->spread.count),
+                        counted(row->spread.count).text, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
         finding_advise(findings, "Keep transactions that write short, without waits in them.");
     }
@@ -273,8 +272,8 @@ void finding_slow_answer(struct findings *findings)
                                                    &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
-                    "One wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s",
-                    SHOWN(place), SHOWN(wait), duration(most).text, spread->count,
+                    "One wait of %.*s (%.*s) took %s, 95 %% of the %s at most about %s",
+                    SHOWN(place), SHOWN(wait), duration(most).text, counted(spread->count).text,
                     duration(usual).text);
         explain_peer(findings, row);
     }
@@ -379,9 +378,9 @@ void finding_deadlines(struct findings *findings)
                     "%.*s waited until the time-out of a context for %.0f %% of the time",
                     SHOWN(place), 100 * share_of(ns, length_of(findings)));
         finding_explain(findings,
-                        "%" PRIu64 " wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
+                        "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
                         "else that would have ended them came in time.",
-                        row->spread.count, plural_s(row->spread.count), SHOWN(wait),
+                        counted(row->spread.count).text, plural_s(row->spread.count), SHOWN(wait),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
         finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
     }

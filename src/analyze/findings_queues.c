@@ -249,9 +249,9 @@ void finding_pool_too_small(struct findings *findings)
             finding_saves("pool-too-small", ns, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
-        finding_say(findings, &of,
-                    "%.*s is the bottleneck: its pool of %" PRIu64 " %s is too small", SHOWN(name),
-                    pool->workers, word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
+        finding_say(findings, &of, "%.*s is the bottleneck: its pool of %s %s is too small",
+                    SHOWN(name), counted(pool->workers).text,
+                    word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
         finding_explain(findings,
                         "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
                         "other things (mostly %.*s). Others waited for it at %.*s (%.*s) during "

@@ -349,9 +349,10 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
                  reason = text_of(findings, group->left_reason);
     if (group->left == TRAIL_NONE) {
         finding_explain(findings,
-                        "All %" PRIu64 " %s of %.*s created at %.*s have ended, so Done was called "
+                        "All %s %s of %.*s created at %.*s have ended, so Done was called "
                         "less often than Add asked for.",
-                        group->created, word(findings, TERM_tasks), SHOWN(start), SHOWN(created));
+                        counted(group->created).text, word(findings, TERM_tasks), SHOWN(start),
+                        SHOWN(created));
         finding_advise(findings, "Call it with defer.");
         return;
     }
@@ -360,11 +361,9 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         trail_string place = text_of(findings, group->left_place);
         (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
     }
-    finding_explain(findings,
-                    "%" PRIu64 " of the %" PRIu64
-                    " %s of %.*s created at %.*s have ended, %s has not.",
-                    group->ended, group->created, word(findings, TERM_tasks), SHOWN(start),
-                    SHOWN(created), left);
+    finding_explain(findings, "%s of the %s %s of %.*s created at %.*s have ended, %s has not.",
+                    counted(group->ended).text, counted(group->created).text,
+                    word(findings, TERM_tasks), SHOWN(start), SHOWN(created), left);
     if (group->stays)
         finding_explain(findings, "It waits for ever, for a nil channel or in an empty select.");
     else if (group->sleeps)

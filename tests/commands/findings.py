@@ -509,6 +509,39 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
+def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
+    """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
+    time while goroutines 3 and 4 run."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    trace.start(20, 1, 2)
+    for g in (3, 4):
+        trace.create(20 + g, 0, g, ("main.burn",))
+    trace.start(30, 2, 3)
+    trace.log(MS - 10, 0, "wait", "mutex user_mu")
+    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    trace.start(MS + 2, 0, 4)
+    trace.at(MS + hold - ready, 1, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    trace.start(MS + hold, 1, 2)
+    trace.wake(MS + hold, 1, 1, ("main.vacuum", "main.worker"))
+    trace.block(MS + hold + 10, 1, "sleep", WORK_STACK)
+    trace.start(MS + hold + 20, 1, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_holder_that_is_ready_without_a_cpu_is_named():
+    found = holder_waits_for_a_cpu(ready=200 * MS)
+    assert "lock-serialises" not in found and "lock-contention" not in found, found
+    text = found["holder-not-running"]["text"]
+    assert text.startswith("main.vacuum (main.go:10) held mutex user_mu for 300 ms while others waited, and was ready without a CPU for most of that. 1 wait, 300 ms in all, the longest 300 ms at main.lookup (main.go:10). For 67 % of that time the holder was ready but had no CPU. main.burn ran most."), text
+    equal(found["holder-not-running"]["gain_ns"], 200 * MS)
+    # It had a CPU for more than half of its holds, or lacked one for less than a fifth of the time.
+    assert "holder-not-running" not in holder_waits_for_a_cpu(ready=149 * MS, of=700 * MS)
+    assert "holder-not-running" not in holder_waits_for_a_cpu(ready=199 * MS)
+
+
 def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
     """Main waits this long for goroutine 2 of a child process, which is recorded or not; meanwhile
     another goroutine runs for `second`."""
@@ -1980,7 +2013,7 @@ def handed(count, every=10 * US):
 def many_small_pieces_are_handed_over():
     found = handed(10000)
     equal(list(found), ["hand-offs"])
-    assert "waited (chan receive) 10000 times, once every 10.0 us" in found["hand-offs"]["text"], found
+    assert "waited (chan receive) 10,000 times, once every 10.0 us" in found["hand-offs"]["text"], found
     equal(handed(9999), {})
     # At a slower pace, only if there is hardly any work in between: here it runs for half of the
     # time.
@@ -2425,7 +2458,7 @@ def a_goroutine_that_yields_again_and_again_spins():
         return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
     text = yields(10000)["spins"]["text"]
-    assert "yielded (runtime.Gosched) 10000 times" in text, text
+    assert "yielded (runtime.Gosched) 10,000 times" in text, text
     assert "spins" not in yields(9999)
     assert "spins" not in yields(10000, 21 * US)
 
@@ -2463,10 +2496,10 @@ def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
 def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_rest_takes():
     found = pingpong(10000, 24 * US, 200 * MS)
     text = found["hand-offs"]["text"]
-    assert " is handed work in pieces that are too small. It waited (read at main." in text and " 10000 times, once every 68.0 us, " in text, text
+    assert " is handed work in pieces that are too small. It waited (read at main." in text and " 10,000 times, once every 68.0 us, " in text, text
     assert "hands it over." in text, text
     text = pingpong(10000, 24 * US, wait="condition full")["hand-offs"]["text"]
-    assert re.search(r"It waited \(condition full at main\.(ask|echo) \(main\.go:10\)\) 10000 times", text), text
+    assert re.search(r"It waited \(condition full at main\.(ask|echo) \(main\.go:10\)\) 10,000 times", text), text
     # The usual waits of both take 60 us, and each waits for nine tenths of the times of the other.
     assert "hand-offs" in pingpong(10000, 29 * US) and "hand-offs" not in pingpong(10000, 31 * US)
     assert "hand-offs" in pingpong(10001, 24 * US, 200 * MS, alike=0.9) and "hand-offs" not in pingpong(10001, 24 * US, 200 * MS, alike=0.89)
@@ -2492,7 +2525,7 @@ def a_thread_that_yields_in_a_row_spins():
     found = counted("yield 600 2ms", "yield 400 1ms")
     equal(list(found), ["spins"])
     text = found["spins"]["text"]
-    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1000 times in a row. That took 3.00 ms in all"), text
+    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1,000 times in a row. That took 3.00 ms in all"), text
     equal((found["spins"]["function"], found["spins"]["gain_ns"]), ("main.consume", 3 * MS))
     equal(counted("yield 600 2ms", "yield 399 1ms"), {})
     equal(counted("yield 600 2ms", "yield 400 999us"), {})
@@ -2503,7 +2536,7 @@ def a_thread_that_yields_in_a_row_spins():
 def waits_that_are_too_short_for_events_are_hand_offs_too():
     found = counted("read 6000 20ms", "read 4000 10ms", length=100 * MS)
     equal(list(found), ["hand-offs"])
-    assert "main.consume is handed work in pieces that are too small. It waited (read) 10000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
+    assert "main.consume is handed work in pieces that are too small. It waited (read) 10,000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
     equal(counted("read 6000 20ms", "read 3999 10ms", length=100 * MS), {})
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
