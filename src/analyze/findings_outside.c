@@ -7,24 +7,35 @@
 #include "analyze/waits.h"
 
 /* Thresholds; shares are of the time. */
-#define POLL_TIMES    200              /* returns to a sleep */
-#define POLL_MOST     INT64_C(5000000) /* a sleep, on average */
-#define POLL_EXEC     50000 /* ran in between, on average; beside others it is 20 to 50 us */
-#define POLL_SHARE    0.5
-#define OUTSIDE_SHARE 0.3
-#define OUTSIDE_LEAST INT64_C(50000000)
-#define CALLS_LEAST   8 /* blocking calls at once, on average */
-#define ANSWER_COUNT  20
-#define ANSWER_LEAST  INT64_C(50000000)
-#define ANSWER_TIMES  10 /* compared with the 95th percentile */
-#define ANSWER_SHARE  0.05
-#define PEER_SHARE    0.5
-#define SERVER_SHARE  0.4 /* the same of a C program, which is known to have connected to it */
+#define POLL_TIMES 200              /* returns to a sleep */
+#define POLL_MOST  INT64_C(5000000) /* a sleep, on average */
+/* Ran in between, on average: so much, or a part of the sleep up to more; beside other programs the same
+ * work takes longer. */
+#define POLL_EXEC      50000
+#define POLL_EXEC_MOST 100000
+#define POLL_EXEC_PART 20
+#define POLL_SHARE     0.5
+#define OUTSIDE_SHARE  0.3
+#define OUTSIDE_LEAST  INT64_C(50000000)
+#define CALLS_LEAST    8 /* blocking calls at once, on average */
+#define ANSWER_COUNT   20
+#define ANSWER_LEAST   INT64_C(50000000)
+#define ANSWER_TIMES   10 /* compared with the 95th percentile */
+#define ANSWER_SHARE   0.05
+#define PEER_SHARE     0.5
+#define SERVER_SHARE   0.4 /* the same of a C program, which is known to have connected to it */
 
 /* The waits of a row. */
 static struct several row_words(const struct outside_row *row)
 {
     return several(row->spread.count, "wait", row->spread.sum_ns, row->longest.ns);
+}
+
+/* How long one that polls runs between such sleeps, at most. */
+static int64_t most_between(const trail_histogram *sleeps)
+{
+    int64_t part = mean(sleeps->sum_ns, sleeps->count) / POLL_EXEC_PART;
+    return part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
 }
 
 /* Sleeps for short, looks, and sleeps again. */
@@ -36,7 +47,8 @@ void finding_polling(struct findings *findings)
         const trail_histogram *spread = &row->spread;
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
-            mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
+            mean(row->exec_ns, row->returns) > most_between(spread) ||
+            row->woke * 4 > row->returns ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)

@@ -2808,6 +2808,11 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, sleep=6 * MS), {})
     equal(list(polled(201, ran=49 * US)), ["polling"])
     equal(polled(201, ran=51 * US), {})
+    # A twentieth of the sleep, where that is more, up to 100 us.
+    equal(list(polled(201, sleep=1200 * US, ran=60 * US - 20)), ["polling"])
+    equal(polled(201, sleep=1200 * US, ran=61 * US), {})
+    equal(list(polled(201, sleep=4 * MS, ran=99 * US)), ["polling"])
+    equal(polled(201, sleep=4 * MS, ran=101 * US), {})
     equal(polled(201, other=True), {})  # it also waits for something else
     equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
