@@ -647,6 +647,10 @@ void finding_keeps_p(struct findings *findings)
             word(findings, TERM_slot));
         finding_explain(findings, "%s time%s, the longest %s.", counted(group->held).text,
                         plural_s(group->held), duration(group->held_longest.ns).text);
+        if (findings->waits->is_go)
+            finding_explain(findings,
+                            "Since Go 1.14, the runtime's monitor (sysmon) preempts after "
+                            "10 ms: code in assembly cannot be, or the monitor had no CPU.");
         finding_advise(findings, "Divide the work, or let it yield.");
     }
 }

@@ -268,6 +268,29 @@ static bool is_for_answer(const struct findings *findings, const struct outside_
            (peer == 0 || !serves(findings, row->waiter, peer, row));
 }
 
+/* For how long both went on at the same time. */
+static int64_t common_ns(const trail_longest *a, const trail_longest *b)
+{
+    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
+            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
+    int64_t end = a_end < b_end ? a_end : b_end;
+    return begin < end ? ns_between(begin, end) : 0;
+}
+
+/*
+ * Whether a goroutine of a Go program was ready for most of the wait: the answer, which may be its
+ * work, was late for want of a CPU.
+ */
+static bool is_for_cpu(const struct findings *findings, const trail_longest *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; waits->is_go && i < waits->count; i++)
+        if (common_ns(&waits->items[i]->row.ready_longest, wait) > wait->ns / 2)
+            return true;
+    return false;
+}
+
 /* One wait of many took far longer than nearly all others at the same place. */
 void finding_slow_answer(struct findings *findings)
 {
@@ -278,7 +301,7 @@ void finding_slow_answer(struct findings *findings)
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
         if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
             most / ANSWER_TIMES < usual || share_of(most, length_of(findings)) < ANSWER_SHARE ||
-            !is_for_answer(findings, row))
+            !is_for_answer(findings, row) || is_for_cpu(findings, &row->longest))
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
                                                    &row->longest, row->function, row->wait);

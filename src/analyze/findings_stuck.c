@@ -430,6 +430,26 @@ void finding_open_waits(struct findings *findings)
     free((void *)longest);
 }
 
+/* Another wait at the end, for a lock that the goroutine of `wait` holds; NULL: none is known. */
+static const struct stuck_wait *kept_waiting(const struct stuck *stuck,
+                                             const struct stuck_wait *wait)
+{
+    for (size_t i = 0; i < stuck->count; i++)
+        if (stuck->waits[i].wanted == STUCK_LOCK && stuck->waits[i].holder == wait->goroutine)
+            return &stuck->waits[i];
+    return NULL;
+}
+
+/* Explains that it holds what another one waits for, which may be what would wake it. */
+static void explain_kept(struct findings *findings, const struct stuck_wait *kept)
+{
+    char lock[NAME_SIZE], task[NAME_SIZE];
+    put_lock(findings, lock, sizeof lock, kept);
+    put_task(findings, task, sizeof task, kept->name, kept->goroutine);
+    finding_explain(findings, "It holds %s, for which %s waits.", lock, task);
+    finding_advise(findings, "Release the lock before that wait.");
+}
+
 /* Explains why nothing wakes it. */
 static void explain_never_woken(struct findings *findings, const struct stuck_wait *wait)
 {
@@ -448,6 +468,11 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
                         "%.*s ended another %s's wait for it meanwhile, but not this one.",
                         SHOWN(woke_other), word(findings, TERM_task));
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
+        return;
+    }
+    const struct stuck_wait *kept = kept_waiting(findings->stuck, wait);
+    if (signalled.size == 0 && kept) {
+        explain_kept(findings, kept);
         return;
     }
     if (signalled.size)
