@@ -1,4 +1,4 @@
-#include "analyze/waits_parts.h"
+#include "analyze/waits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Sleeps, system calls, connections and timers: see waits_parts.h. */
-#include "analyze/waits_parts.h"
+/* Sleeps, system calls, connections and timers: see waits.h. */
+#include "analyze/waits.h"
 
 #include <string.h>
 

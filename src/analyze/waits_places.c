@@ -1,5 +1,5 @@
-/* Waits at places: see waits_parts.h. */
-#include "analyze/waits_parts.h"
+/* Waits at places: see waits.h. */
+#include "analyze/waits.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2917,6 +2917,8 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
             trace.wake(now + 30, 1, 7, ("sync.(*Mutex).Unlock", "main.query", "main.fetch"))
             trace.start(now + 40, 3, 7)
         now += MS
+    if last:
+        trace.block(now - 5, 0, "chan receive", WORK_STACK)
     if joined:
         trace.wake(now, 1, 1, ("main.fetch",))
         trace.start(now + 10, 0, 1)
