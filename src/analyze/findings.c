@@ -45,6 +45,7 @@
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
+#define RUNNER_SHARE 0.5   /* of the time, running: what had the CPUs */
 #define ABOUT_ONE    1.2   /* ran on average */
 #define LACK_PART    50    /* of a delay, without a CPU: from here on it may be because of that */
 #define LACK_SHARE   0.005 /* of the time without a CPU */
@@ -213,14 +214,13 @@ void finding_futile_wakeups(struct findings *findings)
         const struct finding_of of = {
             "futile-wakeups", .gain_ns = ready < length_of(findings) ? ready : length_of(findings),
             .moment = &place->longest, .function = place->waiter, .object = place->lock};
-        finding_say(findings, &of, "At %.*s, %" PRIu64 " of %" PRIu64 " wake-ups had no effect",
-                    SHOWN(at), place->futile, place->woken);
-        finding_explain(
-            findings,
-            "Each time, the %s woke no other and waited there again within %s. At most %" PRIu64
-            " waited there at the same time.",
-            word(findings, TERM_task), place->most_waiters > 1 ? "30 us" : "10 us",
-            place->most_waiters);
+        finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect", SHOWN(at),
+                    counted(place->futile).text, counted(place->woken).text);
+        finding_explain(findings,
+                        "Each time, the %s woke no other and waited there again within %s. At most "
+                        "%s waited there at the same time.",
+                        word(findings, TERM_task), place->most_waiters > 1 ? "30 us" : "10 us",
+                        counted(place->most_waiters).text);
         finding_advise(findings, "Wake one instead of all, or only when the condition holds.");
     }
 }
@@ -315,9 +315,9 @@ static bool say_slowest(struct findings *findings, const struct finding_of *of, 
     struct finding_of own = *of;
     if (all->count >= SLOW_COUNT && slowest >= SLOW_LEAST && slowest / SLOW_TIMES >= median) {
         own.gain_ns = ns_between(median, slowest);
-        finding_say(findings, &own,
-                    "The slowest %s %.*s took %s, the median of %" PRIu64 " about %s", what,
-                    SHOWN(name), duration(slowest).text, all->count, duration(median).text);
+        finding_say(findings, &own, "The slowest %s %.*s took %s, the median of %s about %s", what,
+                    SHOWN(name), duration(slowest).text, counted(all->count).text,
+                    duration(median).text);
         return true;
     }
     if (!is_over_limit(findings, what, name))
@@ -471,6 +471,18 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     return most_gain(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
 }
 
+/* Explains who had the CPUs, if it were others of the program. */
+static void explain_runner(struct findings *findings, const struct wait_group *ready)
+{
+    const struct wait_group *runner = finding_busiest_but(findings, ready->row.name);
+    if (!runner || runner->row.name == 0 || runner->exec_ns < ready->exec_ns ||
+        share_of(runner->exec_ns, length_of(findings)) < RUNNER_SHARE)
+        return;
+    trail_string name = text_of(findings, runner->row.name);
+    finding_explain(findings, "%.*s ran most, for %s.", SHOWN(name),
+                    duration(runner->exec_ns).text);
+}
+
 /* `wanted` had work on average, and `ran` ran. */
 static void say_ready(struct findings *findings, const struct wait_group *most,
                       const trail_activity *activity, double wanted, double ran)
@@ -500,10 +512,17 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                     word(findings, TERM_tasks), percent, of_whom);
     finding_explain(findings,
                     "Those of %s waited %s for a CPU, the longest time %s. On average %.1f had "
-                    "work and %.1f ran, of %" PRIu64 " %s.",
+                    "work and %.1f ran, of %s %s.",
                     of_whom, duration(most->row.ready.sum_ns).text,
-                    duration(most->row.ready_longest.ns).text, wanted, ran, activity->procs,
+                    duration(most->row.ready_longest.ns).text, wanted, ran,
+                    counted(activity->procs).text,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
+    if (!others)
+        explain_runner(findings, most);
+    /* The threads that keep the holder of a lock from a CPU are ready for long themselves. */
+    int64_t holder_ns = most_gain(findings, "holder-not-running");
+    if (holder_ns > 0)
+        finding_last(findings)->weight = share_of(holder_ns, length) / 2;
     /* Times of several goroutines do not show that other programs took most of the trace's. */
     if (lacked_cpus(findings) && !one_p)
         finding_last(findings)->note = true;
@@ -584,9 +603,9 @@ void finding_one_runs_alone(struct findings *findings)
                 word(findings, TERM_task), word(findings, TERM_slots));
     finding_explain(
         findings,
-        "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, "
+        "%s stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, "
         "of %s %" PRId64 ". The others were woken late, or other programs had the CPUs.",
-        sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
+        counted(sum->count).text, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
         duration(sum->longest.ns).text, word(findings, TERM_task), sum->longest.goroutine);
 }
 
@@ -603,10 +622,10 @@ void finding_ready_while_idle(struct findings *findings)
     finding_say(findings, &of, "%s were ready while %s were idle", word(findings, TERM_tasks),
                 word(findings, TERM_slots));
     finding_explain(findings,
-                    "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the "
+                    "%s stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the "
                     "longest %s. The machine had no CPU for the program's threads%s.",
-                    sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
-                    duration(sum->longest.ns).text, word(findings, TERM_not_woken));
+                    counted(sum->count).text, sum->count == 1 ? "" : "es", duration(sum->ns).text,
+                    100 * share, duration(sum->longest.ns).text, word(findings, TERM_not_woken));
 }
 
 void finding_keeps_p(struct findings *findings)
@@ -626,8 +645,12 @@ void finding_keeps_p(struct findings *findings)
             "%s of %.*s kept their %s for 50 ms or more while others were ready and no %s was idle",
             word(findings, TERM_tasks), SHOWN(name), word(findings, TERM_slot),
             word(findings, TERM_slot));
-        finding_explain(findings, "%" PRIu64 " time%s, the longest %s.", group->held,
+        finding_explain(findings, "%s time%s, the longest %s.", counted(group->held).text,
                         plural_s(group->held), duration(group->held_longest.ns).text);
+        if (findings->waits->is_go)
+            finding_explain(findings,
+                            "Since Go 1.14, the runtime's monitor (sysmon) preempts after "
+                            "10 ms: code in assembly cannot be, or the monitor had no CPU.");
         finding_advise(findings, "Divide the work, or let it yield.");
     }
 }
@@ -638,7 +661,7 @@ void finding_misused(struct findings *findings)
 {
     const struct misuses *misuses = findings->misuses;
     struct stack_row stack = stacks_get(&findings->analysis->stacks, misuses->stack);
-    char place[PLACE_TEXT_SIZE] = "a place without a stack", others[64] = "";
+    char place[PLACE_TEXT_SIZE] = "a place without a stack", others[120] = "";
     if (misuses->count == 0)
         return;
     if (stack.count > 0) {
@@ -648,8 +671,8 @@ void finding_misused(struct findings *findings)
                              own->line, PLACE_PARENTHESES, place, sizeof place);
     }
     if (misuses->count > 1)
-        (void)snprintf(others, sizeof others, " (the first of %" PRIu64 " such events)",
-                       misuses->count);
+        (void)snprintf(others, sizeof others, " (the first of %s such events)",
+                       counted(misuses->count).text);
     trail_string name = names_text(&findings->analysis->names, misuses->name);
     /* A flaw of the trace, which costs no time. */
     const struct finding_of of = {"misused-annotation", .moment = &misuses->first};
@@ -677,9 +700,8 @@ void finding_late_for_stop(struct findings *findings)
                                   .function = late->name};
     trail_string name = text_of(findings, late->name);
     finding_say(findings, &of,
-                "Stop-the-world pauses were delayed %" PRIu64
-                " time%s by a %s that ran on for 1 ms or more",
-                late->count, plural_s(late->count), word(findings, TERM_task));
+                "Stop-the-world pauses were delayed %s time%s by a %s that ran on for 1 ms or more",
+                counted(late->count).text, plural_s(late->count), word(findings, TERM_task));
     finding_explain(findings,
                     "The longest was %s %" PRId64 " (%.*s), for %s of a pause of %s. Code that "
                     "cannot be preempted delays them: a long call in "
@@ -780,8 +802,8 @@ void finding_pauses_take_much(struct findings *findings)
     if (!by_most)
         return;
     trail_string name = text_of(findings, most->function);
-    finding_explain(findings, "%.*s made %" PRIu64 " of them, %s in all.", SHOWN(name), most->count,
-                    duration(most->ns).text);
+    finding_explain(findings, "%.*s made %s of them, %s in all.", SHOWN(name),
+                    counted(most->count).text, duration(most->ns).text);
     finding_advise(findings, "Let it do so less often.");
 }
 
@@ -808,9 +830,9 @@ void finding_gc_takes_much(struct findings *findings)
                 word(findings, TERM_slots));
     if (most) {
         trail_string name = text_of(findings, most->function);
-        finding_explain(findings,
-                        "%.*s allocates most: it had to help %" PRIu64 " time%s, for %s in all.",
-                        SHOWN(name), most->count, plural_s(most->count), duration(most->ns).text);
+        finding_explain(findings, "%.*s allocates most: it had to help %s time%s, for %s in all.",
+                        SHOWN(name), counted(most->count).text, plural_s(most->count),
+                        duration(most->ns).text);
     }
     finding_explain(findings, "%zu cycle%s, one every %s.", gc->cycle_count,
                     plural_s(gc->cycle_count),
@@ -843,16 +865,15 @@ void finding_leaks(struct findings *findings)
                                       .function = group->row.name};
         finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
                     SHOWN(name));
-        finding_explain(
-            findings,
-            "%" PRIu64 " were created throughout%s%.*s, %" PRIu64 " ended, and %" PRIu64
-            " have been waiting for a tenth of the time or longer%s; the first is %s %" PRId64 ".",
-            group->row.created, group->created_at ? " at " : "", SHOWN(at), group->row.ended,
-            group->stuck,
-            group->stuck_sends * 10 >= group->stuck * 9
-                ? " (chan send: nothing receives what they send)"
-                : "",
-            word(findings, TERM_task), group->stuck_goroutine);
+        finding_explain(findings,
+                        "%s were created throughout%s%.*s, %s ended, and %s have been waiting for "
+                        "a tenth of the time or longer%s; the first is %s %" PRId64 ".",
+                        counted(group->row.created).text, group->created_at ? " at " : "",
+                        SHOWN(at), counted(group->row.ended).text, counted(group->stuck).text,
+                        group->stuck_sends * 10 >= group->stuck * 9
+                            ? " (chan send: nothing receives what they send)"
+                            : "",
+                        word(findings, TERM_task), group->stuck_goroutine);
         /* It costs memory: the share that ranks it is no time that would be saved. */
         finding_last(findings)->gain_ns = 0;
     }

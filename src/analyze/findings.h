@@ -6,10 +6,14 @@
 #ifndef TRAIL_ANALYZE_FINDINGS_H
 #define TRAIL_ANALYZE_FINDINGS_H
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "analyze/part.h"
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/share.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "words/vocabulary.h"
 
@@ -41,6 +45,33 @@ static inline struct duration_words duration(int64_t ns)
 {
     struct duration_words words = {0};
     (void)duration_text(words.text, ns, DURATION_WORDS);
+    return words;
+}
+
+/* A number of things as text: "12,345". */
+struct count_words {
+    char text[SHOW_SIZE];
+};
+
+static inline struct count_words counted(uint64_t count)
+{
+    struct count_words words;
+    (void)show_thousands(words.text, count);
+    return words;
+}
+
+/* "3 waits, 1.20 s in all, the longest 900 ms". */
+struct several {
+    char text[4 * DURATION_SIZE];
+};
+
+static inline struct several several(uint64_t count, const char *what, int64_t sum_ns,
+                                     int64_t longest_ns)
+{
+    struct several words;
+    (void)snprintf(words.text, sizeof words.text, "%s %s%s, %s in all, the longest %s",
+                   counted(count).text, what, plural_s(count), duration(sum_ns).text,
+                   duration(longest_ns).text);
     return words;
 }
 
@@ -132,6 +163,12 @@ const char *finding_put_started(const struct findings *findings, trail_name name
 
 /* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
 void finding_put_lock(const struct findings *findings, trail_name wait, char *text, size_t size);
+
+/*
+ * Those that ran for longest, but for `name`; NULL: none ran for a tenth of the time, so that other
+ * programs had the CPUs.
+ */
+const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name);
 
 /* Whether a finding of this kind has that function. */
 bool finding_names(const struct findings *findings, const char *kind, trail_name function);

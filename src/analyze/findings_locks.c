@@ -14,6 +14,7 @@
 #define LOCK_LEAST INT64_C(100000000) /* fewer waits count if they took this long in all */
 /* From this share on, what the holder waited for meanwhile is why it held the lock for so long. */
 #define OUTSIDE_SHARE 0.4
+#define LACKED_SHARE  0.5 /* of its holds, without a CPU */
 #define MOST_RAN      0.1 /* kept the holder from a CPU */
 
 /* Whether both rows are of one lock. */
@@ -56,11 +57,7 @@ void finding_put_lock(const struct findings *findings, trail_name name, char *te
                    named ? wait.data : "a lock");
 }
 
-/*
- * The start function of those that ran for longest, but for `name`; 0: none ran for long, so that
- * other programs had the CPUs.
- */
-static trail_name busiest_but(const struct findings *findings, trail_name name)
+const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name)
 {
     const struct waits *waits = findings->waits;
     const struct wait_group *most = NULL;
@@ -68,7 +65,15 @@ static trail_name busiest_but(const struct findings *findings, trail_name name)
         if (waits->items[i]->row.name != name &&
             (!most || waits->items[i]->exec_ns > most->exec_ns))
             most = waits->items[i];
-    return most && share_of(most->exec_ns, length_of(findings)) >= MOST_RAN ? most->row.name : 0;
+    return most && share_of(most->exec_ns, length_of(findings)) >= MOST_RAN ? most : NULL;
+}
+
+/* Explains how much of the CPUs other programs used, if that is recorded and not little. */
+static void explain_others(struct findings *findings)
+{
+    double used = why_ready_used_by_others(findings->analysis->reader);
+    if (used > 0)
+        finding_explain(findings, "Other programs used up to %.1f CPUs.", used);
 }
 
 /* Explains why the holder held it so long, and what to do; or only that. */
@@ -81,12 +86,14 @@ static void advise(struct findings *findings, const struct blame_row *row)
     }
     double percent = 100 * (share < 1 ? share : 1);
     if ((trail_name)row->outside.key == findings->waits->ready) {
-        trail_name busiest = busiest_but(findings, row->start);
-        trail_string other = text_of(findings, busiest);
+        const struct wait_group *busiest = finding_busiest_but(findings, row->start);
+        trail_string other =
+            names_text(&findings->analysis->names, busiest ? busiest->row.name : 0);
         finding_explain(findings, "For %.0f %% of that time the holder was ready but had no CPU.",
                         percent);
-        if (busiest)
+        if (other.size > 0)
             finding_explain(findings, "%.*s ran most.", SHOWN(other));
+        explain_others(findings);
         finding_advise(findings, "Give it a higher priority, or let fewer %s run at the same time.",
                        word(findings, TERM_tasks));
         return;
@@ -140,8 +147,9 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
         findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
                 lock, inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
-    finding_explain(findings, "%s. %" PRIu64 " wait%s took %s%s%s at %.*s.", effect, row->waits,
-                    plural_s(row->waits), duration(row->ns).text, of_all, longest, SHOWN(at));
+    finding_explain(findings, "%s. %s wait%s took %s%s%s at %.*s.", effect,
+                    counted(row->waits).text, plural_s(row->waits), duration(row->ns).text, of_all,
+                    longest, SHOWN(at));
     advise(findings, row);
 }
 
@@ -208,6 +216,14 @@ void finding_lock_contention(struct findings *findings)
     say_lock(findings, "lock-contention", worst, effect);
 }
 
+/* Whether another finding has the lock that the function held. */
+static bool has_lock(const struct findings *findings, trail_name function)
+{
+    return finding_names(findings, "lock-serialises", function) ||
+           finding_names(findings, "lock-contention", function) ||
+           finding_names(findings, "long-hold", function);
+}
+
 /*
  * One wait for a lock took long, though it hardly shows in the sum of them: a request was slow. Not
  * where the holder only had no CPU, unless the program's own threads had all.
@@ -226,11 +242,50 @@ void finding_long_hold(struct findings *findings)
     }
     if (!worst || worst->longest.ns < LOCK_LEAST ||
         share_of(worst->longest.ns, length_of(findings)) < HOLD_SHARE ||
-        finding_names(findings, "lock-serialises", worst->function) ||
-        finding_names(findings, "lock-contention", worst->function))
+        has_lock(findings, worst->function))
         return;
     char effect[80];
     (void)snprintf(effect, sizeof effect, "The longest wait took %.0f %% of the time",
                    100 * share_of(worst->longest.ns, length_of(findings)));
     say_lock(findings, "long-hold", worst, effect);
+}
+
+/* For how long the holder of a lock that others waited for was ready but had no CPU. */
+static int64_t not_running_ns(const struct findings *findings, const struct blame_row *row)
+{
+    double share = share_of(row->outside_ns, row->own_ns);
+    bool no_cpu = (trail_name)row->outside.key == findings->waits->ready && share >= LACKED_SHARE;
+    return is_held(row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
+}
+
+/* The holder of a lock has no CPU while others wait for the lock. */
+void finding_holder_not_running(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *worst = NULL;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        int64_t ns = not_running_ns(findings, &blame->rows[i]);
+        if (ns > most && is_much(blame, &blame->rows[i])) {
+            worst = &blame->rows[i];
+            most = ns;
+        }
+    }
+    if (!worst || share_of(most, length_of(findings)) < LOCK_SHARE ||
+        has_lock(findings, worst->function))
+        return;
+    const struct wait_group *busiest = finding_busiest_but(findings, worst->start);
+    struct finding_of of =
+        finding_saves("holder-not-running", most, &worst->longest, worst->function, worst->wait);
+    trail_string place = text_of(findings, worst->place), at = text_of(findings, worst->at);
+    char lock[200];
+    finding_put_lock(findings, worst->wait, lock, sizeof lock);
+    of.note = !busiest || busiest->exec_ns < most;
+    finding_say(findings, &of,
+                "%.*s held %s for %s while others waited, and was ready without a CPU for most "
+                "of that",
+                SHOWN(place), lock, duration(blame_union_ns(&worst->held)).text);
+    finding_explain(findings, "%s at %.*s.",
+                    several(worst->waits, "wait", worst->ns, worst->longest.ns).text, SHOWN(at));
+    advise(findings, worst);
 }

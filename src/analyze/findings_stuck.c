@@ -349,9 +349,10 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
                  reason = text_of(findings, group->left_reason);
     if (group->left == TRAIL_NONE) {
         finding_explain(findings,
-                        "All %" PRIu64 " %s of %.*s created at %.*s have ended, so Done was called "
+                        "All %s %s of %.*s created at %.*s have ended, so Done was called "
                         "less often than Add asked for.",
-                        group->created, word(findings, TERM_tasks), SHOWN(start), SHOWN(created));
+                        counted(group->created).text, word(findings, TERM_tasks), SHOWN(start),
+                        SHOWN(created));
         finding_advise(findings, "Call it with defer.");
         return;
     }
@@ -360,11 +361,9 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         trail_string place = text_of(findings, group->left_place);
         (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
     }
-    finding_explain(findings,
-                    "%" PRIu64 " of the %" PRIu64
-                    " %s of %.*s created at %.*s have ended, %s has not.",
-                    group->ended, group->created, word(findings, TERM_tasks), SHOWN(start),
-                    SHOWN(created), left);
+    finding_explain(findings, "%s of the %s %s of %.*s created at %.*s have ended, %s has not.",
+                    counted(group->ended).text, counted(group->created).text,
+                    word(findings, TERM_tasks), SHOWN(start), SHOWN(created), left);
     if (group->stays)
         finding_explain(findings, "It waits for ever, for a nil channel or in an empty select.");
     else if (group->sleeps)
@@ -431,6 +430,26 @@ void finding_open_waits(struct findings *findings)
     free((void *)longest);
 }
 
+/* Another wait at the end, for a lock that the goroutine of `wait` holds; NULL: none is known. */
+static const struct stuck_wait *kept_waiting(const struct stuck *stuck,
+                                             const struct stuck_wait *wait)
+{
+    for (size_t i = 0; i < stuck->count; i++)
+        if (stuck->waits[i].wanted == STUCK_LOCK && stuck->waits[i].holder == wait->goroutine)
+            return &stuck->waits[i];
+    return NULL;
+}
+
+/* Explains that it holds what another one waits for, which may be what would wake it. */
+static void explain_kept(struct findings *findings, const struct stuck_wait *kept)
+{
+    char lock[NAME_SIZE], task[NAME_SIZE];
+    put_lock(findings, lock, sizeof lock, kept);
+    put_task(findings, task, sizeof task, kept->name, kept->goroutine);
+    finding_explain(findings, "It holds %s, for which %s waits.", lock, task);
+    finding_advise(findings, "Release the lock before that wait.");
+}
+
 /* Explains why nothing wakes it. */
 static void explain_never_woken(struct findings *findings, const struct stuck_wait *wait)
 {
@@ -449,6 +468,11 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
                         "%.*s ended another %s's wait for it meanwhile, but not this one.",
                         SHOWN(woke_other), word(findings, TERM_task));
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
+        return;
+    }
+    const struct stuck_wait *kept = kept_waiting(findings->stuck, wait);
+    if (signalled.size == 0 && kept) {
+        explain_kept(findings, kept);
         return;
     }
     if (signalled.size)

@@ -136,8 +136,15 @@ bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t s
     return false;
 }
 
+double why_ready_used_by_others(const trail_reader *reader)
+{
+    const trail_recorded *machine = limits_of(reader).machine;
+    double used = machine ? share_of(machine->cpu_ns, machine->recorder_ns) : 0;
+    return used >= OTHERS_LEAST ? used : 0;
+}
+
 bool why_ready_not_by_others(const trail_reader *reader)
 {
     const trail_recorded *machine = limits_of(reader).machine;
-    return machine && share_of(machine->cpu_ns, machine->recorder_ns) < OTHERS_LEAST;
+    return machine && why_ready_used_by_others(reader) == 0;
 }

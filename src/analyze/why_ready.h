@@ -18,6 +18,9 @@
 bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                int64_t length_ns, char *text);
 
+/* How many CPUs other programs used on average; 0: hardly any, or the trace does not have it. */
+double why_ready_used_by_others(const trail_reader *reader);
+
 /* Whether the trace shows that other programs hardly used the CPUs. */
 bool why_ready_not_by_others(const trail_reader *reader);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/out.h"
+#include "base/show.h"
 #include "base/whole.h"
 
 enum { UNITS = 4 };
@@ -25,9 +26,18 @@ static char *put_column(char *to, int64_t ns, int64_t unit)
                            : snprintf(to, DURATION_SIZE, "%.3f", (double)ns / (double)unit));
 }
 
+/* Longer than 1,000 s: as counts are written. */
+static char *put_seconds(char *to, double value)
+{
+    const char *text = show_thousands(to, (uint64_t)(value + 0.5));
+    return to + strlen(text);
+}
+
 static char *put_summary(char *to, int64_t ns, int64_t unit)
 {
     double value = (double)ns / (double)unit;
+    if (value >= 999.5)
+        return put_seconds(to, value);
     return to + snprintf(to, DURATION_SIZE, "%.*f",
                          value < 9.995   ? 2
                          : value < 99.95 ? 1

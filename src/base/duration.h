@@ -15,7 +15,7 @@
 enum duration_form {
     /* "1.020 s", "340 ns": three decimals, so that decimal points align in columns */
     DURATION_COLUMN,
-    DURATION_WORDS, /* "1.02 s", "17.6 ms", "340 ns": three digits, for sentences */
+    DURATION_WORDS, /* "1.02 s", "17.6 ms", "340 ns", "1,420 s": three digits, for sentences */
     /*
      * "1.02 s", "5.00 ns": as DURATION_WORDS, but ns with decimals too: the summary of a recording
      */

@@ -31,6 +31,7 @@ static const struct removal {
     {"lock-serialises", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"lock-contention", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"long-hold", {CHANGE_FREE, CHANGE_KINDS}, true},
+    {"holder-not-running", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"queue", {CHANGE_POOL, CHANGE_FASTER}, false},
     {"pool-too-small", {CHANGE_POOL, CHANGE_KINDS}, false},
     {"sleeper", {CHANGE_POOL, CHANGE_KINDS}, false},

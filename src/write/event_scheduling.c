@@ -307,7 +307,7 @@ static bool put_go_switch(struct event_writer *w, const trail_event *e)
 /* MARK: Dispatch */
 
 /* Every event that is not in the table is written by event_put_range. */
-static bool (*const puts[V2_TYPES])(struct event_writer *w, const trail_event *e) = {
+static bool (*const put_functions[V2_TYPES])(struct event_writer *w, const trail_event *e) = {
     [V2_ProcStatus] = put_proc_status,
     [V2_ProcStart] = put_proc_start,
     [V2_ProcStop] = put_proc_stop,
@@ -337,7 +337,8 @@ static bool put(struct event_writer *w, const trail_event *e)
     /* v1 allows a P of that number; in v2 the number stands for "none". */
     if (e->kind == TRAIL_STATE_TRANSITION && e->transition.id == TRAIL_NONE)
         return false;
-    return (e->wire < V2_TYPES && puts[e->wire] ? puts[e->wire] : event_put_range)(w, e);
+    return (e->wire < V2_TYPES && put_functions[e->wire] ? put_functions[e->wire]
+                                                         : event_put_range)(w, e);
 }
 
 /*

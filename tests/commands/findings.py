@@ -459,7 +459,7 @@ def kept(ran, blocks=True, of=0, lacked=0, recorded=False):
 def a_p_is_kept_from_50_ms_on():
     found = kept(50 * MS)["keeps-p"]
     equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 50 * MS))
-    assert "1 time, the longest 50.0 ms" in found["text"], found
+    assert "1 time, the longest 50.0 ms. Since Go 1.14, the runtime's monitor (sysmon) preempts after 10 ms: " in found["text"], found
     assert "keeps-p" not in kept(50 * MS - 1)
     # Less than a tenth of the time is normal beside other programs.
     assert "keeps-p" in kept(50 * MS, of=500 * MS) and "keeps-p" not in kept(50 * MS, of=501 * MS)
@@ -507,6 +507,39 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert " For 100 % of that time the holder was ready but had no CPU. " in found["text"], found
     found = held_once(100 * MS, 400 * MS)
     assert "lock-serialises" in found and "long-hold" not in found, found
+
+
+def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
+    """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
+    time while goroutines 3 and 4 run."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    trace.start(20, 1, 2)
+    for g in (3, 4):
+        trace.create(20 + g, 0, g, ("main.burn",))
+    trace.start(30, 2, 3)
+    trace.log(MS - 10, 0, "wait", "mutex user_mu")
+    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    trace.start(MS + 2, 0, 4)
+    trace.at(MS + hold - ready, 1, f"GoStop reason_string={trace.string('preempted')} stack=0")
+    trace.start(MS + hold, 1, 2)
+    trace.wake(MS + hold, 1, 1, ("main.vacuum", "main.worker"))
+    trace.block(MS + hold + 10, 1, "sleep", WORK_STACK)
+    trace.start(MS + hold + 20, 1, 1)
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def a_holder_that_is_ready_without_a_cpu_is_named():
+    found = holder_waits_for_a_cpu(ready=200 * MS)
+    assert "lock-serialises" not in found and "lock-contention" not in found, found
+    text = found["holder-not-running"]["text"]
+    assert text.startswith("main.vacuum (main.go:10) held mutex user_mu for 300 ms while others waited, and was ready without a CPU for most of that. 1 wait, 300 ms in all, the longest 300 ms at main.lookup (main.go:10). For 67 % of that time the holder was ready but had no CPU. main.burn ran most."), text
+    equal(found["holder-not-running"]["gain_ns"], 200 * MS)
+    # It had a CPU for more than half of its holds, or lacked one for less than a fifth of the time.
+    assert "holder-not-running" not in holder_waits_for_a_cpu(ready=149 * MS, of=700 * MS)
+    assert "holder-not-running" not in holder_waits_for_a_cpu(ready=199 * MS)
 
 
 def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
@@ -1498,8 +1531,9 @@ def who_passes_a_lock_on_is_not_blamed_for_the_one_that_held_it():
     assert not {"lock-serialises", "lock-contention"} & set(passed_on(49 * MS)), passed_on(49 * MS)
 
 
-def all_wait(wanted, sleeper=False, lasts=100 * MS, naps=0):
-    """Main sleeps and then waits for the exit of a worker, which waits for `wanted` to the end."""
+def all_wait(wanted, sleeper=False, lasts=100 * MS, naps=0, holds=False):
+    """Main sleeps and then waits for the exit of a worker, which waits for `wanted` to the end, and
+    may hold a lock for which another one waits."""
     trace = Trace(3)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
@@ -1511,11 +1545,15 @@ def all_wait(wanted, sleeper=False, lasts=100 * MS, naps=0):
         trace.start(now + 90 * US + 10, 0, 1)
     trace.log(MS, 0, "wait", "join worker")
     trace.block(MS + 10, 0, "sync", WORK_STACK)
-    trace.log(MS + 20, 1, "wait", wanted)
+    if holds:
+        trace.log(MS + 20, 1, "holds", "mutex registry_mu")
+        trace.log(MS + 30, 2, "wait", "mutex registry_mu")
+        trace.block(2 * MS, 2, "sync", LOCK)
+    trace.log(MS + 40, 1, "wait", wanted)
     trace.block(2 * MS, 1, "sync.(*Cond).Wait" if "condition" in wanted else "sync", WORK_STACK)
     if sleeper:
         trace.block(MS + 5, 2, "sleep", WORK_STACK)
-    else:
+    elif not holds:
         trace.at(MS + 5, 2, "GoDestroy")
     end = 2 * MS + lasts
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
@@ -1537,6 +1575,13 @@ def threads_that_all_wait_for_each_other_are_never_woken():
     # outside.
     for wanted in "mutex m", "poll", "read pipe", "accept", "signal", "file lock f", "work GHC":
         assert "never-woken" not in all_wait(wanted), wanted
+
+
+@test
+def a_lock_that_is_held_by_one_that_is_never_woken_is_named():
+    text = all_wait("semaphore slots", holds=True, lasts=101 * MS)["never-woken"]["text"]
+    assert re.search(r"It holds mutex registry_mu, for which \w+ .*\(3\) waits\. Release the lock before that wait\.$", text), text
+    assert "Either the wake-up" not in text, text
 
 
 def one_woken(kind="condition gate_cv", after=True):
@@ -1980,7 +2025,7 @@ def handed(count, every=10 * US):
 def many_small_pieces_are_handed_over():
     found = handed(10000)
     equal(list(found), ["hand-offs"])
-    assert "waited (chan receive) 10000 times, once every 10.0 us" in found["hand-offs"]["text"], found
+    assert "waited (chan receive) 10,000 times, once every 10.0 us" in found["hand-offs"]["text"], found
     equal(handed(9999), {})
     # At a slower pace, only if there is hardly any work in between: here it runs for half of the
     # time.
@@ -2425,7 +2470,7 @@ def a_goroutine_that_yields_again_and_again_spins():
         return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
     text = yields(10000)["spins"]["text"]
-    assert "yielded (runtime.Gosched) 10000 times" in text, text
+    assert "yielded (runtime.Gosched) 10,000 times" in text, text
     assert "spins" not in yields(9999)
     assert "spins" not in yields(10000, 21 * US)
 
@@ -2463,10 +2508,10 @@ def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
 def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_rest_takes():
     found = pingpong(10000, 24 * US, 200 * MS)
     text = found["hand-offs"]["text"]
-    assert " is handed work in pieces that are too small. It waited (read at main." in text and " 10000 times, once every 68.0 us, " in text, text
+    assert " is handed work in pieces that are too small. It waited (read at main." in text and " 10,000 times, once every 68.0 us, " in text, text
     assert "hands it over." in text, text
     text = pingpong(10000, 24 * US, wait="condition full")["hand-offs"]["text"]
-    assert re.search(r"It waited \(condition full at main\.(ask|echo) \(main\.go:10\)\) 10000 times", text), text
+    assert re.search(r"It waited \(condition full at main\.(ask|echo) \(main\.go:10\)\) 10,000 times", text), text
     # The usual waits of both take 60 us, and each waits for nine tenths of the times of the other.
     assert "hand-offs" in pingpong(10000, 29 * US) and "hand-offs" not in pingpong(10000, 31 * US)
     assert "hand-offs" in pingpong(10001, 24 * US, 200 * MS, alike=0.9) and "hand-offs" not in pingpong(10001, 24 * US, 200 * MS, alike=0.89)
@@ -2492,7 +2537,7 @@ def a_thread_that_yields_in_a_row_spins():
     found = counted("yield 600 2ms", "yield 400 1ms")
     equal(list(found), ["spins"])
     text = found["spins"]["text"]
-    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1000 times in a row. That took 3.00 ms in all"), text
+    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1,000 times in a row. That took 3.00 ms in all"), text
     equal((found["spins"]["function"], found["spins"]["gain_ns"]), ("main.consume", 3 * MS))
     equal(counted("yield 600 2ms", "yield 399 1ms"), {})
     equal(counted("yield 600 2ms", "yield 400 999us"), {})
@@ -2503,7 +2548,7 @@ def a_thread_that_yields_in_a_row_spins():
 def waits_that_are_too_short_for_events_are_hand_offs_too():
     found = counted("read 6000 20ms", "read 4000 10ms", length=100 * MS)
     equal(list(found), ["hand-offs"])
-    assert "main.consume is handed work in pieces that are too small. It waited (read) 10000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
+    assert "main.consume is handed work in pieces that are too small. It waited (read) 10,000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
     equal(counted("read 6000 20ms", "read 3999 10ms", length=100 * MS), {})
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
@@ -2775,6 +2820,11 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, sleep=6 * MS), {})
     equal(list(polled(201, ran=49 * US)), ["polling"])
     equal(polled(201, ran=51 * US), {})
+    # A twentieth of the sleep, where that is more, up to 100 us.
+    equal(list(polled(201, sleep=1200 * US, ran=60 * US - 20)), ["polling"])
+    equal(polled(201, sleep=1200 * US, ran=61 * US), {})
+    equal(list(polled(201, sleep=4 * MS, ran=99 * US)), ["polling"])
+    equal(polled(201, sleep=4 * MS, ran=101 * US), {})
     equal(polled(201, other=True), {})  # it also waits for something else
     equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
@@ -2813,12 +2863,13 @@ def sleeps_of_sqlite_are_waits_for_a_locked_database():
     equal(locked_out(60, inside=()), {})
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
     4, created by it, writes the answers. With `joined`, main waits for goroutine 2 with a
     WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
-    `busy`, two others are ready all the time."""
+    `busy`, two others are ready all the time. The last wait takes `last`; one of
+    these is ready for `lacked` of it."""
     read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
     write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
     accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
@@ -2844,7 +2895,10 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
     if joined:
         trace.block(5 * US, 0, "sync", GROUP)
     name, now = trace.string("order"), MS
-    for _ in range(count):
+    for i in range(count):
+        if last and i == count - 1:
+            length = last
+            trace.start(now + 2 * US + lacked, 0, 8)
         if region:
             trace.at(now - 100, 1, f"UserRegionBegin task=0 name_string={name} stack=0")
         if wrote:
@@ -2863,11 +2917,20 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
             trace.wake(now + 30, 1, 7, ("sync.(*Mutex).Unlock", "main.query", "main.fetch"))
             trace.start(now + 40, 3, 7)
         now += MS
+    if last:
+        trace.block(now - 5, 0, "chan receive", WORK_STACK)
     if joined:
         trace.wake(now, 1, 1, ("main.fetch",))
         trace.start(now + 10, 0, 1)
     end = of or now + MS
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def an_answer_that_is_late_for_want_of_a_cpu_is_not_slow():
+    late = {"count": 20, "length": MS, "joined": True, "busy": True, "last": 100 * MS}
+    assert "slow-answer" in answered(**late, lacked=49 * MS)
+    assert "slow-answer" not in answered(**late, lacked=51 * MS)
 
 
 @test

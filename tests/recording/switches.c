@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
+#include "recorder_steps.h"
 
 static int64_t clock_of(clockid_t clock)
 {
@@ -74,21 +75,6 @@ static int64_t delay_ns(void)
     return delay;
 }
 
-/* How often the recorder, the parent of this process, has gone to sleep: once per step. */
-static long recorder_steps(void)
-{
-    char path[64], line[128];
-    long steps = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)getppid());
-    file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file))
-        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &steps);
-    if (file)
-        fclose(file);
-    return steps;
-}
-
 struct counts {
     long tid;
     int64_t ns, cpu_ns, delay_ns;
@@ -99,7 +85,7 @@ static struct counts counts_now(void)
 {
     struct counts now = {.tid = gettid(),
                          .delay_ns = delay_ns(),
-                         .steps = recorder_steps(),
+                         .steps = recorder_steps(getppid()),
                          .ns = clock_of(CLOCK_MONOTONIC)};
     struct rusage usage;
     getrusage(RUSAGE_THREAD, &usage);
@@ -137,8 +123,8 @@ static void tell_since(const struct counts *begin)
 /* Returns when the recorder has processed everything so far. */
 static void until_recorded(void)
 {
-    long steps = recorder_steps();
-    while (recorder_steps() < steps + 2)
+    long steps = recorder_steps(getppid());
+    while (recorder_steps(getppid()) < steps + 2)
         usleep(1000);
 }
 

@@ -23,6 +23,7 @@
  * socket; prints the port of its peer.
  */
 #include "check.h"
+#include "recorder_steps.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -115,19 +116,6 @@ static pid_t recorder;
 static bool looked;
 static int shared_fd = -1; /* of memory that contains locks */
 
-static long switches_of_recorder(void)
-{
-    char path[64], line[256];
-    long count = -1;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)recorder);
-    CHECK((file = fopen(path, "re")) != NULL);
-    while (count < 0 && fgets(line, sizeof line, file))
-        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &count);
-    CHECK(fclose(file) == 0 && count >= 0);
-    return count;
-}
-
 /*
  * Returns when the recorder has examined a call that waits now, and its descriptors. The recorder
  * examines calls that have waited for 20 ms, and sleeps between its steps. After many steps it has
@@ -138,8 +126,8 @@ static void until_the_recorder_has_looked(void)
     bool writes = shared_fd >= 0;
     long before;
     moment(20);
-    before = switches_of_recorder();
-    while (switches_of_recorder() < before + (writes ? 20 : 6))
+    before = recorder_steps(recorder);
+    while (recorder_steps(recorder) < before + (writes ? 20 : 6))
         moment(5);
 }
 

@@ -1,0 +1,215 @@
+/* Findings: work that one does alone, and waits that are not recorded. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/findings_waits.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define ALONE_LEAST    INT64_C(50000000)
+#define ALONE_SHARE    0.3
+#define ALONE_REST     0.1
+#define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
+#define EACH_SHARE     0.5
+#define EACH_LEAST     4
+#define EACH_ALIVE     2 /* the next one is created while the one before ends */
+#define UNSEEN_WAITS   50
+#define UNSEEN_SHARE   0.2 /* of the time of its threads, but for that without a CPU */
+
+/* What `ns` of serial work can gain, were it spread over all Ps. */
+static int64_t spread_gain(const struct findings *findings, int64_t ns)
+{
+    uint64_t procs = findings->activity->sums.procs;
+    return procs > 1 ? ns - ns / (int64_t)procs : 0;
+}
+
+/* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
+static int64_t runtime_ns(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t sum = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        if (finding_is_runtime(findings, waits->items[i]->row.name)) {
+            ns_add(&sum, waits->items[i]->exec_ns);
+            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+        }
+    return sum;
+}
+
+/* Whether another finding says why one goroutine has work alone. */
+static bool is_explained(const struct findings *findings)
+{
+    static const char *const kinds[] = {"gc-share", "imbalance", "bottleneck", "spins"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (finding_was_said(findings, kinds[i]))
+            return true;
+    return false;
+}
+
+/* The threads of gcc's OpenMP, whose waits are not recorded; NULL: there are none. */
+static const struct wait_group *gcc_openmp(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++)
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "libgomp.so"))
+            return waits->items[i];
+    return NULL;
+}
+
+/* The threads of OpenMP waited while one alone had work. */
+static void say_openmp(struct findings *findings, const struct wait_group *openmp,
+                       const struct alone_sum *most, int64_t gain_ns)
+{
+    bool worker = most->name == openmp->row.name;
+    const struct finding_of of = {worker ? "imbalance" : "serial-phase", .saves = true,
+                                  .gain_ns = gain_ns, .moment = &most->longest,
+                                  .function = worker && openmp->created_at ? openmp->created_at
+                                                                           : most->name};
+    static const trail_string a_worker = {"One of OpenMP's threads", 23};
+    trail_string name = worker ? a_worker : text_of(findings, most->name),
+                 at = text_of(findings, openmp->created_at);
+    finding_say(findings, &of,
+                "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
+                100 * share_of(most->ns, length_of(findings)));
+    finding_explain(
+        findings,
+        "%s phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
+        "at %.*s. %s.",
+        counted(most->count).text, plural_s(most->count), duration(most->ns).text,
+        duration(most->longest.ns).text, SHOWN(at),
+        worker
+            ? "The work is divided unevenly"
+            : "Either the work between two barriers is divided unevenly, or this part is serial");
+    finding_advise(findings, "%s--openmp records the waits at barriers.",
+                   worker ? "Use a dynamic schedule or smaller pieces; " : "");
+}
+
+/* The program runs in parallel, but for phases in which one goroutine alone has work. */
+void finding_serial_phase(struct findings *findings)
+{
+    const struct activity *activity = findings->activity;
+    const struct alone_sum *most = NULL;
+    int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
+    ns_add(&work, activity->sums.runnable_ns);
+    work = ns_between(runtime_ns(findings), work);
+    for (size_t i = 0; i < activity->alone_count; i++) {
+        const struct alone_sum *sum = &activity->alone_sums[i];
+        ns_add(&alone, sum->ns);
+        most = most && most->ns >= sum->ns ? most : sum;
+    }
+    if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
+        share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
+        share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
+        return;
+    const struct wait_group *openmp = gcc_openmp(findings);
+    if (openmp) {
+        say_openmp(findings, openmp, most, spread_gain(findings, most->ns));
+        return;
+    }
+    const struct finding_of of = finding_saves("serial-phase", spread_gain(findings, most->ns),
+                                               &most->longest, most->name, 0);
+    trail_string name = text_of(findings, most->name);
+    finding_say(
+        findings, &of,
+        "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
+        SHOWN(name), 100 * share_of(most->ns, length));
+    finding_explain(findings, "%s phase%s of 5 ms or more, %s in all, the longest %s.",
+                    counted(most->count).text, plural_s(most->count), duration(most->ns).text,
+                    duration(most->longest.ns).text);
+    finding_advise(findings, "Divide this work among the %s %s.",
+                   counted(activity->sums.procs).text, word(findings, TERM_slots));
+}
+
+/*
+ * For how long others waited for goroutines with this start function to exit; or for what each of
+ * them sends or does once.
+ */
+static int64_t joined_ns(const struct findings *findings, const struct wait_group *group)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
+        bool result = !facts || facts->kind == WIRE_WAIT_FUTURE;
+        bool each = result && !row->lock && row->start == group->row.name &&
+                    row->waiter == group->creator && share_of(row->alike_ns, row->direct_ns) == 0 &&
+                    row->waits * 5 >= group->row.created * 4 && row->waits <= group->row.created;
+        if ((each || (joins && group->most_alive == 1)) && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* For how long goroutines with this start function had work alone. */
+static int64_t alone_ns(const struct activity *activity, trail_name name)
+{
+    for (size_t i = 0; i < activity->alone_count; i++)
+        if (activity->alone_sums[i].name == name)
+            return activity->alone_sums[i].ns;
+    return 0;
+}
+
+/* Workers are created, and each is waited for before the next is created. */
+void finding_one_at_a_time(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group->most_alive > EACH_ALIVE || group->row.created < EACH_LEAST)
+            continue;
+        int64_t joined = joined_ns(findings, group);
+        int64_t alone = group->most_alive == 1 ? alone_ns(findings->activity, group->row.name) : 0;
+        int64_t ns = joined > alone ? joined : alone;
+        int64_t gain = ns - ns / (int64_t)group->row.created;
+        if (share_of(ns, length) < EACH_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("one-at-a-time", gain, &group->busiest, group->row.name, 0);
+        char name[STARTED_SIZE];
+        finding_say(findings, &of, "%s %s of %s ran one at a time",
+                    counted(group->row.created).text, word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name));
+        finding_explain(findings,
+                        "Each was created when the one before was done. They had work alone, or "
+                        "others waited for them, during %.0f %% of the time.",
+                        100 * share_of(ns, length));
+        finding_advise(findings, "Run them at the same time.");
+    }
+}
+
+/* Threads wait again and again in calls of a library that the recorder does not see. */
+void finding_unseen(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        struct group_time time = wait_time_of(findings, group);
+        ns_add(&time.all, group->unseen_ns);
+        if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
+            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
+            finding_names(findings, "futile-wakeups", group->row.name))
+            continue;
+        const struct finding_of of = {
+            "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
+            .moment = &group->busiest, .function = group->row.name};
+        char name[STARTED_SIZE];
+        finding_say(
+            findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",
+            word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
+            counted(group->unseen).text);
+        finding_explain(findings,
+                        "These waits took %s, %.0f %% of the time of its %s %s. Usually they are "
+                        "for a lock in the C library: of allocation (malloc, "
+                        "free), stdio or the loader.",
+                        duration(group->unseen_ns).text, 100 * share_of(group->unseen_ns, time.all),
+                        counted(group->workers).text,
+                        word(findings, group->workers == 1 ? TERM_task : TERM_tasks));
+        finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
+    }
+}

@@ -1,0 +1,302 @@
+/* Findings: initialisation that others wait for, and work divided unevenly. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/findings_waits.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define ONCE_SHARE    0.2
+#define ONCE_LEAST    INT64_C(100000000)
+#define BALANCE_LEAST INT64_C(50000000)
+#define BALANCE_SHARE 0.25
+#define WATCH_TIMES   20                /* short sleeps until a worker has ended */
+#define WATCH_MOST    INT64_C(20000000) /* a sleep, on average */
+#define BALANCE_TIMES 2                 /* the busiest compared with the mean of the others */
+#define UNEVEN_LEAST  0.1               /* of the time in which others wait for the busiest one */
+
+/* MARK: Once */
+
+/* Whether others waited for that goroutine's initialisation, which is no work to be divided. */
+static bool is_initialiser(const struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].once && blame->rows[i].goroutine.key == goroutine &&
+            blame_union_ns(&blame->rows[i].held) >= ONCE_LEAST)
+            return true;
+    return false;
+}
+
+/* Others wait while one initialises what is initialised once. */
+void finding_once(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
+            share_of(ns, length_of(findings)) < ONCE_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("once", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        wait = facts_of(findings, row->wait) ? wait : (trail_string){"sync.Once", 9};
+        finding_say(findings, &of,
+                    "An initialisation that runs once (%.*s) at %.*s held others up for %s",
+                    SHOWN(wait), SHOWN(place), duration(ns).text);
+        finding_explain(findings, "They waited for %s in all, the longest for %s.",
+                        duration(row->ns).text, duration(row->longest.ns).text);
+        wait_explain_own(findings, row);
+        finding_advise(findings, "Initialise it before it is needed, or make that faster.");
+    }
+}
+
+/* MARK: Balance */
+
+/* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
+static bool is_better(const struct findings *findings, const struct blame_row *a,
+                      const struct blame_row *b)
+{
+    const struct wait_facts *x = facts_of(findings, a->wait), *y = facts_of(findings, b->wait);
+    bool x_joins = x && x->kind == WIRE_WAIT_JOIN, y_joins = y && y->kind == WIRE_WAIT_JOIN;
+    if (x_joins != y_joins)
+        return y_joins;
+    return blame_union_ns(&a->held) > blame_union_ns(&b->held);
+}
+
+/* The longest waits for the goroutine by others that need all of their kind. */
+static const struct blame_row *waited_for(const struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *most = NULL;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->goroutine.key == goroutine && row->goroutine.ns > 0 &&
+            wait_is_for_all(findings, row) &&
+            share_of(blame_union_ns(&row->held), length_of(findings)) >= BALANCE_SHARE &&
+            (!most || is_better(findings, row, most)))
+            most = row;
+    }
+    return most;
+}
+
+/* Where another goroutine slept for short, again and again, until the busiest of the group ended. */
+static const struct outside_row *polls_for(const struct findings *findings,
+                                           const struct wait_group *group)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const struct blame_union *slept = &row->at_least_one;
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES || slept->count == 0 ||
+            mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
+            share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
+            continue;
+        int64_t late = ns_between(group->busiest_end_ns, slept->last[slept->count - 1].end);
+        if (late >= -row->spread.max_ns && late <= row->spread.max_ns &&
+            (!most || row->spread.sum_ns > most->spread.sum_ns))
+            most = row;
+    }
+    return most;
+}
+
+/* The waits for the busiest goroutine of a group. */
+struct awaited {
+    trail_name wait, at; /* `at` 0: none */
+    int64_t ns;
+    const trail_longest *longest;
+};
+
+static struct awaited awaited_of(const struct findings *findings, const struct wait_group *group)
+{
+    const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
+    const struct outside_row *polls = row ? NULL : polls_for(findings, group);
+    if (row)
+        return (struct awaited){row->wait, row->at, blame_union_ns(&row->held), &row->longest};
+    if (polls)
+        return (struct awaited){polls->wait, polls->place, blame_union_ns(&polls->at_least_one),
+                                &group->busiest};
+    return (struct awaited){0};
+}
+
+/* One of several workers has most of the work, and others wait for it. */
+void finding_imbalance(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        int64_t most = group->busiest.ns, all = group->exec_ns;
+        if (group->workers < 2 || most < BALANCE_LEAST ||
+            finding_names(findings, "spins", group->row.name) ||
+            share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE ||
+            is_initialiser(findings, group->busiest.goroutine))
+            continue;
+        int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
+        int64_t even = all / (int64_t)group->workers;
+        struct awaited row = awaited_of(findings, group);
+        if (most / BALANCE_TIMES < others || row.at == 0)
+            continue;
+        int64_t uneven = ns_between(even, most);
+        int64_t gain = part_of(row.ns, share_of(uneven, most));
+        if (share_of(uneven, row.ns) < UNEVEN_LEAST)
+            continue;
+        const struct finding_of of = finding_saves("imbalance", gain < uneven ? gain : uneven,
+                                                   row.longest, group->row.name, row.wait);
+        trail_string name = text_of(findings, group->row.name);
+        trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
+        finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
+        finding_explain(findings,
+                        "%s %" PRId64 " ran for %s, the other %s for %s on average. Others waited "
+                        "for it (%.*s at %.*s) for %s.",
+                        word(findings, TERM_task), group->busiest.goroutine, duration(most).text,
+                        counted(group->workers - 1).text, duration(others).text, SHOWN(wait),
+                        SHOWN(at), duration(row.ns).text);
+        finding_advise(findings, "Divide it evenly.");
+    }
+}
+
+/* Explains what the goroutine waited for, if that took most of the time in which others waited for it. */
+static void explain_own_wait(struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (row->goroutine.key != goroutine || !wait_is_for_all(findings, row) ||
+            row->outside.ns <= 0 || share < BUSY_SHARE)
+            continue;
+        wait_explain_own(findings, row);
+        return;
+    }
+}
+
+/*
+ * One goroutine comes last to a barrier, or to a condition variable used as one, since it waits for
+ * something else before.
+ */
+void finding_late(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        bool barrier =
+            (facts && facts->kind == WIRE_WAIT_BARRIER) || wait_is_own_barrier(findings, row);
+        if (!barrier || !wait_of_holder(findings, row) || ns < BALANCE_LEAST ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < BALANCE_SHARE)
+            continue;
+        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
+                                                   &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
+                    SHOWN(start), SHOWN(wait));
+        finding_explain(findings,
+                        "%s %" PRId64 " came last. Others waited for it at %.*s during %.0f %% of "
+                        "the time: %s.",
+                        word(findings, TERM_task), row->goroutine.key, SHOWN(at),
+                        100 * share_of(ns, length_of(findings)),
+                        several(row->waits, "wait", row->ns, row->longest.ns).text);
+        wait_explain_own(findings, row);
+    }
+}
+
+/* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
+void finding_straggler(struct findings *findings)
+{
+    const struct idmap *stragglers = &findings->waits->stragglers.map;
+    IDMAP_EACH(slot, stragglers) {
+        const struct straggler *straggler = slot->value;
+        if (straggler->ns < BALANCE_LEAST ||
+            share_of(straggler->ns, length_of(findings)) < BALANCE_SHARE ||
+            finding_names(findings, "imbalance", straggler->start))
+            continue;
+        int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
+        const struct finding_of of =
+            finding_saves("straggler", gain, &straggler->longest, straggler->start, 0);
+        trail_string start = text_of(findings, straggler->start),
+                     created = text_of(findings, straggler->created_at),
+                     at = text_of(findings, straggler->at);
+        finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
+                    word(findings, TERM_task), SHOWN(start),
+                    findings->waits->is_go ? "WaitGroup" : "join", SHOWN(at));
+        finding_explain(findings, "%s %" PRId64 " ended %s after all others created at %.*s.",
+                        word(findings, TERM_task), straggler->longest.goroutine,
+                        duration(straggler->longest.ns).text, SHOWN(created));
+        if (straggler->times > 1)
+            finding_explain(findings, "This was the longest of %s times, %s in all.",
+                            counted(straggler->times).text, duration(straggler->ns).text);
+        explain_own_wait(findings, straggler->longest.goroutine);
+    }
+}
+
+/*
+ * Goroutines of Go wait for one of their own with a WaitGroup, now for this one, now for another, as
+ * where one fetches what all of them need.
+ */
+void finding_wait_for_own(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || facts_of(findings, row->wait) ||
+            !wait_is_for_all(findings, row) || row->wait == waits->condition ||
+            row->waits < QUEUE_WAITS || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+            !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BUSY_SHARE)
+            continue;
+        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
+                                                   &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
+                     by = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
+                    word(findings, TERM_tasks), SHOWN(start), SHOWN(at),
+                    100 * share_of(ns, length_of(findings)));
+        finding_explain(findings, "%s, ended by %.*s.",
+                        several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
+        wait_explain_own(findings, row);
+        finding_advise(findings, "Make that faster, or begin it before others need it.");
+    }
+}
+
+/*
+ * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
+ * may be a client that has nothing to do; and the main goroutine may pace others.
+ */
+void finding_sleeper(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
+            row->goroutine.key == 1 || row->outside.ns <= 0 ||
+            (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
+            share_of(ns, length) < BUSY_SHARE ||
+            finding_names(findings, "pool-too-small", row->start) ||
+            !wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
+            continue;
+        const struct finding_of of =
+            finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
+        trail_name place = wait_sleeps_at(findings, row->goroutine.key);
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at),
+                     asleep = text_of(findings, place ? place : waits->sleep);
+        finding_say(findings, &of, "%.*s sleeps while others wait for what it makes", SHOWN(name));
+        finding_explain(findings,
+                        "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
+                        "that it slept (%.*s).",
+                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+                        several(row->waits, "time", row->ns, row->longest.ns).text,
+                        100 * (share < 1 ? share : 1), SHOWN(asleep));
+    }
+}

@@ -1,0 +1,236 @@
+/* Findings: work handed over in small pieces, and spinning. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/findings_waits.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define SPIN_COUNT         5
+#define SPIN_SHARE         0.5
+#define SPIN_PAUSE         INT64_C(1000000) /* of running, per value */
+#define HANDOFF_MOST       20000            /* time per hand-off */
+#define HANDOFF_RARE       50000            /* the same, if hardly anything is done in between */
+#define HANDOFF_EXEC       20000            /* which is: running, per hand-off */
+#define HANDOFF_PERIOD     60000            /* the usual waits of two that answer each other */
+#define HANDOFF_ALIKE      0.9              /* of two that do so, as many waits */
+#define YIELDS_LEAST       10000
+#define YIELD_MOST         20000 /* running, per yield */
+#define SCHED_YIELDS_LEAST 1000
+#define HANDOFF_SHARE      0.3
+
+/* Whether all waits of this name are for locks that others hold. */
+static bool is_lock(const struct findings *findings, trail_name wait)
+{
+    const struct wait_facts *facts = facts_of(findings, wait);
+    return facts ? wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD
+                 : text_is(text_of(findings, wait), "sync");
+}
+
+/* Waits in which work is handed over, of the goroutines of a group. */
+struct handed {
+    const struct wait_group *group;
+    const trail_wait *wait; /* the most frequent; NULL: all were too short for events */
+    uint64_t count;         /* of these, and of those too short for events */
+};
+
+static struct handed handed_to(const struct findings *findings, const struct wait_group *group)
+{
+    struct handed handed = {group, NULL, group->brief};
+    for (size_t n = 0; n < group->row.wait_count; n++) {
+        const trail_wait *wait = &group->waits[n];
+        uint64_t count = group->brief + wait->spread.count;
+        if (waits_hands_over(findings->waits, wait->reason) && count > handed.count)
+            handed = (struct handed){group, wait, count};
+    }
+    return handed;
+}
+
+/* For how long they waited for work and for locks, and until they ran again. */
+static int64_t handed_ns(const struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->row.ready.sum_ns;
+    ns_add(&ns, group->brief_ns);
+    for (size_t n = 0; n < group->row.wait_count; n++)
+        if (waits_hands_over(findings->waits, group->waits[n].reason) ||
+            is_lock(findings, group->waits[n].reason))
+            ns_add(&ns, group->waits[n].spread.sum_ns);
+    return ns;
+}
+
+/* The time, but for that in which the program had work and no CPU; roughly, if several had work. */
+static int64_t time_with_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    int64_t length = length_of(findings), ns = ns_between(sums->runnable_ns, length);
+    if (ns < sums->running_ns)
+        ns = sums->running_ns;
+    return ns < length ? ns : length;
+}
+
+/*
+ * Whether threads of a C program wait about as often as others do, and the usual waits of both are
+ * so short that neither does much in between: they answer each other. What other programs do makes
+ * the mean longer, and the time that they run for, but not the median.
+ */
+static bool answers_back(const struct findings *findings, const struct handed *most)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count && most->wait; i++) {
+        struct handed other = handed_to(findings, waits->items[i]);
+        if (other.group != most->group && other.wait && facts_of(findings, other.wait->reason) &&
+            (double)other.count >= HANDOFF_ALIKE * (double)most->count &&
+            trail_histogram_quantile(&most->wait->spread, 0.5) +
+                    trail_histogram_quantile(&other.wait->spread, 0.5) <=
+                HANDOFF_PERIOD)
+            return true;
+    }
+    return false;
+}
+
+static bool same_moment(const trail_longest *a, const trail_longest *b)
+{
+    return a->goroutine == b->goroutine && a->begin_ns == b->begin_ns;
+}
+
+/* The row of the group's longest such wait, if most of them are there; NULL: unknown. */
+static const struct outside_row *handed_row(const struct findings *findings,
+                                            const struct handed *most)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count && most->wait; i++)
+        if (same_moment(&outside->rows[i].longest, &most->wait->longest) &&
+            outside->rows[i].spread.count > most->count / 2)
+            return &outside->rows[i];
+    return NULL;
+}
+
+/* The same with the place of waits for one condition variable. */
+static const struct place *handed_place(const struct findings *findings, const struct handed *most)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count && most->wait; i++)
+        if (same_moment(&waits->all[i]->longest, &most->wait->longest) && waits->all[i]->lock &&
+            waits->all[i]->waits > most->count / 2)
+            return waits->all[i];
+    return NULL;
+}
+
+/* Explains where it waited for what is handed over, and where that comes from, if these are known. */
+static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
+{
+    const struct outside_row *row = handed_row(findings, most);
+    const struct place *place = handed_place(findings, most);
+    trail_name for_what = place        ? place->lock
+                          : most->wait ? most->wait->reason
+                                       : most->group->brief_for;
+    trail_string reason = text_of(findings, for_what),
+                 where = text_of(findings, row     ? row->place
+                                           : place ? place->name
+                                                   : 0),
+                 from = text_of(findings, row ? row->peer.start : 0);
+    char at[200] = "";
+    if (row || place)
+        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(where));
+    finding_explain(findings,
+                    "It waited (%.*s%s) %s times, once every %s, %s in all with locks and the time "
+                    "until it ran again.",
+                    SHOWN(reason), at, counted(most->count).text,
+                    duration(mean(length_of(findings), most->count)).text, duration(ns).text);
+    if (row && row->peer.start)
+        finding_explain(findings, "%.*s hands it over.", SHOWN(from));
+}
+
+/* Goroutines hand over work so often that the switches take most of the time. */
+void finding_handoffs(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    struct handed most = {0};
+    for (size_t i = 0; i < waits->count; i++) {
+        struct handed handed = handed_to(findings, waits->items[i]);
+        if (handed.count > most.count &&
+            !finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+            most = handed;
+    }
+    int64_t length = length_of(findings);
+    if (most.count < HANDOFF_TIMES)
+        return;
+    bool brief = mean(most.group->exec_ns, most.count) <= HANDOFF_EXEC;
+    int64_t ns = handed_ns(findings, most.group);
+    if ((mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) &&
+         !answers_back(findings, &most)) ||
+        share_of(ns, length) < HANDOFF_SHARE)
+        return;
+    const struct finding_of of = finding_saves(
+        "hand-offs", ns < length ? ns : length, most.wait ? &most.wait->longest : NULL,
+        most.group->row.name, most.wait ? most.wait->reason : most.group->brief_for);
+    trail_string name = text_of(findings, of.function);
+    finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
+    explain_handed(findings, &most, ns);
+    finding_advise(findings, "Hand over several pieces at a time.");
+}
+
+/* MARK: Spinning */
+
+/* Threads yield again and again, until something has changed. */
+static void say_sched_yields(struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->yield_ns, length = length_of(findings);
+    if (group->yields < SCHED_YIELDS_LEAST || share_of(ns, length) < QUEUE_SHARE)
+        return;
+    const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
+                                  .moment = &group->busiest, .function = group->row.name};
+    trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
+    trail_string name = text_of(findings, group->row.name);
+    finding_say(findings, &of, "%.*s spins: %s of %.*s yielded (sched_yield) %s times in a row",
+                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), counted(group->yields).text);
+    finding_explain(findings, "That took %s in all, and they looked for a change in between.",
+                    duration(ns).text);
+    finding_advise(findings, "Wait for it with a mutex, condition variable or futex, which leaves "
+                             "the CPU to others.");
+}
+
+/* Goroutines of a Go program yield again and again, until something has changed. */
+static void say_yields(struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->exec_ns;
+    if (group->yield_ns > 0) {
+        say_sched_yields(findings, group);
+        return;
+    }
+    if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
+        share_of(ns, length_of(findings)) < QUEUE_SHARE)
+        return;
+    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
+                                  .function = group->row.name};
+    trail_string name = text_of(findings, group->row.name);
+    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
+                counted(group->yields).text);
+    finding_explain(findings, "It ran for %s, and yielded once every %s.", duration(ns).text,
+                    duration(mean(ns, group->yields)).text);
+    finding_advise(findings, "Wait for what it looks for, with a channel or a condition variable.");
+}
+
+/* A goroutine of a Go program receives without waiting, in a loop. */
+void finding_spins(struct findings *findings)
+{
+    const struct spinner *spinner = &findings->waits->spinner;
+    int64_t ns = spinner->exec_ns;
+    for (size_t i = 0; i < findings->waits->count; i++)
+        say_yields(findings, findings->waits->items[i]);
+    if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
+        share_of(ns, length_of(findings)) < SPIN_SHARE)
+        return;
+    trail_longest moment = {ns, spinner->begin_ns, spinner->goroutine};
+    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &moment,
+                                  .function = spinner->name};
+    trail_string name = text_of(findings, spinner->name);
+    finding_say(findings, &of,
+                "%.*s spins: %s %" PRId64
+                " ran for %s and never waited, while others sent to it now and then",
+                SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
+    finding_explain(findings, "It ended at least %s waits to send within %s each.",
+                    counted(spinner->count).text, duration(BLAME_OTHERS_NS).text);
+    finding_advise(findings, "A select without a default case waits for values.");
+}

@@ -1,0 +1,474 @@
+/* Findings: sleeps that poll, and waits for what is outside the program. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/findings_waits.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define POLL_TIMES 200              /* returns to a sleep */
+#define POLL_MOST  INT64_C(5000000) /* a sleep, on average */
+/* Ran in between, on average: so much, or a part of the sleep up to more; beside other programs the same
+ * work takes longer. */
+#define POLL_EXEC      50000
+#define POLL_EXEC_MOST 100000
+#define POLL_EXEC_PART 20
+#define POLL_SHARE     0.5
+#define OUTSIDE_SHARE  0.3
+#define OUTSIDE_LEAST  INT64_C(50000000)
+#define CALLS_LEAST    8 /* blocking calls at once, on average */
+#define ANSWER_COUNT   20
+#define ANSWER_LEAST   INT64_C(50000000)
+#define ANSWER_TIMES   10 /* compared with the 95th percentile */
+#define ANSWER_SHARE   0.05
+#define PEER_SHARE     0.5
+#define SERVER_SHARE   0.4 /* the same of a C program, which is known to have connected to it */
+
+/* The waits of a row. */
+static struct several row_words(const struct outside_row *row)
+{
+    return several(row->spread.count, "wait", row->spread.sum_ns, row->longest.ns);
+}
+
+/* How long one that polls runs between such sleeps, at most. */
+static int64_t most_between(const trail_histogram *sleeps)
+{
+    int64_t part = mean(sleeps->sum_ns, sleeps->count) / POLL_EXEC_PART;
+    return part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
+}
+
+/* Sleeps for short, looks, and sleeps again. */
+void finding_polling(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
+            mean(spread->sum_ns, spread->count) > POLL_MOST ||
+            mean(row->exec_ns, row->returns) > most_between(spread) ||
+            row->woke * 4 > row->returns ||
+            share_of(blame_union_ns(&row->at_least_one),
+                     wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
+                POLL_SHARE)
+            continue;
+        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+                                      .moment = &row->longest, .function = row->function};
+        trail_string place = text_of(findings, row->place);
+        const struct waits *waits = findings->waits;
+        bool timer = row->wait == waits->receive || row->wait == waits->select;
+        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average", SHOWN(place),
+                    timer ? "waited for a timer" : "slept", counted(spread->count).text,
+                    duration(mean(spread->sum_ns, spread->count)).text);
+        finding_explain(
+            findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
+            duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
+        finding_advise(findings, "Wait for it with a %s.",
+                       waits->is_go ? "channel or condition variable"
+                                    : "condition variable, semaphore or poll");
+    }
+}
+
+/* Where most of such waits for one condition variable were; NULL: unknown. */
+static const struct place *condition_place(const struct findings *findings, const trail_wait *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind == PLACE_CONDITION && place->name != 0 && place->lock != 0 &&
+            wait_kind_name(&findings->analysis->names, place->lock) == wait->reason &&
+            place->waits * 2 > wait->spread.count)
+            return place;
+    }
+    return NULL;
+}
+
+/*
+ * Whether those that wait there for the condition variable end the other waits as well, which they do
+ * when they release the mutex.
+ */
+static bool ends_itself(const struct findings *findings, const struct place *place)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t alike = 0, all = 0;
+    for (size_t i = 0; place && i < blame->count; i++) {
+        if (blame->rows[i].wait != place->lock)
+            continue;
+        ns_add(&alike, blame->rows[i].alike_ns);
+        ns_add(&all, blame->rows[i].direct_ns);
+    }
+    return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
+}
+
+/* The same with waits that time out. */
+void finding_time_outs(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const trail_wait_group *group = &waits->items[i]->row;
+        for (size_t n = 0; n < group->wait_count; n++) {
+            const trail_wait *wait = &group->waits[n];
+            const trail_histogram *spread = &wait->spread;
+            if (wait->timed_out < POLL_TIMES ||
+                mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
+                share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
+                continue;
+            const struct place *place = condition_place(findings, wait);
+            uint64_t part = ends_itself(findings, place) ? 4 : 2;
+            if (wait->timed_out * part < spread->count)
+                continue;
+            const struct finding_of of = {
+                "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
+                .moment = &wait->longest, .function = group->name, .object = wait->reason};
+            trail_string name = text_of(findings, place ? place->name : group->name);
+            trail_string reason = text_of(findings, place ? place->lock : wait->reason);
+            finding_say(findings, &of,
+                        "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",
+                        SHOWN(name), counted(wait->timed_out).text, counted(spread->count).text,
+                        SHOWN(reason), duration(mean(spread->sum_ns, spread->count)).text);
+            finding_advise(findings, "Wake it when there is something to do, and wait without a "
+                                     "time limit or with a longer one.");
+        }
+    }
+}
+
+/* A child process that is recorded, too. What it waits for itself comes first. */
+static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
+{
+    const struct finding_of of =
+        finding_saves("outside", ns, &row->longest, row->function, row->wait);
+    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start);
+    if (wait_wants_all_cpus(findings))
+        return;
+    finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
+                SHOWN(place), 100 * share_of(ns, length_of(findings)));
+    finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
+                    SHOWN(start));
+    finding_last(findings)->weight /= 4;
+}
+
+/* From which share of the time on it is reported: lower where programs hardly ever wait on purpose. */
+static const double outside_least[WIRE_WAITS] = {
+    [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
+    [WIRE_WAIT_LOOKUP] = 0.15, [WIRE_WAIT_CONNECT] = OUTSIDE_SHARE,
+};
+
+/* Much of the time a goroutine waits for a child process, a file or a connection. */
+void finding_outside(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (ns < OUTSIDE_LEAST || outside_least[row->kind] == 0 ||
+            share_of(ns, length_of(findings)) < outside_least[row->kind])
+            continue;
+        if (row->kind == WIRE_WAIT_CHILD && row->peer.start != 0) {
+            say_child(findings, row, ns);
+            continue;
+        }
+        const struct finding_of of =
+            finding_saves("outside", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        char what[240] = "child processes";
+        if (row->kind != WIRE_WAIT_CHILD)
+            (void)snprintf(what, sizeof what, "something outside the program (%.*s)", SHOWN(wait));
+        finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
+                    100 * share_of(ns, length_of(findings)));
+        finding_explain(findings, "%s.", row_words(row).text);
+    }
+}
+
+/* SQLite waits until another connection releases its lock of a database. */
+void finding_database(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (!row->in_sqlite || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of = finding_saves("database", ns, &row->longest, row->function, 0);
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s waited for a locked SQLite database for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "SQLite slept %s time%s in its busy handler, %s in all, the "
+                        "longest %s, while another connection held a lock.",
+                        counted(row->spread.count).text, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Keep transactions that write short, without waits in them.");
+    }
+}
+
+/* Whether that was most of the row's longest wait. */
+static bool took_most(const struct outside_row *row, int64_t ns)
+{
+    return row->peer.start != 0 && ns >= row->longest.ns / 2;
+}
+
+/* Explains what ended the longest wait of the row, and what that did meanwhile. */
+static void explain_peer(struct findings *findings, const struct outside_row *row)
+{
+    const struct outside_peer *peer = &row->peer;
+    trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait),
+                 at = text_of(findings, peer->place);
+    if (took_most(row, peer->ns)) {
+        finding_explain(findings,
+                        "%.*s, which ended it, waited itself for %s of that (%.*s at %.*s).",
+                        SHOWN(name), duration(peer->ns).text, SHOWN(wait), SHOWN(at));
+    } else if (took_most(row, peer->ran_ns)) {
+        finding_explain(findings, "%.*s, which ended it, ran for %s of that.", SHOWN(name),
+                        duration(peer->ran_ns).text);
+    } else if (peer->start != 0) {
+        finding_explain(findings, "%.*s ended it.", SHOWN(name));
+        finding_advise(findings, "See what that did then.");
+    } else {
+        finding_advise(findings, "See what its peer did then.");
+    }
+}
+
+/*
+ * Whether threads with the start function `server` answer those of `client`: they waited for these
+ * first, and for longer, apart from the longest wait of the row.
+ */
+static bool serves(const struct findings *findings, trail_name server, trail_name client,
+                   const struct outside_row *longest)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t asked = 0, answered = 0;
+    bool first = false;
+    for (size_t i = 0; i < blame->count && server != client; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->waiter == server && row->start == client) {
+            first |= answered == 0;
+            ns_add(&asked, row->ns);
+        } else if (row->waiter == client && row->start == server)
+            ns_add(&answered, row->ns);
+    }
+    bool exchange = first && answered > 0;
+    ns_add(longest->waiter == server ? &asked : &answered, -longest->longest.ns);
+    return exchange && answered < asked;
+}
+
+/*
+ * Whether the longest wait may have been for an answer. An event loop also polls while there is
+ * nothing to do; and a server reads until the next request comes.
+ */
+static bool is_for_answer(const struct findings *findings, const struct outside_row *row)
+{
+    trail_name peer = row->peer.start;
+    if (row->kind == WIRE_WAIT_POLL)
+        return (took_most(row, row->peer.ns) || took_most(row, row->peer.ran_ns)) &&
+               serves(findings, peer, row->waiter, row);
+    return row->kind != WIRE_WAIT_SLEEP && row->kind != WIRE_WAIT_CHILD &&
+           (peer == 0 || !serves(findings, row->waiter, peer, row));
+}
+
+/* For how long both went on at the same time. */
+static int64_t common_ns(const trail_longest *a, const trail_longest *b)
+{
+    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
+            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
+    int64_t end = a_end < b_end ? a_end : b_end;
+    return begin < end ? ns_between(begin, end) : 0;
+}
+
+/*
+ * Whether a goroutine of a Go program was ready for most of the wait: the answer, which may be its
+ * work, was late for want of a CPU.
+ */
+static bool is_for_cpu(const struct findings *findings, const trail_longest *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; waits->is_go && i < waits->count; i++)
+        if (common_ns(&waits->items[i]->row.ready_longest, wait) > wait->ns / 2)
+            return true;
+    return false;
+}
+
+/* One wait of many took far longer than nearly all others at the same place. */
+void finding_slow_answer(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
+        if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
+            most / ANSWER_TIMES < usual || share_of(most, length_of(findings)) < ANSWER_SHARE ||
+            !is_for_answer(findings, row) || is_for_cpu(findings, &row->longest))
+            continue;
+        const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
+                                                   &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "One wait of %.*s (%.*s) took %s, 95 %% of the %s at most about %s",
+                    SHOWN(place), SHOWN(wait), duration(most).text, counted(spread->count).text,
+                    duration(usual).text);
+        explain_peer(findings, row);
+    }
+}
+
+/* Whether what answers is recorded. */
+static bool is_answered(const struct outside_row *row)
+{
+    return row->answerer.ns > 0 && row->answerer.key > 0 &&
+           row->answered_ns > row->spread.sum_ns / 2;
+}
+
+/*
+ * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
+ */
+static void explain_answerer(struct findings *findings, const struct outside_row *row)
+{
+    trail_string by = text_of(findings, (trail_name)row->answerer.key);
+    if (is_answered(row)) {
+        finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,");
+        finding_last(findings)->weight /= 2;
+    } else
+        finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
+                                 "things at the same time.");
+}
+
+/* The start function of the threads that answer a C program; 0: not recorded. */
+static trail_name server_of(const struct outside_row *row)
+{
+    return row->of_server && row->answerer.ns > 0 ? (trail_name)row->answerer.key : 0;
+}
+
+/* For how long threads with this start function were ready. */
+static int64_t ready_ns(const struct findings *findings, trail_name name)
+{
+    const struct waits *waits = findings->waits;
+    return name < waits->by_name_capacity && waits->by_name[name]
+               ? waits->by_name[name]->row.ready.sum_ns
+               : 0;
+}
+
+/*
+ * The share of the time in which answers are waited for. Of a C program, without that in which the
+ * one that waits, or a recorded server, had no CPU.
+ */
+static double waits_for_peer(const struct findings *findings, const struct outside_row *row)
+{
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    if (!row->of_server)
+        return share_of(ns, length_of(findings));
+    return share_of(ns_between(ready_ns(findings, server_of(row)), ns),
+                    wait_time_but(findings, ready_ns(findings, row->start)));
+}
+
+/* What the program, or a region, needs waits most of the time for answers from the network. */
+void finding_slow_peer(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
+        /* One wait that took most of it is a slow answer. */
+        if (row->start == 0 || row->deadline || ns < OUTSIDE_LEAST ||
+            waits_for_peer(findings, row) < least || row->longest.ns > ns / 2 ||
+            (is_answered(row) && wait_wants_all_cpus(findings)) ||
+            !(row->in_region || wait_is_needed(findings, &row->longest, row->start, least) ||
+              (server_of(row) && wait_is_needed(findings, &row->longest, server_of(row), least))))
+            continue;
+        const struct finding_of of =
+            finding_saves("slow-peer", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s waited for answers from the network for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length));
+        finding_explain(findings, "%s.", row_words(row).text);
+        explain_answerer(findings, row);
+        /* A lock that is held meanwhile makes others wait for the peer, too. */
+        if (finding_names(findings, "lock-serialises", row->function))
+            finding_last(findings)->weight /= 2;
+    }
+}
+
+/* What is needed waits again and again until a context's time is over. */
+void finding_deadlines(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        /* One that most of it is may be the time that the program is to run for. */
+        if (!row->deadline || row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
+            !(row->in_region || wait_is_needed(findings, &row->longest, row->start, OUTSIDE_SHARE)))
+            continue;
+        const struct finding_of of =
+            finding_saves("time-out", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "%.*s waited until the time-out of a context for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
+                        "else that would have ended them came in time.",
+                        counted(row->spread.count).text, plural_s(row->spread.count), SHOWN(wait),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
+    }
+}
+
+/* Goroutines of Go wait in system calls, each of which needs a thread of its own. */
+void finding_blocking_calls(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
+                     row->kind == WIRE_WAIT_CHILD;
+        double at_once = share_of(row->spread.sum_ns, ns);
+        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once < CALLS_LEAST)
+            continue;
+        const struct finding_of of = {"blocking-calls", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "Blocking calls use up threads: %.1f %s on average waited in one at %.*s "
+                    "(%.*s) during %.0f %% of the time",
+                    at_once, word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
+                    100 * share_of(ns, length));
+        finding_explain(
+            findings, "Each needs a thread meanwhile. %s.",
+            several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text);
+        finding_advise(findings, "Let fewer of them call it at the same time.");
+    }
+}
+
+/* MARK: Forced collections */
+
+/* A goroutine of a Go program asks for garbage collections, and waits until they end. */
+void finding_forced_gc(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (row->wait != findings->waits->collection || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("forced-gc", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s asked for garbage collections and waited for their end for %.0f %% of "
+                    "the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings, "%s.", row_words(row).text);
+        finding_advise(findings, "Leave it to the runtime when to collect (GOGC, GOMEMLIMIT).");
+    }
+}

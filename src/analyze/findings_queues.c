@@ -1,0 +1,393 @@
+/* Findings: queues, pools and permits. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/findings_waits.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define BUSY_MOST      0.8
+#define HELPER_SHARE   0.1 /* of what the main goroutine runs */
+#define OUTLIVES       3   /* waits, on average, of those that filled a queue */
+#define ASKED_SHARE    0.25
+#define POOL_WAITS     10
+#define POOL_RARELY    4   /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2 /* of its time, waiting for work */
+#define POOL_MORE      0.5 /* than its threads wait for results, on average */
+#define PRODUCER_WAITS 0.6 /* of its time, for something else than work */
+#define CONSUMER_WAITS 0.8 /* of their time, for work */
+
+/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
+static bool passes_on(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame_row as = {.wait = (trail_name)row->outside.key};
+    return row->outside.ns > 0 && row->outside.key > 0 && wait_is_for_room(findings, &as) &&
+           share_of(row->outside_ns, row->own_ns) >= BUSY_SHARE;
+}
+
+/* `by` takes from a queue, and what fills it at `at` waited for room. */
+static void say_full(struct findings *findings, const struct finding_of *of, trail_name by,
+                     trail_name at, struct several waits)
+{
+    trail_string name = text_of(findings, by), filled = text_of(findings, at),
+                 wait = text_of(findings, of->object);
+    finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it", SHOWN(name),
+                SHOWN(filled));
+    finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
+                    SHOWN(wait), 100 * share_of(of->gain_ns, length_of(findings)), waits.text);
+    finding_advise(findings, "Make it faster, or let several take from the queue.");
+}
+
+/* A queue is full, since the goroutine that takes from it is slow. */
+void finding_queue(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            finding_names(findings, "pool-too-small", row->start))
+            continue;
+        const struct finding_of of =
+            finding_saves("queue", ns, &row->longest, row->function, row->wait);
+        say_full(findings, &of, row->place, row->at,
+                 several(row->waits, "wait", row->ns, row->longest.ns));
+    }
+}
+
+/* Whether many waits of this kind timed out: what ends the others need not be a signal. */
+static bool times_out(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group =
+        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
+            return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
+    return false;
+}
+
+/*
+ * Whether the waits are such as are for permits: for a semaphore, for a condition variable that each
+ * time ended the wait of one, or for room in a channel.
+ */
+static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    bool one_each = row->together * 4 < row->waits && !times_out(findings, row);
+    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
+                       (facts->kind == WIRE_WAIT_CONDITION && one_each)
+                 : text_is(text_of(findings, row->wait), "chan send") ||
+                       (row->wait == findings->waits->condition && one_each);
+}
+
+/* Goroutines of one kind wait for permits that others of them have. */
+void finding_permits(struct findings *findings)
+{
+    static const trail_string channel = {"a channel used as a semaphore", 29},
+                              condition = {"a sync.Cond used as a semaphore", 31};
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
+            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            continue;
+        const struct finding_of of =
+            finding_saves("permits", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        wait = facts_of(findings, row->wait)             ? wait
+               : row->wait == findings->waits->condition ? condition
+                                                         : channel;
+        finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
+        finding_explain(findings,
+                        "The %s that use it waited for each other at %.*s during %.0f %% of the "
+                        "time, %s, until %.*s gave one back.",
+                        word(findings, TERM_tasks), SHOWN(at),
+                        100 * share_of(ns, length_of(findings)),
+                        several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
+        finding_advise(findings, "Allow more, or give each back sooner.");
+    }
+}
+
+/* Whether hardly any CPU is left for what would be divided. */
+static bool uses_all_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    return share_of(sums->running_ns, length_of(findings)) > ALL_CPUS * (double)sums->procs &&
+           sums->procs > 1;
+}
+
+/*
+ * Whether the main goroutine, which has had work for that time, only has one helper there: making the
+ * helper wait less would gain nothing.
+ */
+static bool is_for_helper(const struct findings *findings, const struct blame_row *row,
+                          int64_t busy_ns)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group =
+        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
+    return row->goroutine.key == 1 && group && group->workers == 1 &&
+           share_of(group->exec_ns, busy_ns) < HELPER_SHARE;
+}
+
+/* Others wait for what one goroutine makes, which has work nearly all the time. */
+void finding_bottleneck(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE || share_of(ns, length) < BUSY_SHARE)
+            continue;
+        int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
+                                                             (uint64_t)row->goroutine.key);
+        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings) ||
+            wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy))
+            continue;
+        const struct finding_of of =
+            finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at), by = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
+                    SHOWN(name), word(findings, TERM_task), row->goroutine.key,
+                    100 * share_of(busy, length));
+        finding_explain(findings,
+                        "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
+                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+                        several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
+        finding_advise(findings, "Make it faster, or divide its work.");
+    }
+}
+
+/* How many waits for work or results of goroutines with this start function others ended. */
+static uint64_t waits_ended(const struct blame *blame, trail_name waiter)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < blame->pair_count; i++)
+        count += blame->pairs[i].waiter == waiter ? blame->pairs[i].waits : 0;
+    return count;
+}
+
+/*
+ * Whether those that end the waits of `pair` also took work from those that wait. What a client gets
+ * from others is no such work.
+ */
+static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
+{
+    uint64_t key = (uint64_t)pair->waker << 32 | pair->waiter;
+    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
+    if (pair->waiter == pair->waker || number == 0)
+        return false;
+    uint64_t taken = blame->pairs[number - 1].waits;
+    return taken * POOL_RARELY <= pair->waits &&
+           (double)taken >= ASKED_SHARE * (double)waits_ended(blame, pair->waker);
+}
+
+/*
+ * Whether those that end the waits of `pair` end waits for room in a channel of work as well as for
+ * results, of Go's goroutines: what waits for both has asked for what it gets.
+ */
+static bool is_asked(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct blame *blame = &findings->waits->blame;
+    bool room = false, results = false;
+    for (size_t i = 0; findings->waits->is_go && i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->start != pair->waker || row->waiter != pair->waiter ||
+            pair->waiter == pair->waker || row->waits < POOL_WAITS)
+            continue;
+        room |= wait_is_for_room(findings, row);
+        results |= !wait_is_for_room(findings, row) && wait_is_for_work(findings, row);
+    }
+    return room && results;
+}
+
+/* Whether a group hardly waits for work, but for something else. */
+static bool is_held_up(const struct group_time *time)
+{
+    return time->most && share_of(time->work, time->all) <= POOL_IDLE &&
+           share_of(time->others, time->all) >= BUSY_SHARE;
+}
+
+/*
+ * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
+ * they waited for work from these others a few times shows that this is where it comes from: one that
+ * makes something now and then, and makes others work, is no pool. What waits for a result has asked
+ * for it, and there must be more of these than the pool can work for at the same time.
+ */
+void finding_pool_too_small(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_group *pool = waits->by_name[pair->waker];
+        int64_t ns = blame_union_ns(&pair->waiting);
+        /* Goroutines of a connection wait for the next request. */
+        if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+            (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
+            !(waits_for_result(waits, pair->wait)
+                  ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
+                  : waits_hands_over(waits, pair->wait) &&
+                        (takes_work(blame, pair) || is_asked(findings, pair))))
+            continue;
+        struct group_time time = wait_time_of(findings, pool);
+        if (!is_held_up(&time))
+            continue;
+        const struct finding_of of =
+            finding_saves("pool-too-small", ns, &pair->longest, pair->waker, pair->wait);
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
+        finding_say(findings, &of, "%.*s is the bottleneck: its pool of %s %s is too small",
+                    SHOWN(name), counted(pool->workers).text,
+                    word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
+        finding_explain(findings,
+                        "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
+                        "other things (mostly %.*s). Others waited for it at %.*s (%.*s) during "
+                        "%.0f %% of the time: %s.",
+                        duration(time.work).text, duration(time.all).text,
+                        100 * share_of(time.others, time.all), SHOWN(why), SHOWN(at), SHOWN(wait),
+                        100 * share_of(ns, length),
+                        several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
+        finding_advise(findings, "Let more %s take from the queue, or make it faster.",
+                       word(findings, TERM_tasks));
+    }
+}
+
+/* For how long others waited for the goroutines of a group to exit. */
+static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* For how long goroutines with the start function `waiter` waited for those of `name` to exit. */
+static int64_t exit_awaited_by_ns(const struct findings *findings, trail_name waiter,
+                                  trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t sum = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && row->waiter == waiter)
+            ns_add(&sum, blame_union_ns(&row->held));
+    }
+    return sum;
+}
+
+/* Whether those that end the waits of `pair` still had work when those that wait had ended, or had
+ * nothing to do any more but to wait for their exit. */
+static bool outlives(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct waits *waits = findings->waits;
+    int64_t after = ns_between(waits->by_name[pair->waiter]->last_end_ns,
+                               waits->by_name[pair->waker]->last_end_ns);
+    int64_t joined = exit_awaited_by_ns(findings, pair->waiter, pair->waker);
+    return (joined > after ? joined : after) / OUTLIVES >= mean(pair->ns, pair->waits);
+}
+
+/*
+ * A queue is full, and what takes from it waits for something else most of the time, but hardly ever
+ * for work. It still had some when those that fill the queue had ended: else it could be the one
+ * that makes work.
+ */
+void finding_slow_consumer(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_facts *facts = facts_of(findings, pair->wait);
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
+            share_of(ns, length) < BUSY_SHARE || !facts ||
+            !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
+            !outlives(findings, pair) ||
+            exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
+            finding_names(findings, "futile-wakeups", pair->waiter) ||
+            finding_names(findings, "pool-too-small", pair->waker))
+            continue;
+        struct group_time time = wait_time_of(findings, waits->by_name[pair->waker]);
+        if (!is_held_up(&time))
+            continue;
+        const struct finding_of of =
+            finding_saves("queue", ns, &pair->longest, pair->waker, pair->wait);
+        trail_string why = text_of(findings, time.most->reason);
+        say_full(findings, &of, pair->waker, pair->at,
+                 several(pair->waits, "wait", pair->ns, pair->longest.ns));
+        finding_explain(findings,
+                        "Meanwhile the former waited itself "
+                        "for %.0f %% of its time (mostly %.*s).",
+                        100 * share_of(time.others, time.all), SHOWN(why));
+    }
+}
+
+/*
+ * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
+ * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
+ */
+void finding_slow_producer(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_group *made_by = waits->by_name[pair->waker];
+        const struct wait_group *made_for = waits->by_name[pair->waiter];
+        if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
+            made_by->row.created != 1 || !waits_hands_over(waits, pair->wait))
+            continue;
+        struct group_time makes = wait_time_of(findings, made_by),
+                          takes = wait_time_of(findings, made_for);
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (!makes.most || makes.work_waits > 0 || outlives(findings, pair) ||
+            share_of(makes.others, makes.all) < PRODUCER_WAITS ||
+            share_of(takes.work, takes.all) < CONSUMER_WAITS ||
+            share_of(ns, length) < CONSUMER_WAITS ||
+            (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
+             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE))
+            continue;
+        int64_t gain = makes.others < length ? makes.others : length;
+        const struct finding_of of =
+            finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
+                     waiters = text_of(findings, pair->waiter);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck, a slow producer: it waited itself for %.0f %% of its "
+                    "time (mostly %.*s)",
+                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why));
+        finding_explain(findings,
+                        "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
+                        "%% of their time: %s.",
+                        word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at), SHOWN(wait),
+                        100 * share_of(takes.work, takes.all),
+                        several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
+        finding_advise(findings,
+                       "Let it wait for several things at the same time, or let several "
+                       "%s produce.",
+                       word(findings, TERM_tasks));
+    }
+}

@@ -1,0 +1,80 @@
+/* Questions about waits that several kinds of findings ask. */
+#ifndef TRAIL_ANALYZE_FINDINGS_WAITS_H
+#define TRAIL_ANALYZE_FINDINGS_WAITS_H
+
+#include "analyze/findings.h"
+#include "analyze/waits.h"
+
+/* Thresholds of several kinds; shares are of the time. */
+#define QUEUE_SHARE 0.3
+#define QUEUE_WAITS 3
+#define ALIKE_SHARE 0.8
+#define BUSY_SHARE  0.5
+#define ALL_CPUS    0.85
+
+static inline const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
+{
+    return wait_facts_of(&findings->analysis->names, wait);
+}
+
+static inline int64_t mean(int64_t sum, uint64_t count)
+{
+    return count > 0 ? sum / (int64_t)count : 0;
+}
+
+/*
+ * Whether a condition variable serves as a barrier: those that wait for it end each other's waits,
+ * several at a time.
+ */
+bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row);
+
+/* Whether the wait is for each of several goroutines. */
+bool wait_is_for_all(const struct findings *findings, const struct blame_row *row);
+
+/* Whether these are waits in which work is handed over. */
+bool wait_is_for_work(const struct findings *findings, const struct blame_row *row);
+
+/* Whether the wait is for room in a queue. */
+bool wait_is_for_room(const struct findings *findings, const struct blame_row *row);
+
+/*
+ * Whether the main goroutine waits, or others wait for all goroutines with this start function to
+ * end, for at least the share of the time. Looks at all rows: to be asked last.
+ */
+bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
+                    double share);
+
+/* The time, but for that in which those that wait had no CPU. */
+int64_t wait_time_but(const struct findings *findings, int64_t ready_ns);
+
+/*
+ * Whether the CPUs were in use, or would have been but for other programs: nothing is gained if those
+ * that have work have more.
+ */
+bool wait_wants_all_cpus(const struct findings *findings);
+
+/*
+ * How long goroutines of a group did what: in all, but for the time that they were ready, which
+ * other programs make longer; waiting for work; waiting, but not for work, input or locks.
+ */
+struct group_time {
+    int64_t all, work, others;
+    uint64_t work_waits;
+    const trail_wait *most; /* of the others, the longest in all */
+};
+
+struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
+
+/* The place where the goroutine slept longest, or the only one where any did; 0: unknown. */
+trail_name wait_sleeps_at(const struct findings *findings, int64_t goroutine);
+
+/* The part of the time in which the goroutine that others waited for waited itself. */
+double wait_own_share(const struct blame_row *row);
+
+/* Whether it did so for most of that time, for something else than a CPU. */
+bool wait_of_holder(const struct findings *findings, const struct blame_row *row);
+
+/* Explains what it waited for, if it did. */
+void wait_explain_own(struct findings *findings, const struct blame_row *row);
+
+#endif

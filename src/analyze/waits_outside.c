@@ -1,0 +1,362 @@
+/* Sleeps, system calls, connections and timers: see waits.h. */
+#include "analyze/waits.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+/* An answer comes at most so long after it was written by the same program. */
+#define REPLY_MOST_NS 2000000
+
+/* Returns the frame that called Go's or its own sleep. */
+static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    size_t own = row.own;
+    while (own + 1 < row.count &&
+           text_is(names_text(&waits->analysis->names, row.places[own].function), "time.Sleep"))
+        own++;
+    return row.count > 0 ? row.places[own] : (trail_place){0};
+}
+
+/* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
+static bool is_in_sqlite(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t i = 0; i < row.own && i < row.count; i++)
+        if (text_begins(names_text(&waits->analysis->names, row.places[i].function), "sqlite3_"))
+            return true;
+    return false;
+}
+
+/* Whether it is a wait for what a server sends over a connection that the program made to it. */
+static bool is_of_server(const struct waits *waits, const struct wait_facts *facts)
+{
+    trail_string object = names_text(&waits->analysis->names, facts->object);
+    return (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_POLL) &&
+           text_begins(object, WIRE_WAIT_SERVER) && memchr(object.data, ',', object.size) == NULL;
+}
+
+bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wait,
+                         const trail_event *event)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    enum wire_wait kind = facts                  ? facts->kind
+                          : wait == waits->sleep ? WIRE_WAIT_SLEEP
+                                                 : WIRE_WAIT_NONE;
+    bool of_server = facts && is_of_server(waits, facts);
+    if (of_server)
+        kind = WIRE_WAIT_READ;
+    if (!(wire_wait_kinds[kind].traits & WIRE_WAIT_OUTSIDE) && wait != waits->collection) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    g->outside = true;
+    trail_stack stack = stacks_of(&waits->analysis->stacks, event->transition.stack);
+    trail_place at = sleeping_frame(waits, stack);
+    struct outside_wait begun = {
+        .goroutine = g->id,
+        .begin_ns = event->time_ns,
+        .exec_ns = goroutine_ran_ns(g, event->time_ns),
+        .kind = kind,
+        .wait = wait,
+        .function = at.function ? at.function : g->name,
+        .place = at.function ? waits_name_frame(waits, &at) : g->name,
+        .waiter = g->name,
+        .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
+        .of_server = of_server,
+    };
+    return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
+}
+
+/* Whether the function is of a package of Go that calls the system for the program. */
+static bool is_of_library(const struct waits *waits, trail_name function)
+{
+    static const char *const packages[] = {
+        "os.",  "os/",  "syscall.", "internal/",         "io.",      "net.", "net/", "bufio.",
+        "fmt.", "log.", "crypto/",  "golang.org/x/sys/", "database/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
+            return true;
+    return false;
+}
+
+/* The frame of the program that calls such packages; of a stack with frames. */
+static trail_place calling_frame(const struct waits *waits, const struct stack_row *stack)
+{
+    size_t own = stack->own;
+    while (own + 1 < stack->count && is_of_library(waits, stack->places[own].function))
+        own++;
+    return stack->places[own];
+}
+
+/* MARK: Connections of Go programs */
+
+/* What a stack does with a connection. */
+enum connection {
+    CONNECTION_NONE,
+    CONNECTION_READ,
+    CONNECTION_WRITE,
+    CONNECTION_ACCEPT,
+    CONNECTION_REQUEST /* waits for the answer that another goroutine reads */
+};
+
+static enum connection connection_of_frames(const struct waits *waits, trail_stack stack)
+{
+    static const struct {
+        const char *function;
+        enum connection what;
+    } functions[] = {
+        {"net.(*netFD).Read", CONNECTION_READ},
+        {"net.(*netFD).Write", CONNECTION_WRITE},
+        {"net.(*netFD).writeBuffers", CONNECTION_WRITE},
+        {"net.(*netFD).accept", CONNECTION_ACCEPT},
+        {"net/http.(*persistConn).roundTrip", CONNECTION_REQUEST},
+    };
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t n = 0; n < row.count; n++)
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            if (text_is(names_text(&waits->analysis->names, row.places[n].function),
+                        functions[i].function))
+                return functions[i].what;
+    return CONNECTION_NONE;
+}
+
+static enum connection connection_of(struct waits *waits, trail_stack stack)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&waits->connections.stacks, stack);
+    if (known)
+        return (enum connection)(known - 1);
+    enum connection what = connection_of_frames(waits, stack);
+    (void)idmap_put(&waits->connections.stacks, stack, (void *)((uintptr_t)what + 1));
+    return what;
+}
+
+static bool has_entry(const struct idmap *map, int64_t goroutine)
+{
+    return idmap_find(map, (uint64_t)goroutine) != NULL;
+}
+
+static bool put_entry(struct idmap *map, int64_t goroutine)
+{
+    return idmap_put(map, (uint64_t)goroutine, (void *)1);
+}
+
+/*
+ * Whether what the goroutine waits to read is an answer, which something in the program needs. A
+ * server reads after it wrote, too, but has all the time until the next request comes: that is not
+ * one of a goroutine that accepts connections, or that such a one created, but within a region.
+ */
+static bool is_answer(const struct waits *waits, const struct goroutine *g)
+{
+    const struct connections *connections = &waits->connections;
+    bool known = g->id == 1 || has_entry(&waits->families.of_member, g->id);
+    return g->region || (known && !has_entry(&connections->accepts, g->id) &&
+                         !has_entry(&connections->serves, g->id));
+}
+
+bool waits_enter_answer(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    enum connection what = connection_of(waits, g->outer);
+    bool asked = what == CONNECTION_REQUEST || (what == CONNECTION_READ && g->asked);
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (what == CONNECTION_ACCEPT && !put_entry(&waits->connections.accepts, g->id))
+        return false;
+    g->asked = false;
+    if (!asked || !is_answer(waits, g)) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    trail_place own = calling_frame(waits, &stack);
+    struct outside_wait begun = {
+        .goroutine = g->id,
+        .begin_ns = event->time_ns,
+        .exec_ns = goroutine_ran_ns(g, event->time_ns),
+        .kind = WIRE_WAIT_READ,
+        .wait = waits->network,
+        .function = own.function,
+        .place = waits_name_frame(waits, &own),
+    };
+    g->outside = true;
+    return outside_begin(&waits->outside, &begun);
+}
+
+/* An answer has come, of a server if `waker` is known. */
+static void answer_leave(struct waits *waits, const struct goroutine *g,
+                         const struct goroutine *waker, int64_t now)
+{
+    const struct outside_now *outside = objects_find(&waits->outside.now, (uint64_t)g->id);
+    if (!outside || !outside->waits)
+        return;
+    const struct connections *connections = &waits->connections;
+    struct outside_row *row = &waits->outside.rows[outside->row - 1];
+    if (!row->of_server && outside->wait != waits->network)
+        return;
+    row->start = g->name;
+    row->in_region |= g->region != NULL;
+    int64_t ns = ns_between(outside->begin_ns, now);
+    if (row->of_server) {
+        ns_add(&row->answered_ns, waker ? ns : 0);
+        blame_most_add(&row->answerer, waker ? waker->name : 0, ns);
+        return;
+    }
+    if (connections->reply == 0 || connections->reply_ns < g->since_ns ||
+        ns_between(connections->reply_ns, now) > REPLY_MOST_NS)
+        return;
+    ns_add(&row->answered_ns, ns);
+    blame_most_add(&row->answerer, connections->reply, ns);
+}
+
+/* A system call of Go begins. Returns false on out of memory. */
+static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now)
+{
+    enum connection what = connection_of(waits, g->outer);
+    if (what == CONNECTION_ACCEPT)
+        return put_entry(&waits->connections.accepts, g->id);
+    g->asked |= what == CONNECTION_WRITE;
+    if (what == CONNECTION_WRITE && has_entry(&waits->connections.serves, g->id)) {
+        struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+        trail_place own = calling_frame(waits, &stack);
+        waits->connections.reply = waits_name_frame(waits, &own);
+        waits->connections.reply_ns = now;
+    }
+    return true;
+}
+
+bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    const struct follow *follow = &waits->analysis->goroutines.follow;
+    if (waits->is_go) {
+        g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
+        return go_call_begins(waits, g, event->time_ns) && !waits->analysis->stacks.failed;
+    }
+    if (!follow->announced.heard || follow->announced.text == 0)
+        return true;
+    trail_name wait = follow_wait(follow, event);
+    return waits_enter_outside(waits, g, wait, event) &&
+           idmap_put(&waits->calls, (uint64_t)g->id, (void *)(uintptr_t)wait);
+}
+
+bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    trail_name call = 0;
+    if (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL)
+        return true;
+    if (g->state == TRAIL_GO_SYSCALL)
+        call = (trail_name)(uintptr_t)idmap_remove(&waits->calls, (uint64_t)g->id);
+    if (call && ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS &&
+        !waits_blame(waits, g, NULL, 0, call, event))
+        return false;
+    if (!waits->analysis->counting)
+        return true;
+    const struct goroutine *waker =
+        event->goroutine == g->id ? NULL
+                                  : goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    answer_leave(waits, g, waker, event->time_ns);
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, waker);
+}
+
+/* What a system call of Go is for, by the functions that it is called from. */
+static enum wire_wait kind_of_call(const struct waits *waits, const struct stack_row *stack)
+{
+    static const struct {
+        const char *part;
+        enum wire_wait kind;
+    } kinds[] = {
+        {"os.(*Process)", WIRE_WAIT_CHILD},
+        {"os.(*File)", WIRE_WAIT_FILE},
+        {"os.", WIRE_WAIT_FILE},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (size_t n = 0; n < stack->count; n++)
+            if (text_begins(names_text(&waits->analysis->names, stack->places[n].function),
+                            kinds[i].part))
+                return kinds[i].kind;
+    return WIRE_WAIT_KERNEL;
+}
+
+bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    enum wire_wait kind = kind_of_call(waits, &stack);
+    const char *title = kind == WIRE_WAIT_KERNEL ? "system call" : wire_wait_kinds[kind].title;
+    if (stack.count == 0)
+        return true;
+    trail_place own = calling_frame(waits, &stack);
+    struct outside_wait call = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .exec_ns = g->exec_ns,
+        .kind = kind,
+        .wait = names_put(names, title, strlen(title)),
+        .function = own.function,
+        .place = waits_name_frame(waits, &own),
+    };
+    return outside_begin(&waits->outside, &call) &&
+           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
+}
+
+/* Whether the time-out of a context ended the wait: a goroutine is created for that. */
+static bool is_deadline(const struct waits *waits, const trail_event *event)
+{
+    return event->goroutine >= 0 &&
+           text_begins(names_text(&waits->analysis->names, waits_start(waits, event->goroutine)),
+                       "context.WithDeadline");
+}
+
+/* Whether what the goroutine waits for is needed within a region, or to answer a request. */
+static bool is_request(const struct waits *waits, const struct goroutine *g)
+{
+    return g->region || has_entry(&waits->connections.serves, g->id);
+}
+
+bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    if (connection_of(waits, g->outer) == CONNECTION_REQUEST)
+        return true;
+    bool deadline = is_deadline(waits, event);
+    if ((event->goroutine >= 0 && !deadline) || event->transition.to != TRAIL_GO_RUNNABLE) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (stack.count == 0)
+        return true;
+    g->outside = true;
+    struct outside_wait timed = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .exec_ns = g->exec_ns,
+        .kind = deadline ? WIRE_WAIT_NONE : WIRE_WAIT_SLEEP,
+        .wait = g->reason,
+        .function = stack.function,
+        .place = waits_place(waits, g->outer),
+        .deadline = deadline,
+    };
+    if (!waits->analysis->counting)
+        return true;
+    if (!outside_begin(&waits->outside, &timed))
+        return false;
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    struct outside_row *row = now ? &waits->outside.rows[now->row - 1] : NULL;
+    if (row && deadline) {
+        row->start = g->name;
+        row->in_region |= is_request(waits, g);
+    }
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
+}
+
+bool waits_asks(struct waits *waits, trail_stack stack)
+{
+    return connection_of(waits, stack) == CONNECTION_REQUEST;
+}
+
+bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine)
+{
+    return !has_entry(&waits->connections.accepts, creator) ||
+           put_entry(&waits->connections.serves, goroutine);
+}
