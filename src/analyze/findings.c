@@ -471,7 +471,7 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     return most_gain(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
 }
 
-/* Explains who had the CPUs, if it were others of the program. */
+/* Explains which of the program's other threads had the CPUs. */
 static void explain_runner(struct findings *findings, const struct wait_group *ready)
 {
     const struct wait_group *runner = finding_busiest_but(findings, ready->row.name);
