@@ -53,6 +53,11 @@ type Finding struct {
 	// What a replay without the problem has shown, and the options of trail whatif that ask for it; empty: not replayed.
 	Replayed string   `json:"replayed,omitempty"`
 	WhatIf   []string `json:"whatif,omitempty"`
+	// The replay's main figure, in ns, in the trace and without the problem: of "end", the time up to the end, "median" and "p99", of the
+	// length of tasks, "waits", the time in which threads wait for each other.
+	ReplayedOf     string `json:"replayed_of,omitempty"`
+	ReplayedNowNs  int64  `json:"replayed_now_ns,omitempty"`
+	ReplayedThenNs int64  `json:"replayed_then_ns,omitempty"`
 
 	Weight    float64 `json:"weight"`  // GainNs as a share of the time, plus 1 for a hang, 2 for a deadlock
 	GainNs    int64   `json:"gain_ns"` // the most time that could be saved without the problem

@@ -23,6 +23,7 @@
 #include "ui/groups.h"
 #include "ui/spark.h"
 #include "ui/values.h"
+#include "words/gain.h"
 
 enum { MMU_WINDOWS = 3 };
 static const int64_t mmu_windows[MMU_WINDOWS] = {1000000, 10000000, 100000000};
@@ -182,6 +183,7 @@ static void put_name_if(struct row *row, const char *key, trail_name name)
 static void put_finding(struct row *row, const void *of)
 {
     const trail_finding *finding = of;
+    struct gain_words gain;
     row_word(row, NULL, "kind", finding->kind);
     row_word(row, NULL, "text", finding->text);
     row_word(row, NULL, "heading", finding->heading);
@@ -189,6 +191,10 @@ static void put_finding(struct row *row, const void *of)
     row_word(row, NULL, "remedy", finding->remedy);
     json_real(row->json, "weight", finding->weight);
     row_duration(row, NULL, "gain_ns", finding->gain_ns);
+    if (gain_words(finding, &gain)) {
+        row_word(row, NULL, "gain_title", gain.title);
+        row_word(row, NULL, "gain_figure", gain.figure);
+    }
     put_name_if(row, "function", finding->function);
     put_name_if(row, "object", finding->object);
     put_moment(row, finding->has_moment, finding->begin_ns, finding->end_ns);
@@ -197,6 +203,9 @@ static void put_finding(struct row *row, const void *of)
     put_name_if(row, "region", finding->region);
     if (finding->replayed) {
         row_word(row, NULL, "replayed", finding->replayed);
+        row_word(row, NULL, "replayed_of", finding->replayed_of);
+        row_duration(row, NULL, "replayed_now_ns", finding->replayed_now_ns);
+        row_duration(row, NULL, "replayed_then_ns", finding->replayed_then_ns);
         json_open(row->json, "whatif", '[');
         for (int i = 0; i < 2 && finding->whatif[i]; i++)
             json_string(row->json, NULL, finding->whatif[i]);

@@ -207,6 +207,21 @@ static void put_answer(const struct gains *gains, const struct change *change, c
                    earlier, joined, *joined ? other : "");
 }
 
+/* Sets the main figure: of the end, or, if only the second goal gains, of that. */
+static void set_figure(const struct gains *gains, const double *end, const double *second,
+                       trail_finding *finding)
+{
+    bool of_second = !end && second;
+    const struct trial *trial = of_second ? &gains->second : &gains->trial;
+    const double *then = of_second ? second : end;
+    finding->replayed_of = !of_second                    ? "end"
+                           : trial->goal.of != GOAL_TASK ? "waits"
+                           : trial->goal.quantile > 0.5  ? "p99"
+                                                         : "median";
+    finding->replayed_now_ns = (int64_t)trial_now(trial);
+    finding->replayed_then_ns = then ? (int64_t)*then : finding->replayed_now_ns;
+}
+
 /* Writes the option for the second goal. */
 static const char *second_option(const struct gains *gains, char *text, size_t size)
 {
@@ -239,8 +254,9 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
     if (end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
         !(sooner || less || none))
         return true;
-    put_answer(gains, &question.change, sooner ? &end : NULL, less ? &second : NULL, text,
-               sizeof text);
+    const double *gained = sooner ? &end : NULL, *also = less ? &second : NULL;
+    put_answer(gains, &question.change, gained, also, text, sizeof text);
+    set_figure(gains, gained, also, finding);
     const char *options[2] = {
         change_option(&question.change, option, sizeof option),
         !sooner && less ? second_option(gains, goal, sizeof goal) : NULL,

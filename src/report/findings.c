@@ -8,6 +8,7 @@
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/report.h"
+#include "words/gain.h"
 
 /* An element with sentences; names in them do not change the direction of the text around them. */
 static void put_text(struct out *out, const char *begin, const char *text, const char *end)
@@ -47,14 +48,14 @@ static void put_moment_link(const struct report *report, size_t finding)
 static void put_card(const struct report *report, const trail_finding *finding, size_t number)
 {
     struct out *out = report->out;
+    struct gain_words gain;
     char command[512];
     out_format(out, "<li data-kind=\"%s\">", finding->kind);
     put_severity(out, finding->weight);
     put_text(out, "h3", finding->heading, "</h3>");
-    if (finding->gain_ns > 0) {
-        out_format(out, "<p class=\"gain\">%s <b>",
-                   finding->weight >= 1 ? "hung for" : "saves at most");
-        html_duration(out, finding->gain_ns);
+    if (gain_words(finding, &gain)) {
+        out_format(out, "<p class=\"gain\">%s <b>", gain.title);
+        html_figures(out, gain.figure);
         out_str(out, "</b></p>");
     }
     put_text(out, "p class=\"why\"", finding->details, "");

@@ -1,6 +1,6 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
 import { showFinding, shownFinding } from "./culprit";
-import { duration, sentence, withSign } from "./format";
+import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
 import { explanationOf, type Finding, keyOf } from "./summary";
 
@@ -11,7 +11,6 @@ function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
 
 export function Card(props: { of: Finding; origin: number }) {
     const { of, origin } = props;
-    const { weight = 0 } = of;
     const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
     return (
@@ -26,10 +25,9 @@ export function Card(props: { of: Finding; origin: number }) {
                 </p>
             </div>
             <div class="foot">
-                {of.gain_ns !== undefined && of.gain_ns > 0 && (
+                {of.gain_figure && (
                     <span class="figure">
-                        <span>{weight >= 1 ? "hung for" : "saves at most"}</span>{" "}
-                        <b>{duration(of.gain_ns)}</b>
+                        <span>{of.gain_title}</span> <b>{withSign(of.gain_figure)}</b>
                     </span>
                 )}
                 <button

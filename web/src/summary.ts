@@ -17,8 +17,11 @@ export interface Finding {
     region?: string;
     /* What is waited for: "mutex cache_mu". */
     object?: string;
-    /* At most so much would be saved without the problem; a share of the trace. */
+    /* At most so much would be saved without the problem; what the replay says instead, if there is one. */
     gain_ns?: number;
+    gain_title?: string;
+    gain_figure?: string;
+    /* gain_ns as a share of the trace. */
     weight?: number;
 }
 
