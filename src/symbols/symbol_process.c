@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "symbols/confine.h"
 #include "symbols/message.h"
 #include "symbols/symbol_server.h"
+
+enum { END_TRIES = 1000 }; /* of about a millisecond */
 
 struct symbol_process {
     pid_t pid; /* 0: it does not run */
@@ -89,15 +92,19 @@ void symbol_process_stop(struct symbol_process *process)
     forget(process);
 }
 
-/* The process has closed its end: it is about to end, or has. */
+/* The process has closed its end: it has ended, or is made to. The reason is known shortly after. */
 static void note_end(struct symbol_process *process)
 {
     siginfo_t end = {0};
-    while (waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-        continue;
+    (void)kill(process->pid, SIGKILL);
+    for (int i = 0; i < END_TRIES && end.si_pid == 0; i++) {
+        (void)waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOWAIT | WNOHANG);
+        if (end.si_pid == 0)
+            (void)usleep(1000);
+    }
+    bool killed = end.si_pid != 0 && end.si_code != CLD_EXITED;
     (void)snprintf(process->problem, sizeof process->problem, "the process that read it ended%s%s",
-                   end.si_code == CLD_EXITED ? "" : ": ",
-                   end.si_code == CLD_EXITED ? "" : strsignal(end.si_status));
+                   killed ? ": " : "", killed ? strsignal(end.si_status) : "");
     forget(process);
 }
 

@@ -12,7 +12,12 @@
 #include "symbols/named_files.h"
 #include "symbols/symbol_process.h"
 
-#define SECONDS 60 /* of all questions about a file; TRAIL_SYMBOLS_SECONDS */
+/*
+ * The time for the questions about a file, unless TRAIL_SYMBOLS_SECONDS sets it, and what each question adds to what is left of
+ * it: answers to many take long on a busy machine.
+ */
+#define SECONDS     60
+#define QUESTION_NS INT64_C(100000000)
 
 struct symbols {
     struct symbol_process *process;
@@ -20,10 +25,10 @@ struct symbols {
     char *path, *wanted;
     enum symbols_detail detail;
     bool has_lines;
-    bool lost;       /* reading it failed */
-    uint64_t start;  /* symbol_process_start, when the file was opened */
-    uint64_t file;   /* its number there */
-    int64_t left_ns; /* for further questions */
+    bool lost;                /* reading it failed */
+    uint64_t start;           /* symbol_process_start, when the file was opened */
+    uint64_t file;            /* its number there */
+    int64_t most_ns, left_ns; /* for questions */
     struct message question, answer;
     struct intern texts; /* all that were handed out */
     trail_symbol frames[SYMBOLS_FRAMES];
@@ -66,6 +71,9 @@ static bool end_answer(struct symbols *symbols)
 
 static bool ask(struct symbols *symbols, trail_error *err)
 {
+    symbols->left_ns += QUESTION_NS;
+    if (symbols->left_ns > symbols->most_ns)
+        symbols->left_ns = symbols->most_ns;
     const char *problem = symbol_process_ask(symbols->process, &symbols->question, &symbols->answer,
                                              &symbols->left_ns);
     return !problem || lose(symbols, problem, err);
@@ -144,7 +152,8 @@ struct symbols *symbols_open(struct symbol_process *process, const char *path, c
     symbols->path = strdup(path);
     symbols->wanted = strdup(wanted ? wanted : "");
     symbols->detail = detail;
-    symbols->left_ns = (seconds ? strtol(seconds, NULL, 10) : SECONDS) * 1000000000L;
+    symbols->most_ns = symbols->left_ns =
+        (seconds ? strtol(seconds, NULL, 10) : SECONDS) * 1000000000L;
     if (!symbols->process || !symbols->path || !symbols->wanted)
         (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
     else if (open_file(symbols, err))
