@@ -24,7 +24,7 @@ enum question {
     QUESTION_OPEN,   /* path, build ID, detail -> error code, its text, has lines, file */
     QUESTION_FRAMES, /* file, address -> count, and of each: function, path, line */
     QUESTION_OBJECT, /* file, address -> name, offset; "": none */
-    QUESTION_GUARDS, /* file, address, most -> count, and of each: offset, wait, whether from CFA */
+    QUESTION_GUARDS, /* file, address -> count, and of each: offset, wait, whether from CFA */
     QUESTION_FIND,   /* file, address -> found, function, path, line */
 };
 

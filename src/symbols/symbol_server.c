@@ -71,12 +71,10 @@ static void put_object(struct elf_symbols *file, uint64_t address, struct messag
     message_put_number(answer, offset);
 }
 
-static void put_guards(struct elf_symbols *file, uint64_t address, uint64_t most,
-                       struct message *answer)
+static void put_guards(struct elf_symbols *file, uint64_t address, struct message *answer)
 {
     struct guard guards[GUARDS_MOST];
-    size_t count =
-        elf_symbols_guards(file, address, guards, most < GUARDS_MOST ? most : GUARDS_MOST);
+    size_t count = elf_symbols_guards(file, address, guards, GUARDS_MOST);
     message_put_number(answer, count);
     for (size_t i = 0; i < count; i++) {
         message_put_number(answer, (uint64_t)guards[i].offset);
@@ -109,7 +107,7 @@ static void answer_about(struct server *server, enum question what, struct messa
     else if (what == QUESTION_OBJECT)
         put_object(file, address, answer);
     else if (what == QUESTION_GUARDS)
-        put_guards(file, address, message_number(question), answer);
+        put_guards(file, address, answer);
     else if (what == QUESTION_FIND)
         put_found(file, address, answer);
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/idmap.h"
 #include "base/intern.h"
 #include "symbols/guards.h"
 #include "symbols/message.h"
@@ -19,6 +21,19 @@
 #define SECONDS     60
 #define QUESTION_NS INT64_C(100000000)
 
+/* What is known of an address. */
+struct answer {
+    size_t count;
+    union {
+        trail_symbol frames[SYMBOLS_FRAMES];
+        struct guard guards[GUARDS_MOST];
+        struct {
+            const char *name;
+            uint64_t offset;
+        } object;
+    };
+};
+
 struct symbols {
     struct symbol_process *process;
     struct symbol_process *own; /* NULL: the process is shared */
@@ -31,7 +46,10 @@ struct symbols {
     int64_t most_ns, left_ns; /* for questions */
     struct message question, answer;
     struct intern texts; /* all that were handed out */
-    trail_symbol frames[SYMBOLS_FRAMES];
+    /* By address: threads are often at the same places. */
+    struct idmap frames, guards, objects;
+    struct arena answers;
+    struct answer last; /* if out of memory, or none */
 };
 
 /* MARK: Asking */
@@ -113,7 +131,7 @@ static bool open_file(struct symbols *symbols, trail_error *err)
  * Asks about an address; the answer follows in symbols->answer. If another file has ended the process since, this one is
  * opened again.
  */
-static bool ask_about(struct symbols *symbols, enum question what, uint64_t address, uint64_t most)
+static bool ask_about(struct symbols *symbols, enum question what, uint64_t address)
 {
     trail_error err;
     if (symbols->lost)
@@ -124,7 +142,6 @@ static bool ask_about(struct symbols *symbols, enum question what, uint64_t addr
     message_put_number(&symbols->question, what);
     message_put_number(&symbols->question, symbols->file);
     message_put_number(&symbols->question, address);
-    message_put_number(&symbols->question, most);
     return ask(symbols, NULL);
 }
 
@@ -170,6 +187,10 @@ void symbols_close(struct symbols *symbols)
     message_free(&symbols->question);
     message_free(&symbols->answer);
     intern_free(&symbols->texts);
+    idmap_free(&symbols->frames);
+    idmap_free(&symbols->guards);
+    idmap_free(&symbols->objects);
+    arena_free(&symbols->answers);
     free(symbols->path);
     free(symbols->wanted);
     free(symbols);
@@ -180,43 +201,98 @@ bool symbols_have_lines(const struct symbols *symbols)
     return symbols->has_lines;
 }
 
-size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
+/* Keeps the last answer, of `size` bytes. Returns it, where it is kept. */
+static const struct answer *keep_answer(struct symbols *symbols, struct idmap *map,
+                                        uint64_t address, size_t size)
 {
-    *frames = symbols->frames;
-    if (!ask_about(symbols, QUESTION_FRAMES, address, 0))
-        return 0;
+    struct answer *answer = arena_alloc(&symbols->answers, offsetof(struct answer, frames) + size);
+    if (!answer)
+        return &symbols->last;
+    memcpy(answer, &symbols->last, offsetof(struct answer, frames) + size);
+    (void)idmap_put(map, address, answer);
+    return answer;
+}
+
+static const struct answer *ask_frames(struct symbols *symbols, uint64_t address)
+{
+    struct answer *last = &symbols->last;
+    last->count = 0;
+    if (!ask_about(symbols, QUESTION_FRAMES, address))
+        return last;
     uint64_t count = message_number(&symbols->answer);
     symbols->answer.failed |= count > SYMBOLS_FRAMES;
     for (size_t i = 0; i < count && !symbols->answer.failed; i++) {
-        symbols->frames[i].function = keep_text(symbols);
-        symbols->frames[i].file = keep_text(symbols);
-        symbols->frames[i].line = message_number(&symbols->answer);
+        last->frames[i].function = keep_text(symbols);
+        last->frames[i].file = keep_text(symbols);
+        last->frames[i].line = message_number(&symbols->answer);
     }
-    return end_answer(symbols) ? count : 0;
+    if (!end_answer(symbols))
+        return last;
+    last->count = count;
+    return keep_answer(symbols, &symbols->frames, address, count * sizeof *last->frames);
+}
+
+size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
+{
+    const struct answer *known = idmap_find(&symbols->frames, address);
+    if (!known)
+        known = ask_frames(symbols, address);
+    *frames = known->frames;
+    return known->count;
+}
+
+static const struct answer *ask_object(struct symbols *symbols, uint64_t address)
+{
+    struct answer *last = &symbols->last;
+    last->count = 0;
+    if (!ask_about(symbols, QUESTION_OBJECT, address))
+        return last;
+    trail_string name = keep_text(symbols);
+    last->object.name = name.data;
+    last->object.offset = message_number(&symbols->answer);
+    if (!end_answer(symbols))
+        return last;
+    last->count = name.size > 0;
+    return keep_answer(symbols, &symbols->objects, address, sizeof last->object);
 }
 
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
 {
-    if (!ask_about(symbols, QUESTION_OBJECT, address, 0))
-        return NULL;
-    trail_string name = keep_text(symbols);
-    *offset = message_number(&symbols->answer);
-    return end_answer(symbols) && name.size > 0 ? name.data : NULL;
+    const struct answer *known = idmap_find(&symbols->objects, address);
+    if (!known)
+        known = ask_object(symbols, address);
+    *offset = known->count > 0 ? known->object.offset : 0;
+    return known->count > 0 ? known->object.name : NULL;
+}
+
+static const struct answer *ask_guards(struct symbols *symbols, uint64_t address)
+{
+    struct answer *last = &symbols->last;
+    last->count = 0;
+    if (!ask_about(symbols, QUESTION_GUARDS, address))
+        return last;
+    uint64_t count = message_number(&symbols->answer);
+    symbols->answer.failed |= count > GUARDS_MOST;
+    for (size_t i = 0; i < count && !symbols->answer.failed; i++) {
+        last->guards[i].offset = (int64_t)message_number(&symbols->answer);
+        last->guards[i].wait = (enum wire_log)message_number(&symbols->answer);
+        last->guards[i].from_cfa = message_number(&symbols->answer) != 0;
+        symbols->answer.failed |= last->guards[i].wait >= WIRE_LOGS;
+    }
+    if (!end_answer(symbols))
+        return last;
+    last->count = count;
+    return keep_answer(symbols, &symbols->guards, address, count * sizeof *last->guards);
 }
 
 size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max)
 {
-    if (!ask_about(symbols, QUESTION_GUARDS, address, max))
-        return 0;
-    uint64_t count = message_number(&symbols->answer);
-    symbols->answer.failed |= count > max;
-    for (size_t i = 0; i < count && !symbols->answer.failed; i++) {
-        guards[i].offset = (int64_t)message_number(&symbols->answer);
-        guards[i].wait = (enum wire_log)message_number(&symbols->answer);
-        guards[i].from_cfa = message_number(&symbols->answer) != 0;
-        symbols->answer.failed |= guards[i].wait >= WIRE_LOGS;
-    }
-    return end_answer(symbols) ? count : 0;
+    const struct answer *known = idmap_find(&symbols->guards, address);
+    if (!known)
+        known = ask_guards(symbols, address);
+    size_t count = known->count < max ? known->count : max;
+    memcpy(guards, known->guards, count * sizeof *guards);
+    return count;
 }
 
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
@@ -225,7 +301,7 @@ bool symbols_find(void *context, uint64_t pc, const char **function, const char 
     struct symbols *symbols = context;
     *function = *file = "?";
     *line = 0;
-    if (!ask_about(symbols, QUESTION_FIND, pc, 0))
+    if (!ask_about(symbols, QUESTION_FIND, pc))
         return false;
     bool found = message_number(&symbols->answer) != 0;
     trail_string name = keep_text(symbols), path = keep_text(symbols);

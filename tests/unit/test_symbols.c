@@ -45,18 +45,25 @@ static void open_file(struct message *question, struct message *answer)
     message_put_number(answer, (unsigned char)path.data[0]);
 }
 
+/* Another number with each answer about the file "known". */
+static uint64_t number_of(uint64_t file)
+{
+    static uint64_t answers;
+    return file == 'k' ? ++answers : 7;
+}
+
 static void put_frames(uint64_t file, struct message *answer)
 {
     message_put_number(answer, file == 'm' ? SYMBOLS_FRAMES + 1 : 1);
     put_word(answer, "function");
     put_word(answer, "file.c");
-    message_put_number(answer, 7);
+    message_put_number(answer, number_of(file));
 }
 
 static void put_guards(uint64_t file, struct message *answer)
 {
     message_put_number(answer, 1);
-    message_put_number(answer, 16);
+    message_put_number(answer, number_of(file));
     message_put_number(answer, file == 'w' ? WIRE_LOGS : 1);
     message_put_number(answer, 1);
 }
@@ -69,6 +76,10 @@ static void answer_about(enum question what, uint64_t file, struct message *answ
         put_frames(file, answer);
     if (what == QUESTION_GUARDS)
         put_guards(file, answer);
+    if (what == QUESTION_OBJECT) {
+        put_word(answer, "variable");
+        message_put_number(answer, number_of(file));
+    }
 }
 
 void symbol_server_run(int fd)
@@ -110,10 +121,12 @@ static struct symbols *opened(struct symbol_process *process, const char *path)
     return symbols;
 }
 
+/* At another address each time, of which the process has to be asked. */
 static void expect_frame(struct symbols *symbols)
 {
+    static uint64_t address;
     const trail_symbol *frames;
-    assert_int_equal(symbols_frames(symbols, 1, &frames), 1);
+    assert_int_equal(symbols_frames(symbols, ++address, &frames), 1);
     assert_string_equal(frames->function.data, "function");
     assert_string_equal(frames->file.data, "file.c");
     assert_int_equal(frames->line, 7);
@@ -202,9 +215,28 @@ static void test_guards(void **state)
     struct symbols *symbols = opened(NULL, "good");
     struct guard guard;
     assert_int_equal(symbols_guards(symbols, 1, &guard, 1), 1);
-    assert_int_equal(guard.offset, 16);
+    assert_int_equal(guard.offset, 7);
     assert_int_equal(guard.wait, 1);
     assert_true(guard.from_cfa);
+    symbols_close(symbols);
+}
+
+/* A second question is not asked: threads are often at the same places. */
+static void test_known_answers(void **state)
+{
+    (void)state;
+    struct symbols *symbols = opened(NULL, "known");
+    const trail_symbol *frames;
+    struct guard guard;
+    uint64_t offset = 0;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(symbols_frames(symbols, 1, &frames), 1);
+        assert_int_equal(frames->line, 1);
+        assert_int_equal(symbols_guards(symbols, 1, &guard, 1), 1);
+        assert_int_equal(guard.offset, 2);
+        assert_string_equal(symbols_object(symbols, 1, &offset), "variable");
+        assert_int_equal(offset, 3);
+    }
     symbols_close(symbols);
 }
 
@@ -251,10 +283,10 @@ static void test_confined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crash),        cmocka_unit_test(test_answers_that_are_not_valid),
-        cmocka_unit_test(test_no_time_left), cmocka_unit_test(test_message_that_does_not_come),
-        cmocka_unit_test(test_refused_file), cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_confined),
+        cmocka_unit_test(test_crash),         cmocka_unit_test(test_answers_that_are_not_valid),
+        cmocka_unit_test(test_no_time_left),  cmocka_unit_test(test_message_that_does_not_come),
+        cmocka_unit_test(test_refused_file),  cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_known_answers), cmocka_unit_test(test_confined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
