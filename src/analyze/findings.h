@@ -55,7 +55,7 @@ struct count_words {
 
 static inline struct count_words counted(uint64_t count)
 {
-    struct count_words words;
+    struct count_words words = {.text = ""};
     (void)show_thousands(words.text, count);
     return words;
 }
@@ -68,7 +68,7 @@ struct several {
 static inline struct several several(uint64_t count, const char *what, int64_t sum_ns,
                                      int64_t longest_ns)
 {
-    struct several words;
+    struct several words = {.text = ""};
     (void)snprintf(words.text, sizeof words.text, "%s %s%s, %s in all, the longest %s",
                    counted(count).text, what, plural_s(count), duration(sum_ns).text,
                    duration(longest_ns).text);

@@ -640,11 +640,11 @@ static bool read_mappings(struct held *held)
         struct mapping m;
         if (!mapping_read(lines.text, &m))
             continue;
-        m.path = strdup(m.path);
-        if (!m.path || !GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1)) {
-            free((char *)(uintptr_t)m.path);
+        if (!GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1))
             return false;
-        }
+        m.path = strdup(m.path);
+        if (!m.path)
+            return false;
         held->mappings[held->mapping_count++] = m;
     }
     return true;

@@ -61,7 +61,6 @@ struct modules *modules_open(const char *const *folders, size_t count, bool quic
         free(modules);
         return NULL;
     }
-    (void)symbol_process_start(modules->process); /* now: this one is still small */
     modules->folders = folders;
     modules->folder_count = count;
     modules->quick = quick;

@@ -26,6 +26,12 @@ def text_of(path):
         return ""
 
 
+def children(pid):
+    """The children of a process, without the one that reads programs for `trail record`."""
+    found = text_of(f"/proc/{pid}/task/{pid}/children").split()
+    return [int(child) for child in found if text_of(f"/proc/{child}/comm") != "trail-symbols\n"]
+
+
 def tids(pid):
     """In order of creation: the kernel starts again with small numbers."""
     try:

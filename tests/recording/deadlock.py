@@ -46,9 +46,8 @@ def check(of=""):
 def start():
     """Starts recording a program that waits forever. Returns when its threads are in the deadlock."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "wait"])
-    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
     try:
-        (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+        (pid,) = states.until(lambda: states.children(recorder.pid))
         states.until_all_wait([pid], 3)
     except BaseException:
         recorder.kill()

@@ -77,9 +77,8 @@ def recorded_hang(threads, *command):
     # The program also receives the first signal; the second only ends the recording.
     command = "env", "--ignore-signal=TERM", *command
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.DEVNULL)
-    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
     try:
-        (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+        (pid,) = states.until(lambda: states.children(recorder.pid))
         states.until_all_wait([pid], threads)
         time.sleep(HOLD_S)
         for _ in range(2):

@@ -35,8 +35,7 @@ def findings():
 
 
 def child_of(recorder):
-    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
-    (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+    (pid,) = states.until(lambda: states.children(recorder.pid))
     return pid
 
 

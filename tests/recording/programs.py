@@ -37,6 +37,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
 import work
+import states
 from recorded import Trace, is_whole
 from tap import finish, report, skip
 
@@ -502,8 +503,7 @@ def test_stuck_in_secret(folder):
 
 
 def child_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        return int(f.read().split()[0])
+    return states.children(pid)[0]
 
 
 def test_values(folder):

@@ -474,7 +474,7 @@ def a_process_that_was_recorded_from_its_start_is_refused():
     path = os.path.join(WORK, "start.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAM, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert recorder.stdout.readline() == "ready\n"
-    child = int(open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split()[0])
+    (child,) = states.children(recorder.pid)
     done = subprocess.run([TRAIL, "record", "-p", str(child), "-o", path + "2", "--duration=10ms"], capture_output=True, text=True, timeout=60)
     out, err = recorder.communicate("x", timeout=60)
     assert out == "done\n" and recorder.returncode == 0, (out, err)

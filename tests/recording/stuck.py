@@ -385,7 +385,7 @@ class Pair:
         self.process = subprocess.Popen([*self.command, PROCESSES, self.mode], stdout=subprocess.PIPE, text=True, cwd=WORK)
         self.child, self.pid = int(self.process.stdout.readline()), self.process.pid
         if self.command:
-            (self.pid,) = map(int, states.text_of(f"/proc/{self.pid}/task/{self.pid}/children").split())
+            (self.pid,) = states.children(self.pid)
         if self.waiting == 1:
             states.until(lambda: states.status(self.child, "State").startswith("Z"))
         states.until_all_wait([self.pid, self.child][: self.waiting], self.waiting)

@@ -129,8 +129,7 @@ def a_ring_without_operations_is_named():
 
 def ring_waits(recorder):
     """Returns the thread of the recorder's program that waits in a ring, or 0."""
-    children = text_of(f"/proc/{recorder}/task/{recorder}/children").split()
-    return next((tid for child in children for tid in states.tids(child) if waits(tid)), 0)
+    return next((tid for child in states.children(recorder) for tid in states.tids(child) if waits(tid)), 0)
 
 
 def record(command, ends):

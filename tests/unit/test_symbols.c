@@ -158,7 +158,7 @@ static void expect_lost(const char *path, const char *problem)
 static void test_crash(void **state)
 {
     (void)state;
-    expect_lost("crash", strsignal(SIGILL));
+    expect_lost("crash", "the process that read it ended: "); /* and the signal */
 }
 
 static void test_answers_that_are_not_valid(void **state)
