@@ -59,15 +59,19 @@ type Finding struct {
 	ReplayedNowNs  int64  `json:"replayed_now_ns,omitempty"`
 	ReplayedThenNs int64  `json:"replayed_then_ns,omitempty"`
 
-	Weight    float64 `json:"weight"`  // GainNs as a share of the time, plus 1 for a hang, 2 for a deadlock
-	GainNs    int64   `json:"gain_ns"` // the most time that could be saved without the problem
-	Function  string  `json:"function"`
-	Object    string  `json:"object"`
-	Region    string  `json:"region"`
-	BeginNs   *int64  `json:"begin_ns"` // the worst case; nil: none in particular
-	EndNs     *int64  `json:"end_ns"`
-	Goroutine *int64  `json:"goroutine"`
-	Task      *int64  `json:"task"`
+	Weight float64 `json:"weight"`  // GainNs as a share of the time, plus 1 for a hang, 2 for a deadlock
+	GainNs int64   `json:"gain_ns"` // the most time that could be saved without the problem
+	// The gain in words, as "a replay saves", "199 ms"; empty: none.
+	GainTitle  string `json:"gain_title,omitempty"`
+	GainFigure string `json:"gain_figure,omitempty"`
+
+	Function  string `json:"function"`
+	Object    string `json:"object"`
+	Region    string `json:"region"`
+	BeginNs   *int64 `json:"begin_ns"` // the worst case; nil: none in particular
+	EndNs     *int64 `json:"end_ns"`
+	Goroutine *int64 `json:"goroutine"`
+	Task      *int64 `json:"task"`
 }
 
 // A Summary is what trail summary shows. Times are in ns of the trace's own clock.
