@@ -34,7 +34,7 @@ enum switch_kind {
     SWITCH_WAKINGS_FOUND,
 };
 
-/* Whether a record, such as that of a loss, applies to all threads. */
+/* Whether a record, such as a report of lost records, applies to all threads. */
 static inline bool switch_is_of_all(enum switch_kind kind)
 {
     return kind >= SWITCH_LOST;

@@ -35,7 +35,7 @@
 
 struct unit {
     Dwarf_Die die;   /* has the line table */
-    Dwarf_Die split; /* has the scopes: the same DIE, or that of a .dwo file */
+    Dwarf_Die split; /* has the scopes: the same DIE, or the one in a .dwo file */
     bool loaded;
     struct scopes scopes;
 };

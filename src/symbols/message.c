@@ -1,4 +1,4 @@
-/* Questions and answers about symbols: see message.h. A message begins with its size, which nothing else precedes on the socket. */
+/* Questions and answers about symbols: see message.h. A message begins with its size in bytes. */
 #include "symbols/message.h"
 
 #include <errno.h>
@@ -14,7 +14,15 @@
 #define MOST_BYTES  ((size_t)16 << 20)
 #define FIRST_BYTES ((size_t)4096) /* of the buffer, in which most messages fit */
 
-static void put(struct message *message, const void *data, size_t size);
+static void put(struct message *message, const void *data, size_t size)
+{
+    message->failed |= size > MOST_BYTES - message->size ||
+                       !GROW(message->data, message->capacity, message->size + size);
+    if (message->failed || size == 0)
+        return;
+    memcpy(message->data + message->size, data, size);
+    message->size += size;
+}
 
 /* Without a buffer, the first put fails. */
 void message_clear(struct message *message)
@@ -34,16 +42,6 @@ void message_free(struct message *message)
 
 /* MARK: Content */
 
-static void put(struct message *message, const void *data, size_t size)
-{
-    message->failed |= size > MOST_BYTES - message->size ||
-                       !GROW(message->data, message->capacity, message->size + size);
-    if (message->failed || size == 0)
-        return;
-    memcpy(message->data + message->size, data, size);
-    message->size += size;
-}
-
 void message_put_number(struct message *message, uint64_t number)
 {
     put(message, &number, sizeof number);
@@ -53,6 +51,11 @@ void message_put_text(struct message *message, const char *text, size_t size)
 {
     message_put_number(message, size);
     put(message, text, size);
+}
+
+void message_put_word(struct message *message, const char *word)
+{
+    message_put_text(message, word, strlen(word));
 }
 
 /* Returns the next `size` bytes; NULL if there are fewer. */

@@ -36,6 +36,7 @@ void message_free(struct message *message);
 
 void message_put_number(struct message *message, uint64_t number);
 void message_put_text(struct message *message, const char *text, size_t size);
+void message_put_word(struct message *message, const char *word);
 
 /* The next number and the next text; 0 and "" if the message failed. */
 uint64_t message_number(struct message *message);

@@ -74,8 +74,8 @@ int64_t symbol_process_cpu_ns(const struct symbol_process *process)
 }
 
 /*
- * The process is not waited for: its CPU time would be counted as that of a recorded program, and the kernel cannot end
- * it while it reads a file that never answers.
+ * Does not wait for the process: waiting would count its CPU time as a recorded program's, and the
+ * kernel cannot kill it while it reads a file that never answers.
  */
 static void forget(struct symbol_process *process)
 {

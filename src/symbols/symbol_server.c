@@ -16,11 +16,6 @@ struct server {
     size_t count, capacity;
 };
 
-static void put_word(struct message *answer, const char *word)
-{
-    message_put_text(answer, word, strlen(word));
-}
-
 static void put_string(struct message *answer, trail_string text)
 {
     message_put_text(answer, text.data, text.size);
@@ -42,7 +37,7 @@ static void open_file(struct server *server, struct message *question, struct me
     else
         file = elf_symbols_open(path, wanted, detail, &err);
     message_put_number(answer, file ? TRAIL_OK : err.code);
-    put_word(answer, file ? "" : err.message);
+    message_put_word(answer, file ? "" : err.message);
     message_put_number(answer, file && elf_symbols_have_lines(file));
     message_put_number(answer, server->count);
     if (file)
@@ -67,7 +62,7 @@ static void put_object(struct elf_symbols *file, uint64_t address, struct messag
 {
     uint64_t offset = 0;
     const char *name = elf_symbols_object(file, address, &offset);
-    put_word(answer, name ? name : "");
+    message_put_word(answer, name ? name : "");
     message_put_number(answer, offset);
 }
 
@@ -88,8 +83,8 @@ static void put_found(struct elf_symbols *file, uint64_t address, struct message
     const char *function = "", *path = "";
     uint64_t line = 0;
     message_put_number(answer, elf_symbols_find(file, address, &function, &path, &line));
-    put_word(answer, function);
-    put_word(answer, path);
+    message_put_word(answer, function);
+    message_put_word(answer, path);
     message_put_number(answer, line);
 }
 
@@ -121,8 +116,8 @@ static void put_answer(struct server *server, struct message *question, struct m
         open_file(server, question, answer);
     else
         answer_about(server, what, question, answer);
-    put_word(answer, refused->problem);
-    put_word(answer, refused->path);
+    message_put_word(answer, refused->problem);
+    message_put_word(answer, refused->path);
 }
 
 void symbol_server_run(int fd)

@@ -64,10 +64,10 @@ static bool lose(struct symbols *symbols, const char *problem, trail_error *err)
 }
 
 /*
- * Notes the file that the process refused, with which every answer ends. Returns false with *err set if the
- * answer is not valid.
+ * Notes the file that the process refused, with which every answer ends. Returns false if the
+ * answer is not valid, with *err set unless it is NULL.
  */
-static bool end_answer_of(struct symbols *symbols, trail_error *err)
+static bool end_answer(struct symbols *symbols, trail_error *err)
 {
     char problem[128], path[PATH_MAX];
     trail_string why = message_text(&symbols->answer), which = message_text(&symbols->answer);
@@ -82,11 +82,6 @@ static bool end_answer_of(struct symbols *symbols, trail_error *err)
     return true;
 }
 
-static bool end_answer(struct symbols *symbols)
-{
-    return end_answer_of(symbols, NULL);
-}
-
 static bool ask(struct symbols *symbols, trail_error *err)
 {
     symbols->left_ns += QUESTION_NS;
@@ -97,18 +92,13 @@ static bool ask(struct symbols *symbols, trail_error *err)
     return !problem || lose(symbols, problem, err);
 }
 
-static void put_word(struct message *question, const char *word)
-{
-    message_put_text(question, word, strlen(word));
-}
-
 /* Opens the file in the process. Returns false with *err set. */
 static bool open_file(struct symbols *symbols, trail_error *err)
 {
     message_clear(&symbols->question);
     message_put_number(&symbols->question, QUESTION_OPEN);
-    put_word(&symbols->question, symbols->path);
-    put_word(&symbols->question, symbols->wanted);
+    message_put_word(&symbols->question, symbols->path);
+    message_put_word(&symbols->question, symbols->wanted);
     message_put_number(&symbols->question, symbols->detail);
     symbols->start = symbol_process_start(symbols->process);
     if (symbols->start == 0)
@@ -124,7 +114,7 @@ static bool open_file(struct symbols *symbols, trail_error *err)
                         code == TRAIL_INCONSISTENT || code == TRAIL_NO_MEMORY ? (trail_code)code
                                                                               : TRAIL_IO,
                         "%.*s", (int)message.size, message.data);
-    return end_answer_of(symbols, err) && code == TRAIL_OK;
+    return end_answer(symbols, err) && code == TRAIL_OK;
 }
 
 /*
@@ -226,7 +216,7 @@ static const struct answer *ask_frames(struct symbols *symbols, uint64_t address
         last->frames[i].file = keep_text(symbols);
         last->frames[i].line = message_number(&symbols->answer);
     }
-    if (!end_answer(symbols))
+    if (!end_answer(symbols, NULL))
         return last;
     last->count = count;
     return keep_answer(symbols, &symbols->frames, address, count * sizeof *last->frames);
@@ -250,7 +240,7 @@ static const struct answer *ask_object(struct symbols *symbols, uint64_t address
     trail_string name = keep_text(symbols);
     last->object.name = name.data;
     last->object.offset = message_number(&symbols->answer);
-    if (!end_answer(symbols))
+    if (!end_answer(symbols, NULL))
         return last;
     last->count = name.size > 0;
     return keep_answer(symbols, &symbols->objects, address, sizeof last->object);
@@ -279,7 +269,7 @@ static const struct answer *ask_guards(struct symbols *symbols, uint64_t address
         last->guards[i].from_cfa = message_number(&symbols->answer) != 0;
         symbols->answer.failed |= last->guards[i].wait >= WIRE_LOGS;
     }
-    if (!end_answer(symbols))
+    if (!end_answer(symbols, NULL))
         return last;
     last->count = count;
     return keep_answer(symbols, &symbols->guards, address, count * sizeof *last->guards);
@@ -306,7 +296,7 @@ bool symbols_find(void *context, uint64_t pc, const char **function, const char 
     bool found = message_number(&symbols->answer) != 0;
     trail_string name = keep_text(symbols), path = keep_text(symbols);
     uint64_t number = message_number(&symbols->answer);
-    if (!end_answer(symbols) || !found)
+    if (!end_answer(symbols, NULL) || !found)
         return false;
     *function = name.data;
     *file = path.data;

@@ -30,17 +30,12 @@
 
 /* MARK: The server */
 
-static void put_word(struct message *answer, const char *word)
-{
-    message_put_text(answer, word, strlen(word));
-}
-
 /* Opens every file; its number is the first letter of its path, which decides what questions about it do. */
 static void open_file(struct message *question, struct message *answer)
 {
     trail_string path = message_text(question);
     message_put_number(answer, TRAIL_OK);
-    put_word(answer, "");
+    message_put_word(answer, "");
     message_put_number(answer, 1);
     message_put_number(answer, (unsigned char)path.data[0]);
 }
@@ -55,8 +50,8 @@ static uint64_t number_of(uint64_t file)
 static void put_frames(uint64_t file, struct message *answer)
 {
     message_put_number(answer, file == 'm' ? SYMBOLS_FRAMES + 1 : 1);
-    put_word(answer, "function");
-    put_word(answer, "file.c");
+    message_put_word(answer, "function");
+    message_put_word(answer, "file.c");
     message_put_number(answer, number_of(file));
 }
 
@@ -77,7 +72,7 @@ static void answer_about(enum question what, uint64_t file, struct message *answ
     if (what == QUESTION_GUARDS)
         put_guards(file, answer);
     if (what == QUESTION_OBJECT) {
-        put_word(answer, "variable");
+        message_put_word(answer, "variable");
         message_put_number(answer, number_of(file));
     }
 }
@@ -94,8 +89,8 @@ void symbol_server_run(int fd)
         else
             answer_about(what, file = message_number(&question), &answer);
         if (file != 's') /* a short answer */
-            put_word(&answer, file == 'r' ? "is a device" : "");
-        put_word(&answer, file == 'r' ? "/dev/other" : "");
+            message_put_word(&answer, file == 'r' ? "is a device" : "");
+        message_put_word(&answer, file == 'r' ? "/dev/other" : "");
         if (!message_send(&answer, fd))
             break;
     }
