@@ -270,8 +270,8 @@ static void test_confined(void **state)
     (void)close(ends[0]);
     /* The kernel has filters: it wants to read the one that is missing. */
     bool filters = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) != 0 && errno == EFAULT;
-    /* Without them, it reads and has no other descriptor. */
-    uint64_t tried = confine_filters && filters ? UINT64_MAX : 1 | 1 << 8;
+    /* Without them, it only has to read. */
+    uint64_t tried = confine_filters && filters ? UINT64_MAX : 1;
     assert_int_equal(done & tried, 1);
 }
 
