@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "collect/other_ends.h"
-#include "symbols/modules.h"
 
 /* MARK: Summaries */
 
@@ -157,8 +156,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
     bool has_program = r->program && r->program->to == to;
     trace_recorded(to->trace,
                    &(trail_recorded){.what = TRAIL_RECORDED_RECORDER,
-                                     .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID) +
-                                               modules_cpu_ns(r->modules)});
+                                     .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
     cpu_limits_write(&to->cpus, to->trace);
     other_ends_write(to);
     write_count(to->trace, TRAIL_RECORDED_READY, trace_infers_ready(to->trace));

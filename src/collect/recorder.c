@@ -10,7 +10,6 @@
 #include "collect/recorder_claims.h"
 #include "collect/recorder_kernel.h"
 #include "collect/recorder_traces.h"
-#include "symbols/modules.h"
 
 /*
  * The pauses between steps. Each step wakes the recorder, which takes time from the program; but
@@ -60,7 +59,7 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
     ticks_init(&r->ticks);
     r->begin_ns = r->claimed_ns = recorder_now_ns();
     r->begun = options->delay_ns == 0;
-    r->modules = modules_open(NULL, 0, true);
+    r->modules = modules_open(NULL, 0, true, false);
     coarse_clock_init(&r->clock, tick, r);
     if (!recorder_open_switches(r, err) || !recorder_open_samples(r, err))
         return false;
@@ -326,7 +325,7 @@ static void look_at_cpus(struct recorder *r, int64_t now)
     int64_t recorded_ns, cost_ns, begin_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (now < r->cpus_ns || !recorder_is_on(r))
         return;
-    recorded_ns = recorded_cpu_ns(r) + modules_cpu_ns(r->modules);
+    recorded_ns = recorded_cpu_ns(r);
     for (const struct recorded *p = r->live; p; p = p->next_live) {
         if (!p->process.pid || p->to->over)
             continue;

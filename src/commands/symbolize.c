@@ -141,7 +141,7 @@ static int symbolize(const char *word, const char *path, const char *const *fold
 {
     trail_error err = no_error();
     mapped_files_guard();
-    struct modules *modules = modules_open(folders, count, false);
+    struct modules *modules = modules_open(folders, count, false, true);
     if (!modules) {
         err.code = TRAIL_NO_MEMORY;
         (void)snprintf(err.message, sizeof err.message, "out of memory");

@@ -127,7 +127,7 @@ static bool naming_open(struct naming *naming, const struct held *held, trail_er
     char root[64];
     *naming =
         (struct naming){.held = held, .process = {.pid = held->pid, .nested = held->is_nested}};
-    naming->files = modules_open(NULL, 0, true);
+    naming->files = modules_open(NULL, 0, true, true);
     find_root(held->pid, root, sizeof root);
     if (naming->files)
         maps_each((int)held->pid, root, add_module, naming);

@@ -30,7 +30,7 @@ struct modules {
     const char *const *folders;
     size_t folder_count;
     bool quick;                     /* skip the lines of the C library */
-    struct symbol_process *process; /* reads the files */
+    struct symbol_process *process; /* reads the files; NULL: this one does */
     void *tree;                     /* of struct file, by path and build ID */
     struct file *first, **last;
 };
@@ -51,13 +51,13 @@ static void file_free(void *node)
     free(file);
 }
 
-struct modules *modules_open(const char *const *folders, size_t count, bool quick)
+struct modules *modules_open(const char *const *folders, size_t count, bool quick, bool apart)
 {
     struct modules *modules = calloc(1, sizeof *modules);
     if (!modules)
         return NULL;
-    modules->process = symbol_process_open();
-    if (!modules->process) {
+    modules->process = apart ? symbol_process_open() : NULL;
+    if (apart && !modules->process) {
         free(modules);
         return NULL;
     }
@@ -87,11 +87,6 @@ void modules_close(struct modules *modules)
     free(modules);
 }
 
-int64_t modules_cpu_ns(const struct modules *modules)
-{
-    return symbol_process_cpu_ns(modules->process);
-}
-
 /* MARK: Finding the file */
 
 /* Tries the file whose name is the four pieces joined. Returns true if no better one is needed. */
@@ -104,7 +99,9 @@ static bool try_file(const struct modules *modules, struct file *file, const cha
     if (n < 0 || (size_t)n >= sizeof path)
         return false;
     const char *build_id = *file->build_id ? file->build_id : NULL;
-    struct symbols *symbols = symbols_open(modules->process, path, build_id, file->detail, err);
+    struct symbols *symbols =
+        modules->process ? symbols_open(modules->process, path, build_id, file->detail, err)
+                         : symbols_open_here(path, build_id, file->detail, err);
     bool enough = symbols && (file->detail == SYMBOLS_NAMES || symbols_have_lines(symbols));
     if (symbols && (enough || !file->symbols)) {
         symbols_close(file->symbols);

@@ -22,7 +22,6 @@ struct symbol_process {
     pid_t pid; /* 0: it does not run */
     int fd;
     uint64_t starts;
-    int64_t former_ns; /* CPU time of those that have ended */
     char problem[128];
 };
 
@@ -65,21 +64,9 @@ uint64_t symbol_process_start(struct symbol_process *process)
     return ++process->starts;
 }
 
-int64_t symbol_process_cpu_ns(const struct symbol_process *process)
-{
-    clockid_t clock;
-    return process->former_ns + (process->pid && clock_getcpuclockid(process->pid, &clock) == 0
-                                     ? (int64_t)clock_ns(clock)
-                                     : 0);
-}
-
-/*
- * Does not wait for the process: waiting would count its CPU time as a recorded program's, and the
- * kernel cannot kill it while it reads a file that never answers.
- */
+/* Does not wait for the process: the kernel cannot kill it while it reads a file that never answers. */
 static void forget(struct symbol_process *process)
 {
-    process->former_ns = symbol_process_cpu_ns(process);
     (void)close(process->fd);
     process->pid = 0;
 }
@@ -98,7 +85,7 @@ static void note_end(struct symbol_process *process)
     siginfo_t end = {0};
     (void)kill(process->pid, SIGKILL);
     for (int i = 0; i < END_TRIES && end.si_pid == 0; i++) {
-        (void)waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOWAIT | WNOHANG);
+        (void)waitid(P_PID, (id_t)process->pid, &end, WEXITED | WNOHANG);
         if (end.si_pid == 0)
             (void)usleep(1000);
     }

@@ -23,9 +23,6 @@ uint64_t symbol_process_start(struct symbol_process *process);
 /* Ends it. */
 void symbol_process_stop(struct symbol_process *process);
 
-/* The CPU time that reading has taken. */
-int64_t symbol_process_cpu_ns(const struct symbol_process *process);
-
 /*
  * Asks a question, and waits for the answer at most *left_ns, from which the time is subtracted. Returns NULL, or the
  * problem, valid until the next call; the process has ended then.

@@ -35,6 +35,7 @@ struct answer {
 };
 
 struct symbols {
+    struct elf_symbols *here; /* NULL: the process reads it, and all below is used */
     struct symbol_process *process;
     struct symbol_process *own; /* NULL: the process is shared */
     char *path, *wanted;
@@ -169,10 +170,26 @@ struct symbols *symbols_open(struct symbol_process *process, const char *path, c
     return NULL;
 }
 
+struct symbols *symbols_open_here(const char *path, const char *wanted, enum symbols_detail detail,
+                                  trail_error *err)
+{
+    struct symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols) {
+        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    symbols->here = elf_symbols_open(path, wanted, detail, err);
+    if (symbols->here)
+        return symbols;
+    free(symbols);
+    return NULL;
+}
+
 void symbols_close(struct symbols *symbols)
 {
     if (!symbols)
         return;
+    elf_symbols_close(symbols->here);
     symbol_process_close(symbols->own);
     message_free(&symbols->question);
     message_free(&symbols->answer);
@@ -188,7 +205,7 @@ void symbols_close(struct symbols *symbols)
 
 bool symbols_have_lines(const struct symbols *symbols)
 {
-    return symbols->has_lines;
+    return symbols->here ? elf_symbols_have_lines(symbols->here) : symbols->has_lines;
 }
 
 /* Keeps the last answer, of `size` bytes. Returns it, where it is kept. */
@@ -224,6 +241,8 @@ static const struct answer *ask_frames(struct symbols *symbols, uint64_t address
 
 size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
 {
+    if (symbols->here)
+        return elf_symbols_frames(symbols->here, address, frames);
     const struct answer *known = idmap_find(&symbols->frames, address);
     if (!known)
         known = ask_frames(symbols, address);
@@ -248,6 +267,8 @@ static const struct answer *ask_object(struct symbols *symbols, uint64_t address
 
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
 {
+    if (symbols->here)
+        return elf_symbols_object(symbols->here, address, offset);
     const struct answer *known = idmap_find(&symbols->objects, address);
     if (!known)
         known = ask_object(symbols, address);
@@ -277,6 +298,8 @@ static const struct answer *ask_guards(struct symbols *symbols, uint64_t address
 
 size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max)
 {
+    if (symbols->here)
+        return elf_symbols_guards(symbols->here, address, guards, max);
     const struct answer *known = idmap_find(&symbols->guards, address);
     if (!known)
         known = ask_guards(symbols, address);
@@ -289,6 +312,8 @@ bool symbols_find(void *context, uint64_t pc, const char **function, const char 
                   uint64_t *line)
 {
     struct symbols *symbols = context;
+    if (symbols->here)
+        return elf_symbols_find(symbols->here, pc, function, file, line);
     *function = *file = "?";
     *line = 0;
     if (!ask_about(symbols, QUESTION_FIND, pc))

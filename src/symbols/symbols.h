@@ -2,7 +2,7 @@
  * Symbols of a program or library, by file address. Used by `trail symbolize`, for recordings, and for
  * traces of Go 1.5 and 1.6, whose stacks contain only addresses.
  *
- * A file may be hostile, so a process of its own reads it (symbol_process.h). If that process crashes or
+ * A file may be hostile, so a process of its own reads it, except for the recorder (symbol_process.h). If that process crashes or
  * exceeds its time, the file's names are missing from then on, and named_files_refused says so.
  */
 #ifndef TRAIL_SYMBOLS_SYMBOLS_H
@@ -22,6 +22,9 @@ struct symbols;
  */
 struct symbols *symbols_open(struct symbol_process *process, const char *path, const char *wanted,
                              enum symbols_detail detail, trail_error *err);
+/* The same, read by this process, for the recorder (modules.h). */
+struct symbols *symbols_open_here(const char *path, const char *wanted, enum symbols_detail detail,
+                                  trail_error *err);
 void symbols_close(struct symbols *symbols);
 
 /* Whether there are files and lines, not only the names of functions. */

@@ -27,9 +27,8 @@ def text_of(path):
 
 
 def children(pid):
-    """The children of a process, without the one that reads programs for `trail record`."""
-    found = text_of(f"/proc/{pid}/task/{pid}/children").split()
-    return [int(child) for child in found if text_of(f"/proc/{child}/comm") != "trail-symbols\n"]
+    """The children of a process, by the kernel."""
+    return [int(child) for child in text_of(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 def tids(pid):

@@ -105,6 +105,52 @@ void named_files_refuse(const char *path, const char *problem)
     (void)snprintf(refused.problem, sizeof refused.problem, "%s", problem);
 }
 
+/* Reading in this process is what test `symbolize` of the command and recordings are for. */
+struct elf_symbols *elf_symbols_open(const char *path, const char *wanted,
+                                     enum symbols_detail detail, trail_error *err)
+{
+    (void)path, (void)wanted, (void)detail, (void)err;
+    return NULL;
+}
+
+void elf_symbols_close(struct elf_symbols *symbols)
+{
+    assert_null(symbols);
+}
+
+bool elf_symbols_have_lines(const struct elf_symbols *symbols)
+{
+    (void)symbols;
+    return false;
+}
+
+size_t elf_symbols_frames(struct elf_symbols *symbols, uint64_t address,
+                          const trail_symbol **frames)
+{
+    (void)symbols, (void)address, (void)frames;
+    return 0;
+}
+
+const char *elf_symbols_object(struct elf_symbols *symbols, uint64_t address, uint64_t *offset)
+{
+    (void)symbols, (void)address, (void)offset;
+    return NULL;
+}
+
+size_t elf_symbols_guards(struct elf_symbols *symbols, uint64_t address, struct guard *guards,
+                          size_t max)
+{
+    (void)symbols, (void)address, (void)guards, (void)max;
+    return 0;
+}
+
+bool elf_symbols_find(struct elf_symbols *symbols, uint64_t pc, const char **function,
+                      const char **file, uint64_t *line)
+{
+    (void)symbols, (void)pc, (void)function, (void)file, (void)line;
+    return false;
+}
+
 /* MARK: Tests */
 
 static struct symbols *opened(struct symbol_process *process, const char *path)

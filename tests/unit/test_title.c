@@ -18,21 +18,15 @@
 
 /* MARK: The symbols of modules, which the recorder reads but no title has */
 
-struct modules *modules_open(const char *const *folders, size_t count, bool quick)
+struct modules *modules_open(const char *const *folders, size_t count, bool quick, bool apart)
 {
-    (void)folders, (void)count, (void)quick;
+    (void)folders, (void)count, (void)quick, (void)apart;
     return NULL;
 }
 
 void modules_close(struct modules *modules)
 {
     (void)modules;
-}
-
-int64_t modules_cpu_ns(const struct modules *modules)
-{
-    (void)modules;
-    return 0;
 }
 
 size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
