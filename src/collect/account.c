@@ -32,6 +32,7 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
     summary->infers_ready = process->to && trace_infers_ready(process->to->trace);
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
+    summary->paused = r->switch_pause.length_ns > 0;
     summary->lost_switches = switches_lost(r->switches);
     summary->lost_wakings = switches_lost_wakings(r->switches);
 }
@@ -91,6 +92,7 @@ size_t account_summarize_all(const struct recorder *r, struct collect_summary *s
         summary->switches = own.switches;
         summary->infers_ready = own.infers_ready;
         summary->heap_wanted = own.heap_wanted;
+        summary->paused = own.paused;
         summary->lost_switches = own.lost_switches;
         summary->lost_wakings = own.lost_wakings;
     }

@@ -216,6 +216,7 @@ struct collect_summary {
     bool gcc_openmp;   /* the program uses gcc's OpenMP library, which reports nothing */
     uint64_t faults;   /* major page faults */
     int64_t unseen_ns; /* context switches were lost or not recorded */
+    bool paused;       /* ... because there were too many. Set by the recorder */
     uint64_t samples;
     uint64_t lost_samples, lost_switches, lost_wakings; /* set by the recorder */
     /*

@@ -135,13 +135,19 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
         insert(c, thread, &(struct cpu_switch){.time = time, .kind = kind});
 }
 
-/* From `time` on, records of unknown threads are missing. */
+/* From `time` on, records of unknown threads are missing. The begin of a span may follow that of
+ * another CPU, or its end: then it is one span. */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
+    struct lost_span *last = lost->count ? &lost->at[lost->count - 1] : NULL;
     insert_all(c, time, SWITCH_LOST);
-    if (lost->count && lost->at[lost->count - 1].end == UINT64_MAX)
+    if (last && last->end >= time) {
+        if (last->end != UINT64_MAX)
+            insert_all(c, last->end, SWITCH_LOST);
+        *last = (struct lost_span){time < last->begin ? time : last->begin, UINT64_MAX};
         return;
+    }
     if (lost->count == LOST_SPANS)
         memmove(lost->at, lost->at + 1, --lost->count * sizeof lost->at[0]);
     lost->at[lost->count++] = (struct lost_span){time, UINT64_MAX};
@@ -212,7 +218,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
         /* The end of a span never comes before its begin. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
-            lost_is_late = late;
+            lost_is_late |= late;
         list->at[i].late = late;
         if (late)
             continue;

@@ -23,10 +23,11 @@ struct perf_ring {
     struct perf_event_mmap_page *page;
     size_t size; /* of the data */
     int64_t last_ns;
-    /* For switches.c: the thread and kind of the last record, and whether what follows it is lost. */
+    /* For switches.c: the thread and kind of the last record, whether there may have been no room
+     * for what follows those in the buffer, and whether what follows the last one is lost. */
     uint32_t last_tid;
     int last_kind;
-    bool in_gap;
+    bool was_full, in_gap;
 };
 
 /*

@@ -38,6 +38,7 @@ struct switches {
     struct wakings *wakings; /* NULL: not recorded */
     uint64_t lost;
     size_t gaps;           /* rings in a gap */
+    int64_t found_ns;      /* where the last gap ended, while others go on; 0: none has */
     uint64_t lost_wakings; /* before the last pause */
     uint64_t busiest;      /* records of the busiest CPU: see switches_busiest */
     size_t most_events;    /* of threads that are already running; 0: as many as there may be
@@ -195,6 +196,7 @@ int64_t switches_pause(struct switches *s)
     }
     perf_rings_close(&s->rings);
     s->gaps = 0;
+    s->found_ns = 0;
     s->lost_wakings += wakings_lost(s->wakings);
     wakings_close(s->wakings);
     s->wakings = NULL;
@@ -325,23 +327,35 @@ static void take_waking(void *taker, int64_t ns, uint32_t tid, enum waking_kind 
     to->take(to->context, &(struct switch_record){.ns = ns, .tid = tid, .kind = kinds[kind]});
 }
 
-/* Switches of any thread may be lost after the ring's last record. */
+/* Switches of any thread may be lost after the ring's last record, which may be earlier than where
+ * the gap of another ring begins. */
 static void begin_gap(struct switches *s, struct perf_ring *ring, const struct taker *to)
 {
+    ring->was_full = false;
     if (ring->in_gap)
         return;
     ring->in_gap = true;
-    if (s->gaps++ == 0)
-        to->take(to->context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST});
+    s->gaps++;
+    to->take(to->context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST});
 }
 
-static void end_gap(struct switches *s, struct perf_ring *ring, int64_t ns, const struct taker *to)
+static void end_gap(struct switches *s, struct perf_ring *ring, int64_t ns)
 {
     if (!ring->in_gap)
         return;
     ring->in_gap = false;
-    if (--s->gaps == 0)
-        to->take(to->context, &(struct switch_record){.ns = ns, .kind = SWITCH_FOUND});
+    s->gaps--;
+    if (ns > s->found_ns)
+        s->found_ns = ns;
+}
+
+/* Ends the gaps of all rings, once none is in one. */
+static void end_gaps(struct switches *s, const struct taker *to)
+{
+    if (!s->found_ns || s->gaps)
+        return;
+    to->take(to->context, &(struct switch_record){.ns = s->found_ns, .kind = SWITCH_FOUND});
+    s->found_ns = 0;
 }
 
 static void take_record(struct switches *s, struct perf_ring *ring,
@@ -352,7 +366,7 @@ static void take_record(struct switches *s, struct perf_ring *ring,
         begin_gap(s, ring, to);
         return;
     }
-    end_gap(s, ring, record->ns, to);
+    end_gap(s, ring, record->ns);
     to->take(to->context, record);
     ring->last_ns = record->ns;
 }
@@ -362,7 +376,8 @@ static void read_ring(struct switches *s, struct perf_ring *ring, int64_t before
 {
     struct switch_record record;
     uint64_t taken = 0;
-    bool full = perf_ring_is_full(ring), found;
+    bool found;
+    ring->was_full |= perf_ring_is_full(ring);
     while ((found = perf_ring_peek(ring, &s->record))) {
         bool understood = understand(s, ring, &record);
         /* The end of a gap goes with its begin. */
@@ -373,7 +388,7 @@ static void read_ring(struct switches *s, struct perf_ring *ring, int64_t before
         if (understood && !(s->several && is_repeated(ring, &record)))
             take_record(s, ring, &record, to);
     }
-    if (full && !found)
+    if (ring->was_full && !found)
         begin_gap(s, ring, to);
     s->busiest = taken > s->busiest ? taken : s->busiest;
 }
@@ -384,6 +399,7 @@ void switches_read(struct switches *s, int64_t before_ns,
     struct taker to = {take, context};
     for (size_t i = 0; i < s->rings.count; i++)
         read_ring(s, &s->rings.rings[i], before_ns, &to);
+    end_gaps(s, &to);
     wakings_read(s->wakings, before_ns, take_waking, &to);
 }
 

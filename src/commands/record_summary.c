@@ -139,7 +139,9 @@ static void print_recorder(const struct collect_summary *s)
                "wake-ups of any program (ready is inferred there)");
     print_loss(&between, s->damage, "damaged record, which contradicts others",
                "damaged records, which contradict each other");
-    fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
+    if (strcmp(between, "lost: ") == 0)
+        fputs(s->unseen_ns && !s->paused ? "nothing else lost" : "nothing lost", stderr);
+    fputc('\n', stderr);
     if (s->unnamed)
         fprintf(stderr,
                 "  %" PRIu64 " %s without a name, because the recording was ended at once: 'trail "
@@ -191,9 +193,11 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
             stderr);
     if (s->unseen_ns)
         show_error_line(
-            "  ready: inferred for %s, in which a CPU switched threads too often to record each "
-            "switch; --max-switches=0 records them",
-            show_duration_as(wall, s->unseen_ns, DURATION_SUMMARY));
+            "  ready: inferred for %s, %s", show_duration_as(wall, s->unseen_ns, DURATION_SUMMARY),
+            s->paused
+                ? "in which a CPU switched threads too often to record each switch; "
+                  "--max-switches=0 records them"
+                : "in which switches may be lost, as the recorder had too little of the CPUs");
     if (s->faults)
         show_error_line("  page faults: %" PRIu64 " %s that had to be read from the disk",
                         s->faults, numbered(s->faults, "page", "pages"));

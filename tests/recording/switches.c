@@ -213,15 +213,32 @@ static void hidden(void)
 
 /* MARK: A recorder that does not run */
 
-/* Together they make more records than the kernel's buffers hold. The recorder continues while the
- * program sleeps, and so makes none that would show the loss. */
-enum { NAPS = 10000, MOST_NAPPERS = 64 };
+/* Together they make more records than the kernel's buffers of their CPUs hold, that of the last CPU
+ * long before that of the first. The recorder continues while the program sleeps, and so makes none
+ * that would show the loss. */
+enum { NAPS = 10000, NAPPERS = 8, ON_FIRST = 2 };
 
-static void *napper(void *name)
+/* Keeps the thread on the first or the last CPU that it may use. */
+static void pin_to_end(bool last)
+{
+    cpu_set_t all, one;
+    size_t cpu = last ? CPU_SETSIZE - 1 : 0;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    while (!CPU_ISSET(cpu, &all))
+        cpu += last ? SIZE_MAX : 1;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static void *napper(void *is_last)
 {
     const struct timespec least = {0, 1000};
-    struct counts begin = counts_now();
-    pthread_setname_np(pthread_self(), name);
+    struct counts begin;
+    pin_to_end(is_last);
+    begin = counts_now();
+    pthread_setname_np(pthread_self(), "napper");
     for (int i = 0; i < NAPS; i++)
         nanosleep(&least, NULL);
     tell_since(&begin);
@@ -231,13 +248,11 @@ static void *napper(void *name)
 static void starved(void)
 {
     const struct timespec second = {1, 0};
-    pthread_t threads[MOST_NAPPERS];
-    long count = 4 * sysconf(_SC_NPROCESSORS_ONLN);
-    count = count < MOST_NAPPERS ? count : MOST_NAPPERS;
+    pthread_t threads[NAPPERS];
     kill(getppid(), SIGSTOP);
-    for (long i = 0; i < count; i++)
-        pthread_create(&threads[i], NULL, napper, "napper");
-    for (long i = 0; i < count; i++)
+    for (int i = 0; i < NAPPERS; i++)
+        pthread_create(&threads[i], NULL, napper, i < ON_FIRST ? NULL : threads);
+    for (int i = 0; i < NAPPERS; i++)
         pthread_join(threads[i], NULL);
     close(creat("napped", 0600)); /* the test continues the recorder */
     unseen(SYS_nanosleep, (long)&second, 0, 0);

@@ -185,6 +185,37 @@ static void a_pause_that_begins_twice_ends_once(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
 }
 
+/* The records of one CPU are missing from 10 ms on, those of the other from 30 ms on: read in this
+ * order or the other, it is one span. */
+static void the_gap_of_another_cpu_may_begin_earlier(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 30);
+    give(&w, SWITCH_LOST, 10);
+    give(&w, SWITCH_FOUND, 35);
+    put(&w, 1, wait_at(40));
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
+    assert_in_range(w.summary.unseen_ns, 25 * MS, 25 * MS + 1000);
+}
+
+static void a_gap_that_overlaps_the_last_continues_it(void **state)
+{
+    struct world w;
+    (void)state;
+    call_at_20(&w);
+    give(&w, SWITCH_LOST, 5);
+    give(&w, SWITCH_FOUND, 15);
+    give(&w, SWITCH_LOST, 12);
+    give(&w, SWITCH_FOUND, 35);
+    put(&w, 1, wait_at(40));
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 2 * MS);
+    assert_in_range(w.summary.unseen_ns, 30 * MS - 1000, 30 * MS + 1000);
+}
+
 /* The next switch would have ended it. */
 static void a_wait_that_no_call_explains_ends_with_them(void **state)
 {
@@ -240,6 +271,8 @@ int main(void)
         cmocka_unit_test(in_a_pause_the_program_decides),
         cmocka_unit_test(also_while_it_lasts),
         cmocka_unit_test(a_pause_that_begins_twice_ends_once),
+        cmocka_unit_test(the_gap_of_another_cpu_may_begin_earlier),
+        cmocka_unit_test(a_gap_that_overlaps_the_last_continues_it),
         cmocka_unit_test(a_wait_that_no_call_explains_ends_with_them),
         cmocka_unit_test(a_thread_that_was_preempted_runs),
         cmocka_unit_test(the_trace_says_from_when_to_when),
