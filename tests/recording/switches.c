@@ -81,17 +81,26 @@ struct counts {
     long waits, preemptions, steps;
 };
 
+static long switches_of(const struct rusage *usage)
+{
+    return usage->ru_nvcsw + usage->ru_nivcsw;
+}
+
+/* Reads all counts at one moment: again if the thread was off its CPU meanwhile. */
 static struct counts counts_now(void)
 {
-    struct counts now = {.tid = gettid(),
-                         .delay_ns = delay_ns(),
-                         .steps = recorder_steps(getppid()),
-                         .ns = clock_of(CLOCK_MONOTONIC)};
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    now.cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
-    now.waits = usage.ru_nvcsw;
-    now.preemptions = usage.ru_nivcsw;
+    struct counts now = {.tid = gettid(), .steps = recorder_steps(getppid())};
+    struct rusage before, after;
+    getrusage(RUSAGE_THREAD, &after);
+    do {
+        before = after;
+        now.delay_ns = delay_ns();
+        now.ns = clock_of(CLOCK_MONOTONIC);
+        now.cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+        getrusage(RUSAGE_THREAD, &after);
+    } while (switches_of(&after) != switches_of(&before));
+    now.waits = after.ru_nvcsw;
+    now.preemptions = after.ru_nivcsw;
     return now;
 }
 
