@@ -486,21 +486,21 @@ def starved():
 
 def faults():
     """Waits for pages of a mapped file: the kernel counts the faults, and how often the thread slept in them."""
-    run = Run("faults", "--switches=need", "--min-wait=1us")
+    run = Run("faults", "--switches=need", "--min-wait=1ns")
     good(run)
     (count,) = map(int, re.findall(r"faults (\d+)", run.out))
     if not count:
         skip("faults", "the folder for temporary files is not on a disk")
         return
     (window,) = run.windows
-    path = re.search(r"file (\S+)", run.out).group(1)
-    of = [functions for object, functions in run.calls if object == "page fault " + os.path.join(WORK, path)]
+    object = "page fault " + os.path.join(WORK, re.search(r"file (\S+)", run.out).group(1))
+    of = [s for s in run.in_window(window, "Syscall") if s[2] == object]
     # The reason of a wait is unknown if the recorder looks before the fault has ended, or if the
     # thread was preempted then.
     unseen = [s for s in run.in_window(window, "Syscall") if s[2] == "kernel, call not seen"]
     most = window.steps + window.preemptions + 1
     report(len(of) + len(unseen) == window.waits and len(unseen) <= most, "faults: as many waits for the file's pages as the thread slept", len(of), len(unseen), window)
-    places = [functions[:2] for functions in of if functions[:2] != ["touch", "pager"]]
+    places = [f[:2] for name, f in run.calls if name == object and f[:2] != ["touch", "pager"]]
     report(not places, "faults: each has its stack", places[:3])
     counted = re.search(r"page faults: (\d+)", run.summary)
     report(counted and int(counted.group(1)) >= count, "faults: the summary counts them", run.summary)
