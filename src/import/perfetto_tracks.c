@@ -144,15 +144,11 @@ static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *
 /* Returns the track, which may not be described yet; NULL if out of memory. */
 static struct track *track_of(struct tracks *t, uint64_t uuid)
 {
-    struct track *track = idmap_find(&t->tracks, uuid);
-    if (track)
-        return track;
-    track = arena_alloc(&t->spans.arena, sizeof *track);
-    if (!track || !idmap_put(&t->tracks, uuid, track)) {
+    struct track *track = objects_get(&t->tracks, uuid);
+    if (!track)
         t->spans.failed = true;
-        return NULL;
-    }
-    *track = (struct track){.name = ""};
+    else if (!track->name)
+        track->name = "";
     return track;
 }
 
@@ -192,15 +188,14 @@ static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t
 /* Returns NULL if out of memory. */
 static struct sequence *sequence_of(struct tracks *t, uint64_t id)
 {
-    struct sequence *sequence = idmap_find(&t->sequences, id);
+    struct sequence *sequence = objects_find(&t->sequences, id);
     if (sequence)
         return sequence;
-    sequence = arena_alloc(&t->spans.arena, sizeof *sequence);
-    if (!sequence || !idmap_put(&t->sequences, id, sequence)) {
+    sequence = objects_get(&t->sequences, id);
+    if (sequence)
+        sequence->clock = CLOCK_OF_TRACE;
+    else
         t->spans.failed = true;
-        return NULL;
-    }
-    *sequence = (struct sequence){.clock = CLOCK_OF_TRACE};
     return sequence;
 }
 
@@ -538,20 +533,23 @@ bool tracks_mean(struct tracks *t, bool has_states)
 
 bool tracks_init(struct tracks *t, struct import_model *model)
 {
-    *t = (struct tracks){0};
+    *t = (struct tracks){
+        .tracks = OBJECTS_OF(struct track),
+        .sequences = OBJECTS_OF(struct sequence),
+    };
     return import_spans_init(&t->spans, model);
 }
 
 void tracks_free(struct tracks *t)
 {
-    IDMAP_EACH(slot, &t->sequences) {
+    IDMAP_EACH(slot, &t->sequences.map) {
         struct sequence *sequence = slot->value;
         idmap_free(&sequence->names);
         idmap_free(&sequence->categories);
         free(sequence->clocks.items);
     }
-    idmap_free(&t->sequences);
-    idmap_free(&t->tracks);
+    objects_free(&t->sequences);
+    objects_free(&t->tracks);
     clocks_free(&t->clocks);
     import_spans_free(&t->spans);
 }
