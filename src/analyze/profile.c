@@ -337,31 +337,22 @@ static inline unsigned state_types(struct profiles *p, const struct goroutine *g
 
 static struct profile_pending *pending_find(const struct profiles *p, const struct goroutine *g)
 {
-    return g->has_pending ? idmap_find(&p->pending, (uint64_t)g->id) : NULL;
+    return g->has_pending ? objects_find(&p->pending, (uint64_t)g->id) : NULL;
 }
 
 /* Returns the goroutine's pending waits; NULL on out of memory. */
 static struct profile_pending *pending_get(struct profiles *p, struct goroutine *g)
 {
-    struct profile_pending *pending = pending_find(p, g);
+    struct profile_pending *pending = objects_get(&p->pending, (uint64_t)g->id);
     if (pending)
-        return pending;
-    pending = calloc(1, sizeof *pending);
-    if (!pending || !idmap_put(&p->pending, (uint64_t)g->id, pending)) {
-        free(pending);
-        return NULL;
-    }
-    g->has_pending = 1;
+        g->has_pending = 1;
     return pending;
 }
 
-static void pending_free(struct profile_pending *pending)
+static void pending_free(const struct profile_pending *pending)
 {
-    if (!pending)
-        return;
     free(pending->waits);
     free(pending->regions);
-    free(pending);
 }
 
 static bool wait_pend(struct profiles *p, struct goroutine *g, const struct wait *wait)
@@ -439,9 +430,9 @@ static bool flush_pending(struct profiles *p, struct goroutine *g)
         good = by_region ? add_inside(p, pending, wait)
                          : wait_add(p, wait, ns_between(wait->begin_ns, wait->end_ns));
     }
-    (void)idmap_remove(&p->pending, (uint64_t)g->id);
-    g->has_pending = 0;
     pending_free(pending);
+    objects_drop(&p->pending, (uint64_t)g->id);
+    g->has_pending = 0;
     return good;
 }
 
@@ -737,6 +728,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     (void)needed;
     p->analysis = analysis;
     p->options = &analysis->options.profile;
+    p->pending = OBJECTS_OF(struct profile_pending);
     return stack_number(p, NULL, 0) == NO_STACK;
 }
 
@@ -752,9 +744,9 @@ static void drop(void *part)
         trail_histogram_free(&rows->times);
         intern_free(&rows->keys);
     }
-    IDMAP_EACH(slot, &profiles->pending)
+    IDMAP_EACH(slot, &profiles->pending.map)
         pending_free(slot->value);
-    idmap_free(&profiles->pending);
+    objects_free(&profiles->pending);
     idmap_free(&profiles->last_sync);
     idle_free(&profiles->idle);
     intern_free(&profiles->frame_keys);

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 #include "base/intern.h"
+#include "base/objects.h"
 
 struct analysis_part;
 struct trail_analysis;
@@ -56,7 +57,7 @@ struct profiles {
         last_sync; /* with by_kind: goroutine -> index of the row of its last wait, as a pointer */
     struct idle idle;             /* with by_kind; the user of a place is the index of its row */
     uint32_t last_place;          /* of the row of SYNC that was counted last, + 1 */
-    struct idmap pending;         /* goroutine -> struct profile_pending */
+    struct objects pending;       /* goroutine -> struct profile_pending */
     uint64_t goroutines, regions; /* the number that matched so far */
 };
 

@@ -1,4 +1,7 @@
-/* Releases, and the waits that ended: which release ended which wait. */
+/*
+ * Releases, and the waits that ended: which release ended which wait. releases.c keeps the releases,
+ * release_search.c finds those that can have ended a wait, and releases_match.c decides what did.
+ */
 #ifndef TRAIL_COLLECT_RELEASES_H
 #define TRAIL_COLLECT_RELEASES_H
 
@@ -67,7 +70,7 @@ struct empty_semaphore {
     unsigned next;
 };
 
-/* Of the trace. Owned by releases.c. Zero-initialised: empty. */
+/* Of the trace. Owned by releases.c and releases_match.c. Zero-initialised: empty. */
 struct releases {
     struct empty_semaphore empty[EMPTY_PLACES];
     struct objects blocks; /* by number and the object's slot */
@@ -81,6 +84,12 @@ struct releases {
 struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record);
 
+/* Returns the release of the object's slot with this number; NULL: none. */
+struct release *release_at(struct collect *c, uint64_t object, uint32_t number);
+
+/* Notes that the release has ended a wait. */
+void release_take(struct release *release);
+
 /*
  * Marks the release as written or dropped: a wait matched with it from now on gets its waker at its
  * own end. Returns the waits matched before, which the caller owns.
@@ -89,6 +98,10 @@ struct woken *release_is_written(struct release *release);
 
 /* Notes that a wait for the semaphore began at `time`. */
 void releases_empty(struct collect *c, uint64_t object, uint64_t time);
+
+/* Returns when the semaphore was last seen without permits between `begin` and `end`; `begin`:
+ * never. */
+uint64_t releases_last_empty(struct collect *c, uint64_t object, uint64_t begin, uint64_t end);
 
 /* Adds a wait whose release has yet to be found. */
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait);

@@ -87,7 +87,7 @@ enum g_state { G_NONE, G_RUNNABLE, G_RUNNING, G_WAITING, G_SYSCALL, G_DEAD };
  * not fit is damage. */
 enum life { LIFE_ANNOUNCED, LIFE_STARTED, LIFE_EXITED };
 
-/* What feed.c, releases.c and open_stacks.c know about a thread. */
+/* What feed.c, releases_match.c and open_stacks.c know about a thread. */
 struct thread_feed {
     enum life life;
     struct area_cursor cursor;

@@ -1,22 +1,5 @@
 /*
- * Perfetto's trace format: a stream of TracePacket messages. Field numbers as defined in
- * protos/perfetto/trace:
- *
- *     Trace            1 packet
- *     TracePacket      1 ftrace_events  6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
- *                      12 interned_data  13 sequence_flags  50 compressed_packets
- *                      58 timestamp_clock_id
- *                      59 trace_packet_defaults  60 track_descriptor  66 perf_sample
- *     TrackEvent       4 debug_annotations  9 type  10 name_iid  11 track_uuid  23 name
- *                      30 counter_value  47 flow_ids  48 terminating_flow_ids  56 callstack_iid
- *     TrackDescriptor  1 uuid  2 name  3 process  4 thread  5 parent_uuid  8 counter
- *                      11 child_ordering  12 sibling_order_rank
- *     InternedData     2 event_names  5 function_names  6 frames  7 callstacks  17 mapping_paths
- *                      18 source_paths  19 mappings
- *     FtraceEventBundle  1 cpu  2 event
- *     FtraceEvent      1 timestamp  2 pid  4 sched_switch  20 sched_waking
- *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
- *                      6 line_number
+ * Perfetto's trace format: a stream of TracePacket messages.
  *
  * A packet usually takes about twenty bytes: its time is the difference to the previous packet (a
  * clock of this sequence), and its name and stack are numbers defined by earlier packets. An event
@@ -40,12 +23,13 @@
 #include "base/text.h"
 #include "export/protobuf.h"
 #include "timeline/timeline.h"
+#include "wire/perfetto.h"
 
-enum { SEQUENCE = 1, STATE_CLEARED = 1, NEEDS_STATE = 2 };
+enum { SEQUENCE = 1 };
 enum { CLOCK_REAL = 1, CLOCK_MONO = 3, CLOCK_TRACE = 6, CLOCK_DELTA = 64 };
-enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER };
 enum { ORDER_CHRONOLOGICAL = 2, ORDER_EXPLICIT = 3 };
 enum { UNIT_COUNT = 2, UNIT_BYTES = 3 };
+enum { MAPPING = 1 }; /* Perfetto expects one: all frames are in it */
 
 enum {
     TRACK_PROCESS = 1,
@@ -136,10 +120,10 @@ static bool write_compressed(void *context, const void *data, size_t size)
         errno = ENOMEM;
         return false;
     }
-    end = protobuf_put_varint(end, 50 << 3 | PROTOBUF_BYTES);
+    end = protobuf_put_varint(end, PACKET_COMPRESSED_PACKETS << 3 | PROTOBUF_BYTES);
     end = protobuf_put_varint(end, packed);
     uint8_t head[HEAD_MOST], *at = head;
-    *at++ = 1 << 3 | PROTOBUF_BYTES;
+    *at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;
     at = protobuf_put_varint(at, (uint64_t)(end - field) + packed);
     memcpy(at, field, (size_t)(end - field));
     at += end - field;
@@ -165,9 +149,9 @@ static void put_large(struct perfetto *p, const uint8_t *head, size_t head_size)
 static void put_packet(struct perfetto *p, unsigned flags)
 {
     uint8_t head[1 + PROTOBUF_VARINT_MAX], *at = head;
-    protobuf_number(&p->packet, 10, SEQUENCE);
-    protobuf_number(&p->packet, 13, flags);
-    *at++ = 1 << 3 | PROTOBUF_BYTES;
+    protobuf_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+    protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, flags);
+    *at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;
     at = protobuf_put_varint(at, p->packet.size);
     if (p->packet.size > OUT_BUFFER_SIZE - sizeof head) {
         put_large(p, head, (size_t)(at - head));
@@ -183,24 +167,40 @@ static void put_packet(struct perfetto *p, unsigned flags)
 /* Sets the time of the packet under construction. */
 static void put_time(struct perfetto *p, int64_t ns)
 {
-    protobuf_number(&p->packet, 8, stamp(p, ns));
-    protobuf_number(&p->packet, 58, CLOCK_TRACE);
+    protobuf_number(&p->packet, PACKET_TIMESTAMP, stamp(p, ns));
+    protobuf_number(&p->packet, PACKET_CLOCK_ID, CLOCK_TRACE);
 }
 
 static void put_descriptor(struct perfetto *p)
 {
-    protobuf_part(&p->packet, 60, &p->part);
-    put_packet(p, NEEDS_STATE);
+    protobuf_part(&p->packet, PACKET_TRACK_DESCRIPTOR, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
 }
 
 /* Begins a track descriptor; `order` is its child_ordering, or 0. */
 static void begin_track(struct perfetto *p, uint64_t track, uint64_t parent, trail_string name,
                         unsigned order)
 {
-    protobuf_number(&p->part, 1, track);
-    protobuf_text(&p->part, 2, name);
-    protobuf_number(&p->part, 5, parent);
-    protobuf_number(&p->part, 11, order);
+    protobuf_number(&p->part, DESCRIPTOR_UUID, track);
+    protobuf_text(&p->part, DESCRIPTOR_NAME, name);
+    protobuf_number(&p->part, DESCRIPTOR_PARENT, parent);
+    protobuf_number(&p->part, DESCRIPTOR_CHILD_ORDERING, order);
+}
+
+/* Makes the track that of a process. */
+static void add_process(struct perfetto *p, uint64_t pid, trail_string name)
+{
+    protobuf_number(&p->inner, PROCESS_PID, pid);
+    protobuf_text(&p->inner, PROCESS_NAME, name);
+    protobuf_part(&p->part, DESCRIPTOR_PROCESS, &p->inner);
+}
+
+static void add_thread(struct perfetto *p, uint64_t pid, uint64_t tid, trail_string name)
+{
+    protobuf_number(&p->inner, THREAD_PID, pid);
+    protobuf_number(&p->inner, THREAD_TID, tid);
+    protobuf_text(&p->inner, THREAD_NAME, name);
+    protobuf_part(&p->part, DESCRIPTOR_THREAD, &p->inner);
 }
 
 static void put_track(struct perfetto *p, uint64_t track, uint64_t parent, const char *name,
@@ -213,15 +213,15 @@ static void put_track(struct perfetto *p, uint64_t track, uint64_t parent, const
 /* Defines a name: an EventName or InternedString. */
 static void put_interned(struct perfetto *p, unsigned field, uint64_t iid, trail_string text)
 {
-    protobuf_number(&p->inner, 1, iid);
-    protobuf_text(&p->inner, 2, text);
+    protobuf_number(&p->inner, NAMED_IID, iid);
+    protobuf_text(&p->inner, NAMED_TEXT, text);
     protobuf_part(&p->part, field, &p->inner);
 }
 
 static void put_interned_data(struct perfetto *p)
 {
-    protobuf_part(&p->packet, 12, &p->part);
-    put_packet(p, NEEDS_STATE);
+    protobuf_part(&p->packet, PACKET_INTERNED_DATA, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
 }
 
 /* MARK: Names and stacks by number */
@@ -229,7 +229,8 @@ static void put_interned_data(struct perfetto *p)
 static uint64_t text_iid(struct perfetto *p, trail_name name)
 {
     if (is_new(p, &p->texts, name)) {
-        put_interned(p, 2, name_iid(NAME_TEXT, name), timeline_text(&p->timeline, name));
+        put_interned(p, INTERNED_EVENT_NAMES, name_iid(NAME_TEXT, name),
+                     timeline_text(&p->timeline, name));
         put_interned_data(p);
     }
     return name_iid(NAME_TEXT, name);
@@ -243,7 +244,8 @@ static void define_reason(struct perfetto *p, trail_name reason)
     size_t at = strlen(text), size = name.size < sizeof text - 16 ? name.size : sizeof text - 16;
     memcpy(text + at, name.data, size);
     text[at + size] = ')';
-    put_interned(p, 2, name_iid(NAME_REASON, reason), (trail_string){text, at + size + 1});
+    put_interned(p, INTERNED_EVENT_NAMES, name_iid(NAME_REASON, reason),
+                 (trail_string){text, at + size + 1});
     put_interned_data(p);
 }
 
@@ -265,16 +267,18 @@ static uint64_t frame_iid(struct perfetto *p, const trail_place *place)
     if (!fresh)
         return iid;
     if (place->function && is_new(p, &p->functions, place->function))
-        put_interned(p, 5, place->function, timeline_text(&p->timeline, place->function));
+        put_interned(p, INTERNED_FUNCTION_NAMES, place->function,
+                     timeline_text(&p->timeline, place->function));
     if (place->file && is_new(p, &p->files, place->file))
-        put_interned(p, 18, place->file, timeline_text(&p->timeline, place->file));
-    protobuf_number(&p->inner, 1, iid);
-    protobuf_number(&p->inner, 2, place->function);
-    protobuf_number(&p->inner, 3, 1);
-    protobuf_number(&p->inner, 4, place->pc ? place->pc : 1);
-    protobuf_number(&p->inner, 5, place->file);
-    protobuf_number(&p->inner, 6, place->line <= UINT32_MAX ? place->line : 0);
-    protobuf_part(&p->part, 6, &p->inner);
+        put_interned(p, INTERNED_SOURCE_PATHS, place->file,
+                     timeline_text(&p->timeline, place->file));
+    protobuf_number(&p->inner, FRAME_IID, iid);
+    protobuf_number(&p->inner, FRAME_FUNCTION_NAME_ID, place->function);
+    protobuf_number(&p->inner, FRAME_MAPPING_ID, MAPPING);
+    protobuf_number(&p->inner, FRAME_REL_PC, place->pc ? place->pc : 1);
+    protobuf_number(&p->inner, FRAME_SOURCE_PATH_IID, place->file);
+    protobuf_number(&p->inner, FRAME_LINE_NUMBER, place->line <= UINT32_MAX ? place->line : 0);
+    protobuf_part(&p->part, INTERNED_FRAMES, &p->inner);
     return iid;
 }
 
@@ -282,10 +286,10 @@ static uint64_t frame_iid(struct perfetto *p, const trail_place *place)
 static void define_stack(struct perfetto *p, trail_stack stack)
 {
     struct stack_row row = stacks_get(&p->timeline.stacks, stack);
-    protobuf_number(&p->leaf, 1, stack);
+    protobuf_number(&p->leaf, CALLSTACK_IID, stack);
     for (size_t i = row.count; i-- > 0;)
-        protobuf_number(&p->leaf, 2, frame_iid(p, &row.places[i]));
-    protobuf_part(&p->part, 7, &p->leaf);
+        protobuf_number(&p->leaf, CALLSTACK_FRAME_IDS, frame_iid(p, &row.places[i]));
+    protobuf_part(&p->part, INTERNED_CALLSTACKS, &p->leaf);
     put_interned_data(p);
 }
 
@@ -315,45 +319,80 @@ static void put_event(struct perfetto *p, int64_t ns, unsigned type, uint64_t tr
     uint64_t now = stamp(p, ns);
     out_room(&p->out, EVENT_MOST);
     uint8_t *packet = (uint8_t *)p->out.at, *at = packet + 2;
-    packet[0] = 1 << 3 | PROTOBUF_BYTES;
+    packet[0] = TRACE_PACKET << 3 | PROTOBUF_BYTES;
     if (__builtin_expect(now >= p->last_ns, 1)) {
-        at = protobuf_put_number(at, 8, now - p->last_ns);
+        at = protobuf_put_number(at, PACKET_TIMESTAMP, now - p->last_ns);
         p->last_ns = now;
     } else {
-        at = protobuf_put_number(at, 8, now);
-        at = protobuf_put_number(at, 58, CLOCK_TRACE);
+        at = protobuf_put_number(at, PACKET_TIMESTAMP, now);
+        at = protobuf_put_number(at, PACKET_CLOCK_ID, CLOCK_TRACE);
     }
+    /* clang-format off */
     static const uint8_t middle[] = {
-        10 << 3 | PROTOBUF_VARINT, SEQUENCE,         13 << 3 | PROTOBUF_VARINT, NEEDS_STATE,
-        11 << 3 | PROTOBUF_BYTES,  /* its size */ 0, 9 << 3 | PROTOBUF_VARINT,  /* type */ 0};
+        PACKET_SEQUENCE_ID << 3 | PROTOBUF_VARINT, SEQUENCE,
+        PACKET_SEQUENCE_FLAGS << 3 | PROTOBUF_VARINT, SEQUENCE_NEEDS_STATE,
+        PACKET_TRACK_EVENT << 3 | PROTOBUF_BYTES, /* its size */ 0,
+        EVENT_TYPE << 3 | PROTOBUF_VARINT, /* type */ 0};
+    /* clang-format on */
     memcpy(at, middle, sizeof middle);
     uint8_t *event = at + 5;
     at += sizeof middle;
     at[-1] = (uint8_t)type;
-    at = protobuf_put_number(at, 11, track);
+    at = protobuf_put_number(at, EVENT_TRACK, track);
     if (fields.name)
-        at = protobuf_put_number(at, 10, fields.name);
+        at = protobuf_put_number(at, EVENT_NAME_IID, fields.name);
     if (fields.flow)
-        at = protobuf_put_fixed64(at, 47, fields.flow);
+        at = protobuf_put_fixed64(at, EVENT_FLOW_IDS, fields.flow);
     if (fields.flow_end)
-        at = protobuf_put_fixed64(at, 48, fields.flow_end);
+        at = protobuf_put_fixed64(at, EVENT_TERMINATING_FLOW_IDS, fields.flow_end);
     if (fields.stack)
-        at = protobuf_put_number(at, 56, fields.stack);
+        at = protobuf_put_number(at, EVENT_CALLSTACK_IID, fields.stack);
     *event = (uint8_t)(at - event - 1);
     packet[1] = (uint8_t)(at - packet - 2);
     p->out.at = (char *)at;
 }
 
+/* MARK: Events with other fields */
+
+static void begin_event(struct perfetto *p, unsigned type, uint64_t track)
+{
+    protobuf_number(&p->part, EVENT_TYPE, type);
+    protobuf_number(&p->part, EVENT_TRACK, track);
+}
+
+static void begin_slice(struct perfetto *p, uint64_t track, uint64_t name, uint64_t stack)
+{
+    begin_event(p, TYPE_SLICE_BEGIN, track);
+    protobuf_number(&p->part, EVENT_NAME_IID, name);
+    protobuf_number(&p->part, EVENT_CALLSTACK_IID, stack);
+}
+
+static void annotate(struct perfetto *p, const char *key, uint64_t value)
+{
+    protobuf_word(&p->inner, ANNOTATION_NAME, key);
+    protobuf_present_number(&p->inner, ANNOTATION_UINT_VALUE, value);
+    protobuf_part(&p->part, EVENT_ANNOTATIONS, &p->inner);
+}
+
+static void annotate_text(struct perfetto *p, const char *key, trail_string value)
+{
+    protobuf_word(&p->inner, ANNOTATION_NAME, key);
+    protobuf_text(&p->inner, ANNOTATION_STRING_VALUE, value);
+    protobuf_part(&p->part, EVENT_ANNOTATIONS, &p->inner);
+}
+
+static void end_event(struct perfetto *p, int64_t ns)
+{
+    put_time(p, ns);
+    protobuf_part(&p->packet, PACKET_TRACK_EVENT, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
+}
+
 static void put_counter(struct perfetto *p, int64_t ns, uint64_t track, uint64_t value)
 {
-    protobuf_number(&p->part, 9, COUNTER);
-    protobuf_number(&p->part, 11, track);
-    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* not protobuf_number, because 0 is a
-                                                           * value here */
-    protobuf_varint(&p->part, value);
-    put_time(p, ns);
-    protobuf_part(&p->packet, 11, &p->part);
-    put_packet(p, NEEDS_STATE);
+    begin_event(p, TYPE_COUNTER, track);
+    protobuf_present_number(&p->part, EVENT_COUNTER_VALUE, value);
+    end_event(p, ns);
 }
 
 /* MARK: Goroutines */
@@ -370,18 +409,21 @@ static uint64_t label_iid(const struct timeline_goroutine *g)
     return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
 }
 
+static trail_string title_of(const struct perfetto *p)
+{
+    const char *title = p->timeline.options->title;
+    return text_from(title ? title : "trail");
+}
+
 /* Describes a process of the recording; 0 stands for the unknown process of other threads. */
 static void describe_process(struct perfetto *p, const struct timeline_thread *thread)
 {
     if (thread->pid == 0 || idmap_find(&p->processes, (uint64_t)thread->pid))
         return;
-    const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
-    trail_string name = thread->process.size > 0 ? thread->process : text_from(title);
+    trail_string name = thread->process.size > 0 ? thread->process : title_of(p);
     p->timeline.failed |= !idmap_put(&p->processes, (uint64_t)thread->pid, p);
     begin_track(p, new_track(p), 0, name, 0);
-    protobuf_number(&p->inner, 1, (uint64_t)thread->pid);
-    protobuf_text(&p->inner, 6, name);
-    protobuf_part(&p->part, 3, &p->inner);
+    add_process(p, (uint64_t)thread->pid, name);
     put_descriptor(p);
 }
 
@@ -398,12 +440,8 @@ static void describe_thread(struct perfetto *p, struct timeline_goroutine *g, bo
     g->described = true;
     describe_process(p, &thread);
     begin_track(p, g->writer, known && thread.pid > 0 ? 0 : TRACK_GOROUTINES, thread.name, 0);
-    if (known && thread.pid > 0 && thread.tid <= INT32_MAX) {
-        protobuf_number(&p->inner, 1, (uint64_t)thread.pid);
-        protobuf_number(&p->inner, 2, (uint64_t)thread.tid);
-        protobuf_text(&p->inner, 5, thread.name);
-        protobuf_part(&p->part, 4, &p->inner);
-    }
+    if (known && thread.pid > 0 && thread.tid <= INT32_MAX)
+        add_thread(p, (uint64_t)thread.pid, (uint64_t)thread.tid, thread.name);
     put_descriptor(p);
 }
 
@@ -422,15 +460,8 @@ static void perfetto_goroutine(void *writer, struct timeline_goroutine *g)
     /* A name is never redefined: a renamed goroutine uses the ID of its second track. */
     g->relabelled = g->writer != 0;
     g->writer = track;
-    put_interned(p, 2, label_iid(g), label);
+    put_interned(p, INTERNED_EVENT_NAMES, label_iid(g), label);
     put_interned_data(p);
-}
-
-static void annotate_text(struct perfetto *p, const char *key, trail_name value)
-{
-    protobuf_word(&p->inner, 10, key);
-    protobuf_text(&p->inner, 6, timeline_text(&p->timeline, value));
-    protobuf_part(&p->part, 4, &p->inner);
 }
 
 /* Begins a wait that a recording describes. */
@@ -438,21 +469,15 @@ static void put_wait(struct perfetto *p, const struct timeline_goroutine *g,
                      const struct wait_facts *facts)
 {
     uint64_t name = state_iid(p, g), stack = stack_iid(p, g->stack);
-    protobuf_number(&p->part, 9, SLICE_BEGIN);
-    protobuf_number(&p->part, 11, g->writer);
-    protobuf_number(&p->part, 10, name);
-    protobuf_number(&p->part, 56, stack);
-    annotate_text(p, "wait.kind", facts->kind_name);
+    begin_slice(p, g->writer, name, stack);
+    annotate_text(p, "wait.kind", timeline_text(&p->timeline, facts->kind_name));
     if (facts->object)
-        annotate_text(p, "wait.object", facts->object);
-    put_time(p, g->since_ns);
-    protobuf_part(&p->packet, 11, &p->part);
-    put_packet(p, NEEDS_STATE);
+        annotate_text(p, "wait.object", timeline_text(&p->timeline, facts->object));
+    end_event(p, g->since_ns);
 }
 
 /* MARK: The scheduler's events */
 
-enum { SCHED_SWITCH = 4, SCHED_WAKING = 20 };
 enum { SCHED_PRIORITY = 120 }; /* Linux's of a thread without another one */
 
 /* prev_state: TASK_REPORT of Linux. */
@@ -481,26 +506,26 @@ static bool is_known_thread(const struct timeline_goroutine *g)
  * that are 0, too. */
 static void put_sched(struct perfetto *p, int64_t cpu, int64_t ns, uint64_t tid, unsigned kind)
 {
-    protobuf_number(&p->leaf, 1, stamp(p, ns));
-    protobuf_present_number(&p->leaf, 2, tid);
+    protobuf_number(&p->leaf, FTRACE_TIMESTAMP, stamp(p, ns));
+    protobuf_present_number(&p->leaf, FTRACE_PID, tid);
     protobuf_part(&p->leaf, kind, &p->inner);
-    protobuf_present_number(&p->part, 1, (uint64_t)cpu);
-    protobuf_part(&p->part, 2, &p->leaf);
-    protobuf_part(&p->packet, 1, &p->part);
-    put_packet(p, NEEDS_STATE);
+    protobuf_present_number(&p->part, BUNDLE_CPU, (uint64_t)cpu);
+    protobuf_part(&p->part, BUNDLE_EVENT, &p->leaf);
+    protobuf_part(&p->packet, PACKET_FTRACE_EVENTS, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
 }
 
 static void put_switch(struct perfetto *p, const struct timeline_lane *lane, int64_t ns,
                        struct sched_thread prev, unsigned prev_state, struct sched_thread next)
 {
-    protobuf_text(&p->inner, 1, prev.name);
-    protobuf_present_number(&p->inner, 2, prev.tid);
-    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
-    protobuf_present_number(&p->inner, 4, prev_state);
-    protobuf_text(&p->inner, 5, next.name);
-    protobuf_present_number(&p->inner, 6, next.tid);
-    protobuf_number(&p->inner, 7, SCHED_PRIORITY);
-    put_sched(p, lane->id, ns, prev.tid, SCHED_SWITCH);
+    protobuf_text(&p->inner, SWITCH_PREV_COMM, prev.name);
+    protobuf_present_number(&p->inner, SWITCH_PREV_PID, prev.tid);
+    protobuf_number(&p->inner, SWITCH_PREV_PRIO, SCHED_PRIORITY);
+    protobuf_present_number(&p->inner, SWITCH_PREV_STATE, prev_state);
+    protobuf_text(&p->inner, SWITCH_NEXT_COMM, next.name);
+    protobuf_present_number(&p->inner, SWITCH_NEXT_PID, next.tid);
+    protobuf_number(&p->inner, SWITCH_NEXT_PRIO, SCHED_PRIORITY);
+    put_sched(p, lane->id, ns, prev.tid, FTRACE_SCHED_SWITCH);
 }
 
 static void put_waking(struct perfetto *p, const struct timeline_goroutine *g)
@@ -508,12 +533,12 @@ static void put_waking(struct perfetto *p, const struct timeline_goroutine *g)
     const struct timeline_goroutine *waker = timeline_goroutine_find(&p->timeline, g->waker);
     struct sched_thread woken = sched_thread_of(p, g);
     int64_t cpu = waker && waker->on_proc > 0 ? waker->on_proc : 0;
-    protobuf_text(&p->inner, 1, woken.name);
-    protobuf_number(&p->inner, 2, woken.tid);
-    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
-    protobuf_number(&p->inner, 4, 1);                      /* success */
     bool by_thread = is_known_thread(waker) && waker != g; /* else an interrupt */
-    put_sched(p, cpu, g->since_ns, by_thread ? (uint64_t)waker->tid : 0, SCHED_WAKING);
+    protobuf_text(&p->inner, WAKING_COMM, woken.name);
+    protobuf_number(&p->inner, WAKING_PID, woken.tid);
+    protobuf_number(&p->inner, WAKING_PRIO, SCHED_PRIORITY);
+    protobuf_number(&p->inner, WAKING_SUCCESS, 1);
+    put_sched(p, cpu, g->since_ns, by_thread ? (uint64_t)waker->tid : 0, FTRACE_SCHED_WAKING);
 }
 
 static void sched_enters_slot(struct perfetto *p, struct timeline_lane *lane)
@@ -574,14 +599,14 @@ static void perfetto_enter(void *writer, struct timeline_goroutine *g)
         .flow_end = p->pending_flow,
     };
     p->pending_flow = 0;
-    put_event(p, g->since_ns, SLICE_BEGIN, g->writer, fields);
+    put_event(p, g->since_ns, TYPE_SLICE_BEGIN, g->writer, fields);
 }
 
 static void perfetto_leave(void *writer, struct timeline_goroutine *g, int64_t now,
                            trail_stack stack)
 {
     (void)stack;
-    put_event(writer, now, SLICE_END, g->writer, (struct event_fields){0});
+    put_event(writer, now, TYPE_SLICE_END, g->writer, (struct event_fields){0});
 }
 
 static void perfetto_gone(void *writer, struct timeline_goroutine *g, int64_t now)
@@ -601,7 +626,7 @@ static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
     struct perfetto *p = writer;
     (void)g;
     p->pending_flow = ++p->flow;
-    put_event(p, now, INSTANT, waker->writer,
+    put_event(p, now, TYPE_INSTANT, waker->writer,
               (struct event_fields){.name = name_iid(NAME_STATE, NAME_WAKE),
                                     .stack = stack_iid(p, stack),
                                     .flow = p->flow});
@@ -612,20 +637,15 @@ static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
 static void describe_lane(struct perfetto *p, struct timeline_lane *lane)
 {
     char text[32];
-    bool is_thread = lane->is_thread && lane->id > 0 && lane->id <= INT32_MAX;
     int size = snprintf(text, sizeof text, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
+    trail_string name = {text, (size_t)size};
     lane->known = true;
     lane->writer = new_track(p);
-    begin_track(p, lane->writer, lane->is_thread ? TRACK_PROCESS : TRACK_PROCS,
-                (trail_string){text, (size_t)size}, 0);
-    if (is_thread) {
-        protobuf_number(&p->inner, 1, 1);
-        protobuf_number(&p->inner, 2, (uint64_t)lane->id);
-        protobuf_word(&p->inner, 5, text);
-        protobuf_part(&p->part, 4, &p->inner);
-    } else if (!lane->is_thread && lane->id <= INT32_MAX) {
-        protobuf_number(&p->part, 12, (uint64_t)lane->id);
-    }
+    begin_track(p, lane->writer, lane->is_thread ? TRACK_PROCESS : TRACK_PROCS, name, 0);
+    if (lane->is_thread && lane->id > 0 && lane->id <= INT32_MAX)
+        add_thread(p, 1, (uint64_t)lane->id, name);
+    else if (!lane->is_thread && lane->id <= INT32_MAX)
+        protobuf_number(&p->part, DESCRIPTOR_SIBLING_ORDER_RANK, (uint64_t)lane->id);
     put_descriptor(p);
 }
 
@@ -642,7 +662,8 @@ static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
         describe_lane(p, lane);
     uint64_t name =
         lane->state == TIMELINE_RUNNING ? label_iid(lane->g) : name_iid(NAME_STATE, lane->state);
-    put_event(p, lane->since_ns, SLICE_BEGIN, lane->writer, (struct event_fields){.name = name});
+    put_event(p, lane->since_ns, TYPE_SLICE_BEGIN, lane->writer,
+              (struct event_fields){.name = name});
 }
 
 static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
@@ -653,7 +674,7 @@ static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_
             p->left = (struct left){lane, lane->g, now};
         return;
     }
-    put_event(writer, now, SLICE_END, lane->writer, (struct event_fields){0});
+    put_event(writer, now, TYPE_SLICE_END, lane->writer, (struct event_fields){0});
 }
 
 /* MARK: Ranges, regions, tasks */
@@ -688,14 +709,6 @@ static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
              : TRACK_RUNTIME;
 }
 
-static void annotate(struct perfetto *p, const char *key, uint64_t value)
-{
-    protobuf_word(&p->inner, 10, key);
-    protobuf_varint(&p->inner, 3 << 3 | PROTOBUF_VARINT);
-    protobuf_varint(&p->inner, value);
-    protobuf_part(&p->part, 4, &p->inner);
-}
-
 static void perfetto_open(void *writer, struct timeline_span *span)
 {
     struct perfetto *p = writer;
@@ -705,10 +718,7 @@ static void perfetto_open(void *writer, struct timeline_span *span)
         begin_track(p, span->writer, TRACK_TASKS, timeline_text(&p->timeline, span->name), 0);
         put_descriptor(p);
     }
-    protobuf_number(&p->part, 9, SLICE_BEGIN);
-    protobuf_number(&p->part, 11, span->writer);
-    protobuf_number(&p->part, 10, name);
-    protobuf_number(&p->part, 56, stack);
+    begin_slice(p, span->writer, name, stack);
     const struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, span->goroutine);
     if (p->timeline.of_threads && g && g->tid > 0)
         annotate(p, "thread.id", (uint64_t)g->tid);
@@ -718,14 +728,12 @@ static void perfetto_open(void *writer, struct timeline_span *span)
         annotate(p, "task", span->task);
     if (span->parent != 0 && span->parent != TRAIL_NO_TASK)
         annotate(p, "parent task", span->parent);
-    put_time(p, span->begin_ns);
-    protobuf_part(&p->packet, 11, &p->part);
-    put_packet(p, NEEDS_STATE);
+    end_event(p, span->begin_ns);
 }
 
 static void perfetto_close(void *writer, struct timeline_span *span, int64_t now)
 {
-    put_event(writer, now, SLICE_END, span->writer, (struct event_fields){0});
+    put_event(writer, now, TYPE_SLICE_END, span->writer, (struct event_fields){0});
 }
 
 /* MARK: Logs, metrics, samples */
@@ -735,17 +743,12 @@ static void perfetto_log(void *writer, const trail_event *event)
     struct perfetto *p = writer;
     const trail_reader *reader = p->timeline.reader;
     struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, event->goroutine);
-    protobuf_number(&p->part, 9, INSTANT);
-    protobuf_number(&p->part, 11, g ? g->writer : TRACK_RUNTIME);
-    protobuf_text(&p->part, 23, trail_reader_string(reader, event->log.message));
-    protobuf_word(&p->inner, 10, "category");
-    protobuf_text(&p->inner, 6, trail_reader_string(reader, event->log.category));
-    protobuf_part(&p->part, 4, &p->inner);
+    begin_event(p, TYPE_INSTANT, g ? g->writer : TRACK_RUNTIME);
+    protobuf_text(&p->part, EVENT_NAME, trail_reader_string(reader, event->log.message));
+    annotate_text(p, "category", trail_reader_string(reader, event->log.category));
     if (event->log.task != 0 && event->log.task != TRAIL_NO_TASK)
         annotate(p, "task", event->log.task);
-    put_time(p, event->time_ns);
-    protobuf_part(&p->packet, 11, &p->part);
-    put_packet(p, NEEDS_STATE);
+    end_event(p, event->time_ns);
 }
 
 /* A recording of threads has no Ps and no collector, only the heap in use. */
@@ -775,15 +778,15 @@ static void perfetto_sample(void *writer, const trail_event *event, trail_stack 
     }
     if (event->thread > 0 && event->thread <= INT32_MAX && pid > 0) {
         if (!p->timeline.of_threads)
-            protobuf_number(&p->part, 1, event->proc > 0 ? (uint64_t)event->proc : 0);
-        protobuf_number(&p->part, 2, pid);
-        protobuf_number(&p->part, 3, (uint64_t)event->thread);
-        protobuf_number(&p->part, 4, iid);
+            protobuf_number(&p->part, SAMPLE_CPU, event->proc > 0 ? (uint64_t)event->proc : 0);
+        protobuf_number(&p->part, SAMPLE_PID, pid);
+        protobuf_number(&p->part, SAMPLE_TID, (uint64_t)event->thread);
+        protobuf_number(&p->part, SAMPLE_CALLSTACK_IID, iid);
         put_time(p, event->time_ns);
-        protobuf_part(&p->packet, 66, &p->part);
-        put_packet(p, NEEDS_STATE);
+        protobuf_part(&p->packet, PACKET_PERF_SAMPLE, &p->part);
+        put_packet(p, SEQUENCE_NEEDS_STATE);
     } else if (g && g->writer) {
-        put_event(p, event->time_ns, INSTANT, g->writer,
+        put_event(p, event->time_ns, TYPE_INSTANT, g->writer,
                   (struct event_fields){.name = name_iid(NAME_STATE, NAME_WAKE + 1), .stack = iid});
     }
 }
@@ -792,10 +795,10 @@ static void perfetto_sample(void *writer, const trail_event *event, trail_stack 
 
 static void put_clock(struct perfetto *p, unsigned clock, uint64_t ns)
 {
-    protobuf_number(&p->inner, 1, clock);
-    protobuf_number(&p->inner, 2, ns);
-    protobuf_number(&p->inner, 3, clock == CLOCK_DELTA);
-    protobuf_part(&p->part, 1, &p->inner);
+    protobuf_number(&p->inner, CLOCK_ID, clock);
+    protobuf_number(&p->inner, CLOCK_TIMESTAMP, ns);
+    protobuf_number(&p->inner, CLOCK_IS_INCREMENTAL, clock == CLOCK_DELTA);
+    protobuf_part(&p->part, SNAPSHOT_CLOCKS, &p->inner);
 }
 
 /* Writes the clocks of the traced machine at one time of the trace. */
@@ -804,8 +807,8 @@ static void put_wall_clocks(struct perfetto *p, const trail_clock_snapshot *cloc
     put_clock(p, CLOCK_TRACE, stamp(p, clocks->trace_ns));
     put_clock(p, CLOCK_REAL, (uint64_t)clocks->wall_s * 1000000000U + clocks->wall_ns);
     put_clock(p, CLOCK_MONO, clocks->mono_ns);
-    protobuf_part(&p->packet, 6, &p->part);
-    put_packet(p, NEEDS_STATE);
+    protobuf_part(&p->packet, PACKET_CLOCK_SNAPSHOT, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
 }
 
 /* Writes the clocks once, when they are known and the export has begun. */
@@ -826,26 +829,20 @@ static void perfetto_clocks(void *writer, const trail_clock_snapshot *clocks)
 
 static void put_process(struct perfetto *p)
 {
-    const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
-    begin_track(p, TRACK_PROCESS, 0, text_from(title), 0);
-    if (!p->timeline.of_threads) {
-        protobuf_number(&p->inner, 1, 1);
-        protobuf_word(&p->inner, 6, title);
-        protobuf_part(&p->part, 3, &p->inner);
-    }
+    begin_track(p, TRACK_PROCESS, 0, title_of(p), 0);
+    if (!p->timeline.of_threads)
+        add_process(p, 1, title_of(p));
     put_descriptor(p);
-    /* Perfetto expects a mapping: all frames are in this one. */
-    protobuf_number(&p->inner, 1, 1);
-    protobuf_word(&p->inner, 2, title);
-    protobuf_part(&p->part, 17, &p->inner);
-    protobuf_number(&p->inner, 1, 1);
-    protobuf_number(&p->inner, 7, 1);
-    protobuf_part(&p->part, 19, &p->inner);
+    put_interned(p, INTERNED_MAPPING_PATHS, MAPPING, title_of(p));
+    protobuf_number(&p->inner, MAPPING_IID, MAPPING);
+    protobuf_number(&p->inner, MAPPING_PATH_IDS, MAPPING);
+    protobuf_part(&p->part, INTERNED_MAPPINGS, &p->inner);
     for (unsigned i = 0; i < TIMELINE_STATES; i++)
-        put_interned(p, 2, name_iid(NAME_STATE, i),
+        put_interned(p, INTERNED_EVENT_NAMES, name_iid(NAME_STATE, i),
                      text_from(timeline_state_name(&p->timeline, (enum timeline_state)i)));
-    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE), text_from("wake"));
-    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE + 1), text_from("CPU sample"));
+    put_interned(p, INTERNED_EVENT_NAMES, name_iid(NAME_STATE, NAME_WAKE), text_from("wake"));
+    put_interned(p, INTERNED_EVENT_NAMES, name_iid(NAME_STATE, NAME_WAKE + 1),
+                 text_from("CPU sample"));
     put_interned_data(p);
 }
 
@@ -853,8 +850,8 @@ static void put_metric_track(struct perfetto *p, trail_metric metric, const char
                              unsigned unit)
 {
     begin_track(p, TRACK_METRICS + (uint64_t)metric, TRACK_PROCESS, text_from(name), 0);
-    protobuf_number(&p->inner, 3, unit);
-    protobuf_part(&p->part, 8, &p->inner);
+    protobuf_number(&p->inner, COUNTER_UNIT, unit);
+    protobuf_part(&p->part, DESCRIPTOR_COUNTER, &p->inner);
     put_descriptor(p);
 }
 
@@ -883,11 +880,11 @@ static void perfetto_begin(void *writer, int64_t begin_ns)
     p->last_ns = stamp(p, begin_ns);
     put_clock(p, CLOCK_TRACE, p->last_ns);
     put_clock(p, CLOCK_DELTA, p->last_ns);
-    protobuf_part(&p->packet, 6, &p->part);
-    put_packet(p, STATE_CLEARED);
-    protobuf_number(&p->part, 58, CLOCK_DELTA);
-    protobuf_part(&p->packet, 59, &p->part);
-    put_packet(p, NEEDS_STATE);
+    protobuf_part(&p->packet, PACKET_CLOCK_SNAPSHOT, &p->part);
+    put_packet(p, SEQUENCE_STATE_CLEARED);
+    protobuf_number(&p->part, DEFAULTS_CLOCK_ID, CLOCK_DELTA);
+    protobuf_part(&p->packet, PACKET_DEFAULTS, &p->part);
+    put_packet(p, SEQUENCE_NEEDS_STATE);
     put_process(p);
     if (p->timeline.of_threads)
         put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "threads without number",

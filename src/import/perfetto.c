@@ -16,26 +16,7 @@
 #include "import/forms.h"
 #include "import/perfetto_tracks.h"
 #include "read/source.h"
-
-/* Field numbers, which never change. */
-enum { TRACE_PACKET = 1 };
-enum { PACKET_FTRACE = 1, PACKET_COMPRESSED = 50 };
-enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2, BUNDLE_LOST = 3, BUNDLE_COMPACT = 4 };
-enum { EVENT_TIME = 1, EVENT_TID = 2, EVENT_FLAGS = 5 };
-enum {
-    SCHED_SWITCH = 4,
-    SCHED_WAKEUP = 17,
-    SCHED_WAKING = 20,
-    SOFTIRQ_ENTRY = 24,
-    SOFTIRQ_EXIT = 25,
-    IRQ_ENTRY = 36,
-    IRQ_EXIT = 37,
-    SCHED_WAKEUP_NEW = 114,
-    TASK_NEWTASK = 235,
-    TASK_RENAME = 236,
-    SCHED_EXIT = 238,
-    SCHED_FORK = 239
-};
+#include "wire/perfetto.h"
 
 /* Bits of preempt_count in the events' common flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
 #define FLAGS_INTERRUPT 0x18u
@@ -172,37 +153,37 @@ static void put_message(struct perfetto *p, struct import_event *event, struct p
 {
     char name[32];
     switch (field->id) {
-    case SCHED_SWITCH:
+    case FTRACE_SCHED_SWITCH:
         put_switch(p, event, &field->bytes);
         break;
-    case SCHED_WAKEUP:
+    case FTRACE_SCHED_WAKEUP:
         put_about(p, event, &field->bytes, IMPORT_WAKEUP);
         break;
-    case SCHED_WAKING:
+    case FTRACE_SCHED_WAKING:
         put_about(p, event, &field->bytes, IMPORT_WAKING);
         break;
-    case SCHED_WAKEUP_NEW:
+    case FTRACE_SCHED_WAKEUP_NEW:
         put_about(p, event, &field->bytes, IMPORT_STARTED);
         break;
-    case SCHED_EXIT:
+    case FTRACE_SCHED_EXIT:
         put_about(p, event, &field->bytes, IMPORT_EXIT);
         break;
-    case SCHED_FORK:
+    case FTRACE_SCHED_FORK:
         put_fork(p, event, &field->bytes);
         break;
-    case TASK_NEWTASK:
+    case FTRACE_TASK_NEWTASK:
         take_rename(p, &field->bytes, 2);
         break;
-    case TASK_RENAME:
+    case FTRACE_TASK_RENAME:
         take_rename(p, &field->bytes, 3);
         break;
-    case IRQ_ENTRY:
-    case SOFTIRQ_ENTRY:
+    case FTRACE_IRQ_ENTRY:
+    case FTRACE_SOFTIRQ_ENTRY:
         event->kind = IMPORT_INTERRUPT;
         put(p, event, true);
         break;
-    case IRQ_EXIT:
-    case SOFTIRQ_EXIT:
+    case FTRACE_IRQ_EXIT:
+    case FTRACE_SOFTIRQ_EXIT:
         event->kind = IMPORT_RESUME;
         put(p, event, true);
         break;
@@ -219,11 +200,11 @@ static void read_event(struct perfetto *p, struct proto event)
     struct import_event head = {.cpu = p->cpu, .tid = IMPORT_TID_OF_CPU};
     struct proto_field field, message = {0};
     while (proto_next(&event, &field)) {
-        if (field.id == EVENT_TIME)
+        if (field.id == FTRACE_TIMESTAMP)
             head.time_ns = field.number <= INT64_MAX ? (int64_t)field.number : -1;
-        else if (field.id == EVENT_TID && is_tid(field.number))
+        else if (field.id == FTRACE_PID && is_tid(field.number))
             head.tid = (int32_t)field.number;
-        else if (field.id == EVENT_FLAGS)
+        else if (field.id == FTRACE_COMMON_FLAGS)
             head.in_interrupt = (field.number & FLAGS_INTERRUPT) != 0;
         else if (field.type == PROTO_BYTES)
             message = field;
@@ -337,13 +318,13 @@ static void read_bundle(struct perfetto *p, struct proto bundle)
     while (!p->failed && proto_next(&bundle, &field)) {
         if (field.id == BUNDLE_CPU && field.number <= IMPORT_CPU_MAX)
             p->cpu = (int32_t)field.number;
-        else if (field.id == BUNDLE_LOST && field.number)
+        else if (field.id == BUNDLE_LOST_EVENTS && field.number)
             p->stats->lost++;
         else if (p->cpu == IMPORT_NO_CPU || field.type != PROTO_BYTES)
             continue;
         else if (field.id == BUNDLE_EVENT)
             read_event(p, field.bytes);
-        else if (field.id == BUNDLE_COMPACT)
+        else if (field.id == BUNDLE_COMPACT_SCHED)
             read_compact(p, field.bytes);
     }
     if (bundle.bad)
@@ -355,9 +336,9 @@ static void read_packet(struct perfetto *p, struct proto packet)
     static const char compressed[] = "compressed packets";
     struct proto_field field;
     while (!p->failed && proto_next(&packet, &field)) {
-        if (field.id == PACKET_COMPRESSED)
+        if (field.id == PACKET_COMPRESSED_PACKETS)
             import_count_unknown(p->stats, text_from(compressed));
-        else if (field.id == PACKET_FTRACE && field.type == PROTO_BYTES)
+        else if (field.id == PACKET_FTRACE_EVENTS && field.type == PROTO_BYTES)
             read_bundle(p, field.bytes);
     }
     if (packet.bad)
@@ -445,7 +426,8 @@ static int expand_packet(struct expanded *to, struct proto packet, const uint8_t
                          const uint8_t *end, struct import_stats *stats)
 {
     struct proto_field field;
-    if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED && field.type == PROTO_BYTES)
+    if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED_PACKETS &&
+        field.type == PROTO_BYTES)
         return inflate_to(to, field.bytes, stats);
     return append(to, begin, (size_t)(end - begin));
 }
@@ -468,7 +450,7 @@ static bool has_compressed(struct proto trace)
     struct proto packet;
     struct proto_field field;
     while (next_packet(&trace, &packet))
-        if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED)
+        if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED_PACKETS)
             return true;
     return false;
 }

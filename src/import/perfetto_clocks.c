@@ -6,9 +6,7 @@
 #include "base/grow.h"
 #include "base/order.h"
 #include "base/search.h"
-
-enum { SNAPSHOT_CLOCK = 1 };
-enum { CLOCK_ID = 1, CLOCK_TIME = 2, CLOCK_INCREMENTAL = 3, CLOCK_UNIT = 4 };
+#include "wire/perfetto.h"
 
 /* About 146 years: the difference of two times does not overflow. */
 #define MOST_NS (INT64_MAX / 2)
@@ -23,17 +21,17 @@ static bool next_reading(struct proto *snapshot, struct reading *reading)
 {
     struct proto_field field, part;
     while (proto_next(snapshot, &field)) {
-        if (field.id != SNAPSHOT_CLOCK || field.type != PROTO_BYTES)
+        if (field.id != SNAPSHOT_CLOCKS || field.type != PROTO_BYTES)
             continue;
         *reading = (struct reading){.unit_ns = 1};
         while (proto_next(&field.bytes, &part)) {
             if (part.id == CLOCK_ID)
                 reading->id = part.number;
-            else if (part.id == CLOCK_TIME)
+            else if (part.id == CLOCK_TIMESTAMP)
                 reading->time = part.number;
-            else if (part.id == CLOCK_INCREMENTAL)
+            else if (part.id == CLOCK_IS_INCREMENTAL)
                 reading->incremental = part.number != 0;
-            else if (part.id == CLOCK_UNIT && part.number > 0)
+            else if (part.id == CLOCK_UNIT_NS && part.number > 0)
                 reading->unit_ns = part.number;
         }
         return true;

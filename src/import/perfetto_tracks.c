@@ -7,55 +7,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-
-/* Field numbers, which never change. */
-enum {
-    PACKET_CLOCKS = 6,
-    PACKET_TIME = 8,
-    PACKET_SEQUENCE = 10,
-    PACKET_EVENT = 11,
-    PACKET_INTERNED = 12,
-    PACKET_FLAGS = 13,
-    PACKET_CLEARED = 41,
-    PACKET_DROPPED = 42,
-    PACKET_THREAD = 44,
-    PACKET_CLOCK = 58,
-    PACKET_DEFAULTS = 59,
-    PACKET_TRACK = 60
-};
-enum { FLAG_CLEARED = 1 };
-enum { DEFAULTS_EVENT = 11 }; /* and PACKET_CLOCK */
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_THREAD = 4, TRACK_STATIC_NAME = 10 };
-enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5, THREAD_TIME_US = 6 };
-enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2 };
-enum { ENTRY_IID = 1, ENTRY_NAME = 2 };
-enum {
-    EVENT_DELTA_US = 1,
-    EVENT_CATEGORY_IID = 3,
-    EVENT_LEGACY = 6,
-    EVENT_TYPE = 9,
-    EVENT_NAME_IID = 10,
-    EVENT_TRACK = 11,
-    EVENT_ABSOLUTE_US = 16,
-    EVENT_CATEGORY = 22,
-    EVENT_NAME = 23,
-    EVENT_FLOW_OLD = 36,
-    EVENT_LAST_FLOW_OLD = 42,
-    EVENT_FLOW = 47,
-    EVENT_LAST_FLOW = 48
-};
-enum {
-    LEGACY_NAME_IID = 1,
-    LEGACY_PHASE = 2,
-    LEGACY_DURATION_US = 3,
-    LEGACY_ID = 6,
-    LEGACY_SCOPE = 7,
-    LEGACY_LOCAL_ID = 10,
-    LEGACY_GLOBAL_ID = 11,
-    LEGACY_PID = 18,
-    LEGACY_TID = 19
-};
-enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+#include "wire/perfetto.h"
 
 /* The largest time in microseconds that can be converted to nanoseconds. */
 #define MOST_US (INT64_MAX / 2000)
@@ -110,42 +62,42 @@ static void read_packet(struct proto rest, struct packet *packet)
     *packet = (struct packet){0};
     while (proto_next(&rest, &field)) {
         switch (field.id) {
-        case PACKET_CLOCKS:
+        case PACKET_CLOCK_SNAPSHOT:
             packet->clocks = field.bytes;
             break;
-        case PACKET_TIME:
+        case PACKET_TIMESTAMP:
             packet->time = field.number;
             packet->has_time = true;
             break;
-        case PACKET_SEQUENCE:
+        case PACKET_SEQUENCE_ID:
             packet->sequence = field.number;
             break;
-        case PACKET_EVENT:
+        case PACKET_TRACK_EVENT:
             packet->event = field.bytes;
             break;
-        case PACKET_INTERNED:
+        case PACKET_INTERNED_DATA:
             packet->interned = field.bytes;
             break;
-        case PACKET_FLAGS:
-            packet->cleared |= (field.number & FLAG_CLEARED) != 0;
+        case PACKET_SEQUENCE_FLAGS:
+            packet->cleared |= (field.number & SEQUENCE_STATE_CLEARED) != 0;
             break;
-        case PACKET_CLEARED:
+        case PACKET_INCREMENTAL_STATE_CLEARED:
             packet->cleared |= field.number != 0;
             break;
-        case PACKET_DROPPED:
+        case PACKET_PREVIOUS_PACKET_DROPPED:
             packet->dropped = field.number != 0;
             break;
-        case PACKET_THREAD:
+        case PACKET_THREAD_DESCRIPTOR:
             packet->thread = field.bytes;
             break;
-        case PACKET_CLOCK:
+        case PACKET_CLOCK_ID:
             packet->clock = field.number;
             packet->has_clock = true;
             break;
         case PACKET_DEFAULTS:
             packet->defaults = field.bytes;
             break;
-        case PACKET_TRACK:
+        case PACKET_TRACK_DESCRIPTOR:
             packet->track = field.bytes;
             break;
         default:
@@ -177,7 +129,7 @@ static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *
             tid = field.number;
         else if (field.id == THREAD_NAME)
             name = field.bytes;
-        else if (field.id == THREAD_TIME_US && field.number <= MOST_US)
+        else if (field.id == THREAD_REFERENCE_US && field.number <= MOST_US)
             *time_us = (int64_t)field.number;
     }
     if (tid == 0)
@@ -192,15 +144,11 @@ static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *
 /* Returns the track, which may not be described yet; NULL if out of memory. */
 static struct track *track_of(struct tracks *t, uint64_t uuid)
 {
-    struct track *track = idmap_find(&t->tracks, uuid);
-    if (track)
-        return track;
-    track = arena_alloc(&t->spans.arena, sizeof *track);
-    if (!track || !idmap_put(&t->tracks, uuid, track)) {
+    struct track *track = objects_get(&t->tracks, uuid);
+    if (!track)
         t->spans.failed = true;
-        return NULL;
-    }
-    *track = (struct track){.name = ""};
+    else if (!track->name)
+        track->name = "";
     return track;
 }
 
@@ -211,11 +159,11 @@ static void learn_track(struct tracks *t, struct proto descriptor)
     uint64_t uuid = 0;
     int64_t unused = 0;
     while (proto_next(&descriptor, &field)) {
-        if (field.id == TRACK_UUID)
+        if (field.id == DESCRIPTOR_UUID)
             uuid = field.number;
-        else if (field.id == TRACK_NAME || field.id == TRACK_STATIC_NAME)
+        else if (field.id == DESCRIPTOR_NAME || field.id == DESCRIPTOR_STATIC_NAME)
             name = field.bytes;
-        else if (field.id == TRACK_THREAD)
+        else if (field.id == DESCRIPTOR_THREAD)
             thread = field.bytes;
     }
     struct track *track = track_of(t, uuid);
@@ -240,15 +188,14 @@ static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t
 /* Returns NULL if out of memory. */
 static struct sequence *sequence_of(struct tracks *t, uint64_t id)
 {
-    struct sequence *sequence = idmap_find(&t->sequences, id);
+    struct sequence *sequence = objects_find(&t->sequences, id);
     if (sequence)
         return sequence;
-    sequence = arena_alloc(&t->spans.arena, sizeof *sequence);
-    if (!sequence || !idmap_put(&t->sequences, id, sequence)) {
+    sequence = objects_get(&t->sequences, id);
+    if (sequence)
+        sequence->clock = CLOCK_OF_TRACE;
+    else
         t->spans.failed = true;
-        return NULL;
-    }
-    *sequence = (struct sequence){.clock = CLOCK_OF_TRACE};
     return sequence;
 }
 
@@ -266,9 +213,9 @@ static void take_defaults(struct sequence *sequence, struct proto defaults)
 {
     struct proto_field field, part;
     while (proto_next(&defaults, &field)) {
-        if (field.id == PACKET_CLOCK)
+        if (field.id == DEFAULTS_CLOCK_ID)
             sequence->clock = field.number;
-        while (field.id == DEFAULTS_EVENT && proto_next(&field.bytes, &part)) {
+        while (field.id == DEFAULTS_TRACK_EVENT && proto_next(&field.bytes, &part)) {
             sequence->has_track |= part.id == EVENT_TRACK;
             if (part.id == EVENT_TRACK)
                 sequence->track = part.number;
@@ -280,15 +227,15 @@ static void take_interned(struct tracks *t, struct sequence *sequence, struct pr
 {
     struct proto_field field, part;
     while (proto_next(&interned, &field)) {
-        struct idmap *map = field.id == INTERNED_NAME       ? &sequence->names
-                            : field.id == INTERNED_CATEGORY ? &sequence->categories
-                                                            : NULL;
+        struct idmap *map = field.id == INTERNED_EVENT_NAMES        ? &sequence->names
+                            : field.id == INTERNED_EVENT_CATEGORIES ? &sequence->categories
+                                                                    : NULL;
         uint64_t iid = 0;
         const char *text = "";
         while (map && proto_next(&field.bytes, &part)) {
-            if (part.id == ENTRY_IID)
+            if (part.id == NAMED_IID)
                 iid = part.number;
-            else if (part.id == ENTRY_NAME)
+            else if (part.id == NAMED_TEXT)
                 text = keep(t, &part.bytes);
         }
         if (map && !idmap_put(map, iid, (void *)(uintptr_t)text))
@@ -362,10 +309,10 @@ static void read_event(struct proto event, struct raw_event *raw)
         case EVENT_ABSOLUTE_US:
             raw->absolute_us = field.number <= MOST_US ? (int64_t)field.number : -1;
             break;
-        case EVENT_CATEGORY_IID:
+        case EVENT_CATEGORY_IIDS:
             raw->category_iid = field.number;
             break;
-        case EVENT_CATEGORY:
+        case EVENT_CATEGORIES:
             raw->category = field.bytes;
             break;
         case EVENT_TYPE:
@@ -463,10 +410,11 @@ static void put_flows(struct tracks *t, struct proto event, const struct span_ev
     struct proto_field field;
     struct span_event flow = *at;
     while (proto_next(&event, &field)) {
-        bool is_flow = field.id == EVENT_FLOW || field.id == EVENT_FLOW_OLD;
-        bool is_last = field.id == EVENT_LAST_FLOW || field.id == EVENT_LAST_FLOW_OLD;
+        bool is_flow = field.id == EVENT_FLOW_IDS || field.id == EVENT_FLOW_IDS_OLD;
+        bool is_last =
+            field.id == EVENT_TERMINATING_FLOW_IDS || field.id == EVENT_TERMINATING_FLOW_IDS_OLD;
         flow.phase = is_last ? SPAN_FLOW_LAST : SPAN_FLOW;
-        flow.id = hash_mix(EVENT_FLOW, field.number);
+        flow.id = hash_mix(EVENT_FLOW_IDS, field.number);
         if ((is_flow || is_last) && field.type != PROTO_BYTES)
             import_spans_add(&t->spans, &flow);
     }
@@ -535,7 +483,7 @@ static void take_event(struct tracks *t, struct sequence *sequence, const struct
         return;
     event.thread = place.thread;
     event.name = text_of(t, &raw.name, &sequence->names, raw.name_iid);
-    if (raw.type == TYPE_NONE)
+    if (raw.type == TYPE_UNSPECIFIED)
         put_legacy(t, &raw, text_of(t, &raw.category, &sequence->categories, raw.category_iid),
                    &event);
     else
@@ -585,20 +533,23 @@ bool tracks_mean(struct tracks *t, bool has_states)
 
 bool tracks_init(struct tracks *t, struct import_model *model)
 {
-    *t = (struct tracks){0};
+    *t = (struct tracks){
+        .tracks = OBJECTS_OF(struct track),
+        .sequences = OBJECTS_OF(struct sequence),
+    };
     return import_spans_init(&t->spans, model);
 }
 
 void tracks_free(struct tracks *t)
 {
-    IDMAP_EACH(slot, &t->sequences) {
+    IDMAP_EACH(slot, &t->sequences.map) {
         struct sequence *sequence = slot->value;
         idmap_free(&sequence->names);
         idmap_free(&sequence->categories);
         free(sequence->clocks.items);
     }
-    idmap_free(&t->sequences);
-    idmap_free(&t->tracks);
+    objects_free(&t->sequences);
+    objects_free(&t->tracks);
     clocks_free(&t->clocks);
     import_spans_free(&t->spans);
 }

@@ -9,14 +9,15 @@
 #ifndef TRAIL_IMPORT_PERFETTO_TRACKS_H
 #define TRAIL_IMPORT_PERFETTO_TRACKS_H
 
+#include "base/objects.h"
 #include "import/perfetto_clocks.h"
 #include "import/spans.h"
 
 struct tracks {
     struct import_spans spans;
     struct perfetto_clocks clocks;
-    struct idmap tracks;    /* uuid -> struct track */
-    struct idmap sequences; /* ID -> struct sequence */
+    struct objects tracks;    /* uuid -> struct track */
+    struct objects sequences; /* ID -> struct sequence */
 };
 
 bool tracks_init(struct tracks *tracks, struct import_model *model);

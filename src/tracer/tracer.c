@@ -174,5 +174,5 @@ __attribute__((destructor)) static void at_exit(void)
 {
     __atomic_store_n(&tracer.exiting, true, __ATOMIC_RELEASE);
     if (!stuck_at_exit)
-        read_at_exit();
+        consumers_at_exit();
 }

@@ -16,10 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/error.h"
-#include "base/idmap.h"
 #include "base/intern.h"
+#include "base/objects.h"
 #include "base/out.h"
 #include "base/utf8.h"
 #include "base/varint.h"
@@ -76,9 +75,8 @@ struct v2_writer {
     int64_t begin_ns;
 
     struct batch *oldest, *newest;
-    size_t memory; /* of the batches in the list */
-    struct idmap threads;
-    struct arena thread_arena; /* their batches */
+    size_t memory;          /* of the batches in the list */
+    struct objects threads; /* of struct batch */
     struct batch sections[SECTIONS];
     struct intern strings, stacks;
 
@@ -259,13 +257,12 @@ static void section_put(struct v2_writer *w, unsigned section, uint8_t *at)
 
 static struct batch *thread_batch(struct v2_writer *w, uint64_t m)
 {
-    struct batch *b = idmap_find(&w->threads, m);
+    struct batch *b = objects_find(&w->threads, m);
     if (b)
         return b;
-    b = arena_alloc(&w->thread_arena, sizeof *b);
-    if (!b || !idmap_put(&w->threads, m, b))
-        return NULL;
-    *b = (struct batch){.m = m};
+    b = objects_get(&w->threads, m);
+    if (b)
+        b->m = m;
     return b;
 }
 
@@ -541,8 +538,7 @@ static void complete(struct v2_writer *w)
     out_flush(&w->out);
     w->current = NULL;
     w->begun = false;
-    idmap_clear(&w->threads);
-    arena_reset(&w->thread_arena);
+    objects_clear(&w->threads);
     intern_clear(&w->strings);
     intern_clear(&w->stacks);
 }
@@ -622,6 +618,7 @@ struct v2_writer *v2_writer_open(int version, const trail_sink *sink, trail_erro
         return NULL;
     }
     w->version = version;
+    w->threads = OBJECTS_OF(struct batch);
     error_clear(&w->err);
     learn_rules(w);
     learn_sections(w);
@@ -639,8 +636,7 @@ bool v2_writer_close(struct v2_writer *w, trail_error *err)
     bool good = written && w->err.code == TRAIL_OK;
     if (!good && err)
         *err = w->err.code != TRAIL_OK ? w->err : sink_err;
-    idmap_free(&w->threads);
-    arena_free(&w->thread_arena);
+    objects_free(&w->threads);
     intern_free(&w->strings);
     intern_free(&w->stacks);
     free(w);

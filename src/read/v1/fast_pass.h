@@ -91,7 +91,7 @@ static inline bool fast_sys_call(struct fast_pass *s, uint64_t offset)
 /* GoStart (with the required sequence number) and GoStartLocal (without). */
 static inline bool fast_start(struct fast_pass *s, uint64_t id, bool numbered, uint64_t number)
 {
-    struct v1_g *g = idmap_find(&s->merge->gs->map, id);
+    struct v1_g *g = objects_find(&s->merge->gs->live, id);
     if (id == 0 || !g || g->status != V1_RUNNABLE || g->state != V1_RUNNABLE || g->waiters ||
         s->lane->running_g != 0 || (numbered && g->seq != number))
         return false;
@@ -117,7 +117,7 @@ static inline struct v1_g *fast_worker(const struct fast_pass *s)
 static inline bool fast_unblock(struct fast_pass *s, uint64_t id, bool numbered, uint64_t number)
 {
     struct v1_g *waker = fast_worker(s);
-    struct v1_g *g = idmap_find(&s->merge->gs->map, id);
+    struct v1_g *g = objects_find(&s->merge->gs->live, id);
     if (!waker || waker->state != V1_RUNNING || s->lane->running_g != s->lane->last_g)
         return false;
     if (id == 0 || !g || g->status != V1_WAITING || g->state != V1_WAITING || g->waiters ||

@@ -10,7 +10,7 @@
 void v1_gs_init(struct v1_gs *gs)
 {
     *gs = (struct v1_gs){
-        .slab = {.object_size = sizeof(struct v1_g)},
+        .live = OBJECTS_OF(struct v1_g),
         .region_slab = {.object_size = sizeof(struct v1_region)},
         .waiters_slab = {.object_size = sizeof(struct v1_waiters)},
     };
@@ -18,7 +18,7 @@ void v1_gs_init(struct v1_gs *gs)
 
 static void free_lists(struct v1_gs *gs)
 {
-    IDMAP_EACH(slot, &gs->map) {
+    IDMAP_EACH(slot, &gs->live.map) {
         struct v1_g *g = slot->value;
         free(g->wakeup.position);
     }
@@ -27,9 +27,8 @@ static void free_lists(struct v1_gs *gs)
 void v1_gs_fini(struct v1_gs *gs)
 {
     free_lists(gs);
-    idmap_free(&gs->map);
+    objects_free(&gs->live);
     idmap_free(&gs->ended);
-    slab_free(&gs->slab);
     slab_free(&gs->region_slab);
     slab_free(&gs->waiters_slab);
 }
@@ -52,7 +51,7 @@ static uintptr_t ended_bit(uint64_t id)
 
 struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id)
 {
-    struct v1_g *g = slab_get(&gs->slab);
+    struct v1_g *g = objects_get(&gs->live, id);
     if (!g)
         return NULL;
     g->id = id;
@@ -65,10 +64,6 @@ struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id)
     if (id == 0) {
         g->state = V1_RUNNING;
         g->known = true;
-    }
-    if (!idmap_put(&gs->map, id, g)) {
-        slab_put(&gs->slab, g);
-        return NULL;
     }
     return g;
 }
@@ -89,8 +84,7 @@ bool v1_gs_end(struct v1_gs *gs, struct v1_g *g)
     while (g->regions)
         v1_g_drop_region(gs, &g->regions);
     free(g->wakeup.position);
-    idmap_remove(&gs->map, id);
     g->alive = false;
-    slab_put(&gs->slab, g);
+    objects_drop(&gs->live, id);
     return true;
 }

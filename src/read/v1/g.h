@@ -15,8 +15,7 @@
 
 #include <stdbool.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 
 /* States of the order (§3.3). */
 enum v1_status { V1_DEAD, V1_RUNNABLE, V1_RUNNING, V1_WAITING };
@@ -47,7 +46,7 @@ struct v1_g {
     uint8_t last;     /* v1_frontier: type of the event that last changed the status */
     uint8_t state;    /* v1_check: enum v1_status */
     uint8_t event;    /* v1_check: type of the event whose counterpart is pending, 0 if none */
-    bool alive;       /* in the map */
+    bool alive;       /* in v1_gs.live */
     bool known;       /* v1_check: it had an event of its own, or was created */
     bool call_open;   /* v1_order: it had no event since its GoSysCall at offset `call` */
     bool fresh;       /* v1_check: created and not started yet */
@@ -62,9 +61,8 @@ struct v1_g {
 };
 
 struct v1_gs {
-    struct idmap map;
-    struct idmap ended; /* id / bits of a word -> a word with a bit for each ended goroutine */
-    struct slab slab;
+    struct objects live; /* of struct v1_g */
+    struct idmap ended;  /* id / bits of a word -> a word with a bit for each ended goroutine */
     struct slab region_slab;
     struct slab waiters_slab;
 };
@@ -80,7 +78,7 @@ struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id);
 
 static inline struct v1_g *v1_gs_get(struct v1_gs *gs, uint64_t id)
 {
-    struct v1_g *g = idmap_find(&gs->map, id);
+    struct v1_g *g = objects_find(&gs->live, id);
     return __builtin_expect(g != NULL, 1) ? g : v1_gs_get_slow(gs, id);
 }
 

@@ -86,12 +86,12 @@ COMMON const char *type_name(const struct step *s)
 
 COMMON struct v2_g *find_g(const struct v2_order *order, int64_t id)
 {
-    return idmap_find(&order->gs, (uint64_t)id);
+    return objects_find(&order->gs, (uint64_t)id);
 }
 
 COMMON struct v2_p *find_p(const struct v2_order *order, int64_t id)
 {
-    return idmap_find(&order->ps, (uint64_t)id);
+    return objects_find(&order->ps, (uint64_t)id);
 }
 
 /* Returns the context's goroutine; NULL if it does not exist. */

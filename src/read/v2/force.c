@@ -31,7 +31,7 @@ static void unbind_p(struct v2_m *m)
 /* Ends the claims of other threads on a goroutine or P that is now elsewhere. */
 static void unbind_others(struct v2_order *o, const struct v2_m *except, int64_t g, int64_t p)
 {
-    IDMAP_EACH(slot, &o->ms) {
+    IDMAP_EACH(slot, &o->ms.map) {
         struct v2_m *m = slot->value;
         if (m == except)
             continue;
@@ -40,7 +40,7 @@ static void unbind_others(struct v2_order *o, const struct v2_m *except, int64_t
         if (p != TRAIL_NONE && m->p_id == p)
             unbind_p(m);
     }
-    o->forced_work += o->ms.count;
+    o->forced_work += o->ms.map.count;
 }
 
 /* The thread runs no goroutine: what happened to its previous one is unknown. */
@@ -303,7 +303,7 @@ static bool is_plausible_arg(const struct v2_order *o, const struct v2_m *m, con
     if (strcmp(name, "gstatus") == 0)
         return value < V2_GO_STATUSES;
     if (strcmp(name, "m") == 0)
-        return value == V2_NO_THREAD || idmap_find(&o->ms, value) != NULL ||
+        return value == V2_NO_THREAD || objects_find(&o->ms, value) != NULL ||
                (o->incomplete && value < HIGHEST_ID);
     if (strcmp(name, "p") == 0)
         return value < HIGHEST_P;

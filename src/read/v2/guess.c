@@ -49,8 +49,8 @@ struct v2_g *v2_guess_g(struct v2_order *order, int64_t id, unsigned status)
     if (has_begun(guess, id) || idmap_find(&guess->gs, (uint64_t)id) ||
         !note(guess, &guess->gs, id, status))
         return NULL;
-    struct v2_g *g = slab_get(&order->g_slab);
-    if (!g || !idmap_put(&order->gs, (uint64_t)id, g))
+    struct v2_g *g = objects_get(&order->gs, (uint64_t)id);
+    if (!g)
         return NULL;
     g->id = id;
     g->status = (uint8_t)status;
@@ -62,8 +62,8 @@ struct v2_p *v2_guess_p(struct v2_order *order, int64_t id, unsigned status)
     struct v2_guess *guess = order->guess;
     if (idmap_find(&guess->ps, (uint64_t)id) || !note(guess, &guess->ps, id, status))
         return NULL;
-    struct v2_p *p = slab_get(&order->p_slab);
-    if (!p || !idmap_put(&order->ps, (uint64_t)id, p))
+    struct v2_p *p = objects_get(&order->ps, (uint64_t)id);
+    if (!p)
         return NULL;
     p->id = id;
     p->status = (uint8_t)status;
@@ -183,7 +183,7 @@ static bool ranges_hold(const struct v2_guessed *guessed, const struct v2_ranges
 static bool goroutines_hold(const struct v2_guess *guess, const struct v2_order *before)
 {
     size_t found = 0;
-    IDMAP_EACH(slot, &before->gs) {
+    IDMAP_EACH(slot, &before->gs.map) {
         const struct v2_g *g = slot->value;
         const struct v2_guessed *guessed = idmap_find(&guess->gs, slot->id);
         if (!guessed && !has_begun(guess, g->id))
@@ -200,7 +200,7 @@ static bool procs_hold(const struct v2_guess *guess, const struct v2_order *befo
 {
     IDMAP_EACH(slot, &guess->ps) {
         const struct v2_guessed *guessed = slot->value;
-        const struct v2_p *p = idmap_find(&before->ps, slot->id);
+        const struct v2_p *p = objects_find(&before->ps, slot->id);
         if (!p || p->status != guessed->status || !ranges_hold(guessed, &p->ranges))
             return false;
     }
@@ -212,8 +212,8 @@ static bool procs_hold(const struct v2_guess *guess, const struct v2_order *befo
 static bool threads_hold(const struct v2_guess *guess, const struct v2_order *before,
                          const struct v2_order *after)
 {
-    IDMAP_EACH(slot, &after->ms) {
-        const struct v2_m *m = slot->value, *had = idmap_find(&before->ms, slot->id);
+    IDMAP_EACH(slot, &after->ms.map) {
+        const struct v2_m *m = slot->value, *had = objects_find(&before->ms, slot->id);
         const struct v2_guessed_m *guessed = idmap_find(&guess->ms, slot->id);
         int64_t p_id = had ? had->p_id : TRAIL_NONE, g_id = had ? had->g_id : TRAIL_NONE;
         if (guessed ? p_id != guessed->p_id || g_id != guessed->g_id
@@ -257,15 +257,15 @@ bool v2_guess_holds(const struct v2_guess *guess, const struct v2_order *before,
 static bool join_goroutines(const struct v2_guess *guess, struct v2_order *joint,
                             struct v2_order *after)
 {
-    IDMAP_EACH(slot, &joint->gs) {
+    IDMAP_EACH(slot, &joint->gs.map) {
         struct v2_g *g = slot->value, *now = find_g(after, g->id);
         const struct v2_guessed *guessed = idmap_find(&guess->gs, slot->id);
         if (guessed && now && !has_begun(guess, g->id))
             v2_regions_move(g, guessed->ends, now);
         if (guessed)
             continue;
-        now = slab_get(&after->g_slab);
-        if (!now || !idmap_put(&after->gs, slot->id, now))
+        now = objects_get(&after->gs, slot->id);
+        if (!now)
             return false;
         *now = *g;
         g->ranges = (struct v2_ranges){0};
@@ -276,12 +276,12 @@ static bool join_goroutines(const struct v2_guess *guess, struct v2_order *joint
 
 static bool join_procs(struct v2_order *joint, struct v2_order *after)
 {
-    IDMAP_EACH(slot, &joint->ps) {
+    IDMAP_EACH(slot, &joint->ps.map) {
         struct v2_p *p = slot->value;
         if (find_p(after, p->id))
             continue;
-        struct v2_p *now = slab_get(&after->p_slab);
-        if (!now || !idmap_put(&after->ps, slot->id, now))
+        struct v2_p *now = objects_get(&after->ps, slot->id);
+        if (!now)
             return false;
         *now = *p;
         p->ranges = (struct v2_ranges){0};
@@ -292,9 +292,9 @@ static bool join_procs(struct v2_order *joint, struct v2_order *after)
 static bool join_threads(const struct v2_guess *guess, const struct v2_order *joint,
                          struct v2_order *after)
 {
-    IDMAP_EACH(slot, &joint->ms) {
+    IDMAP_EACH(slot, &joint->ms.map) {
         const struct v2_m *m = slot->value;
-        struct v2_m *now = idmap_find(&after->ms, slot->id);
+        struct v2_m *now = objects_find(&after->ms, slot->id);
         bool known = now != NULL;
         if (!now)
             now = v2_order_m(after, slot->id);
@@ -306,7 +306,7 @@ static bool join_threads(const struct v2_guess *guess, const struct v2_order *jo
             now->g_id = m->g_id;
         now->seen |= m->seen;
     }
-    IDMAP_EACH(slot, &after->ms)
+    IDMAP_EACH(slot, &after->ms.map)
         ((struct v2_m *)slot->value)->cursor_epoch = 0;
     return true;
 }
@@ -334,12 +334,9 @@ bool v2_guess_join(const struct v2_guess *guess, struct v2_order *joint, struct 
     if (!join_goroutines(guess, joint, after) || !join_procs(joint, after) ||
         !join_threads(guess, joint, after) || !join_tasks(guess, joint, after))
         return false;
-    SWAP(struct idmap, joint->gs, after->gs);
-    SWAP(struct idmap, joint->ps, after->ps);
-    SWAP(struct idmap, joint->ms, after->ms);
-    SWAP(struct slab, joint->g_slab, after->g_slab);
-    SWAP(struct slab, joint->p_slab, after->p_slab);
-    SWAP(struct slab, joint->m_slab, after->m_slab);
+    SWAP(struct objects, joint->gs, after->gs);
+    SWAP(struct objects, joint->ps, after->ps);
+    SWAP(struct objects, joint->ms, after->ms);
     if (guess->knows_gc) {
         joint->gc = after->gc;
         joint->gc_seq = after->gc_seq;

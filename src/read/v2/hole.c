@@ -17,7 +17,7 @@ static int by_id(const void *a, const void *b)
 static bool make_room(struct v2_hole *hole, const struct v2_order *order)
 {
     v2_hole_free(hole);
-    hole->ids = malloc((order->gs.count + order->ps.count + 1) * sizeof *hole->ids);
+    hole->ids = malloc((order->gs.map.count + order->ps.map.count + 1) * sizeof *hole->ids);
     return hole->ids != NULL;
 }
 
@@ -32,10 +32,10 @@ bool v2_hole_begin(struct v2_hole *hole, const struct v2_order *order)
 {
     if (!make_room(hole, order))
         return false;
-    IDMAP_EACH(slot, &order->gs)
+    IDMAP_EACH(slot, &order->gs.map)
         hole->ids[hole->count++] = slot->id;
     hole->goroutines = hole->count;
-    IDMAP_EACH(slot, &order->ps)
+    IDMAP_EACH(slot, &order->ps.map)
         hole->ids[hole->count++] = slot->id;
     sort(hole);
     return true;
@@ -89,7 +89,7 @@ static bool find_held(struct v2_order *order, v2_is_whole *is_whole, void *conte
                       struct idmap *gs, struct idmap *ps)
 {
     bool good = true;
-    IDMAP_EACH(slot, &order->ms) {
+    IDMAP_EACH(slot, &order->ms.map) {
         struct v2_m *m = slot->value;
         bool whole = is_whole(context, m);
         if (whole && m->g_id != TRAIL_NONE)
@@ -112,7 +112,7 @@ bool v2_hole_begin_within(struct v2_hole *hole, struct v2_order *order, v2_is_wh
     bool good = make_room(hole, order) && find_held(order, is_whole, context, &gs, &ps);
     hole->within = true;
     order->highest_g = 1;
-    IDMAP_EACH(slot, &order->gs) {
+    IDMAP_EACH(slot, &order->gs.map) {
         const struct v2_g *g = slot->value;
         order->highest_g = slot->id > order->highest_g ? slot->id : order->highest_g;
         bool on = g->status == V2_GO_RUNNING || g->status == V2_GO_SYSCALL;
@@ -120,7 +120,7 @@ bool v2_hole_begin_within(struct v2_hole *hole, struct v2_order *order, v2_is_wh
             hole->ids[hole->count++] = slot->id;
     }
     hole->goroutines = hole->count;
-    IDMAP_EACH(slot, &order->ps) {
+    IDMAP_EACH(slot, &order->ps.map) {
         const struct v2_p *p = slot->value;
         bool on = p->status == V2_PROC_RUNNING;
         if (good && !(on ? idmap_find(&ps, slot->id) != NULL : is_sure_p(order, p)))
@@ -224,9 +224,9 @@ bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_even
         else if (hole->within)
             v2_hole_forget_p(order, (int64_t)id);
         else if (is_goroutine)
-            end_goroutine(order, idmap_find(&order->gs, id));
+            end_goroutine(order, objects_find(&order->gs, id));
         else
-            end_proc(order, idmap_find(&order->ps, id));
+            end_proc(order, objects_find(&order->ps, id));
     }
     if (hole->next < hole->count)
         return false;

@@ -48,10 +48,9 @@ static trail_proc_state proc_state_of(unsigned status)
 /* Finds the M that holds P `id` and switches to its context; another M reports the status. */
 static bool find_context_of_p(struct step *s, int64_t id)
 {
-    const struct idmap *ms = &s->order->ms;
     if (s->order->guess)
         return false; /* threads without events in this generation are not known */
-    IDMAP_EACH(slot, ms) {
+    IDMAP_EACH(slot, &s->order->ms.map) {
         const struct v2_m *m = slot->value;
         if (m->seen && m->p_id == id) {
             s->now = (struct context){.m = m->id, .p = id, .g = m->g_id};
@@ -63,8 +62,8 @@ static bool find_context_of_p(struct step *s, int64_t id)
 
 struct v2_p *v2_create_p(struct v2_order *o, int64_t id, unsigned status)
 {
-    struct v2_p *p = slab_get(&o->p_slab);
-    if (!p || !idmap_put(&o->ps, (uint64_t)id, p)) {
+    struct v2_p *p = objects_get(&o->ps, (uint64_t)id);
+    if (!p) {
         error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
         return NULL;
     }
@@ -76,10 +75,10 @@ struct v2_p *v2_create_p(struct v2_order *o, int64_t id, unsigned status)
 
 void v2_destroy_p(struct v2_order *o, struct v2_p *p)
 {
-    idmap_remove(&o->ps, (uint64_t)p->id);
+    int64_t id = p->id;
     free(p->ranges.items);
     p->id = TRAIL_NONE;
-    slab_put(&o->p_slab, p);
+    objects_drop(&o->ps, (uint64_t)id);
 }
 
 static enum v2_step on_proc_status(struct step *s)
@@ -147,7 +146,7 @@ static enum v2_step on_proc_steal(struct step *s)
                         id, victim_id, s->now.p);
         bind_p(s, TRAIL_NONE, NULL);
     } else {
-        struct v2_m *victim = idmap_find(&o->ms, (uint64_t)victim_id);
+        struct v2_m *victim = objects_find(&o->ms, (uint64_t)victim_id);
         if (!victim || !victim->seen)
             return fail(s, "stole proc from non-existent thread %" PRId64, victim_id);
         if (victim->p_id != id)
@@ -177,8 +176,8 @@ static trail_go_state go_state_of(unsigned status)
 
 struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 {
-    struct v2_g *g = slab_get(&o->g_slab);
-    if (!g || !idmap_put(&o->gs, (uint64_t)id, g) || (o->guess && !v2_guess_begins(o->guess, id))) {
+    struct v2_g *g = objects_get(&o->gs, (uint64_t)id);
+    if (!g || (o->guess && !v2_guess_begins(o->guess, id))) {
         error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
         return NULL;
     }
@@ -190,11 +189,11 @@ struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 
 void v2_destroy_g(struct v2_order *o, struct v2_g *g)
 {
-    idmap_remove(&o->gs, (uint64_t)g->id);
+    int64_t id = g->id;
     v2_drop_regions(g);
     free(g->ranges.items);
     g->id = TRAIL_NONE;
-    slab_put(&o->g_slab, g);
+    objects_drop(&o->gs, (uint64_t)id);
 }
 
 static enum v2_step not_in_thread(struct step *s, int64_t g, int64_t held)
@@ -765,9 +764,9 @@ void v2_end_gc(struct step *s)
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
 {
     *order = (struct v2_order){
-        .g_slab.object_size = sizeof(struct v2_g),
-        .p_slab.object_size = sizeof(struct v2_p),
-        .m_slab.object_size = sizeof(struct v2_m),
+        .gs = OBJECTS_OF(struct v2_g),
+        .ps = OBJECTS_OF(struct v2_p),
+        .ms = OBJECTS_OF(struct v2_m),
         .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
         .tables = tables,
         .error = error,
@@ -776,7 +775,7 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
 
 void v2_order_restart(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->ms) {
+    IDMAP_EACH(slot, &order->ms.map) {
         struct v2_m *m = slot->value;
         m->seen = false;
         m->g_id = m->p_id = TRAIL_NONE;
@@ -790,22 +789,19 @@ void v2_order_restart(struct v2_order *order)
 
 void v2_order_fini(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->gs) {
+    IDMAP_EACH(slot, &order->gs.map) {
         struct v2_g *g = slot->value;
         v2_drop_regions(g);
         free(g->ranges.items);
     }
-    IDMAP_EACH(slot, &order->ps)
+    IDMAP_EACH(slot, &order->ps.map)
         free(((struct v2_p *)slot->value)->ranges.items);
-    idmap_free(&order->gs);
-    idmap_free(&order->ps);
-    idmap_free(&order->ms);
+    objects_free(&order->gs);
+    objects_free(&order->ps);
+    objects_free(&order->ms);
     idmap_free(&order->forgotten_gs);
     idmap_free(&order->forgotten_ps);
     idmap_free(&order->ended_gs);
-    slab_free(&order->g_slab);
-    slab_free(&order->p_slab);
-    slab_free(&order->m_slab);
     v2_drop_tasks(order);
 }
 
@@ -838,11 +834,11 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
 
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread)
 {
-    struct v2_m *m = idmap_find(&order->ms, thread);
+    struct v2_m *m = objects_find(&order->ms, thread);
     if (m)
         return m;
-    m = slab_get(&order->m_slab);
-    if (!m || !idmap_put(&order->ms, thread, m))
+    m = objects_get(&order->ms, thread);
+    if (!m)
         return NULL;
     m->id = (int64_t)thread;
     m->g_id = TRAIL_NONE;

@@ -14,8 +14,7 @@
 
 #include <trail/read.h>
 
-#include "base/idmap.h"
-#include "base/slab.h"
+#include "base/objects.h"
 #include "read/tables.h"
 #include "read/v2/decode.h"
 
@@ -129,15 +128,15 @@ struct v2_order {
     struct v2_output output;
     struct v2_output before; /* the step that ended a batch: V2_MERGE_END */
     uint64_t generation;
-    struct tables *tables; /* the reader's, for the current generation */
-    struct idmap gs, ps, ms, tasks;
+    struct tables *tables;     /* the reader's, for the current generation */
+    struct objects gs, ps, ms; /* of struct v2_g, v2_p, v2_m */
+    struct idmap tasks;
     uint64_t initial_generation; /* 0 until the first event */
     struct v2_clock clock;
     uint64_t steps; /* wire events accepted */
     uint64_t gc_seq;
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
-    struct slab g_slab, p_slab, m_slab;
     /* Goroutines and Ps without a state since events of this generation were lost: see
      * v2/hole.h. */
     struct idmap forgotten_gs, forgotten_ps;

@@ -1,0 +1,163 @@
+/*
+ * Perfetto's trace format: the fields that are read or written, by message (protos/perfetto/trace).
+ * Their numbers never change.
+ */
+#ifndef TRAIL_WIRE_PERFETTO_H
+#define TRAIL_WIRE_PERFETTO_H
+
+/* Trace */
+enum { TRACE_PACKET = 1 };
+
+/* TracePacket */
+enum {
+    PACKET_FTRACE_EVENTS = 1,
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE_ID = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED_DATA = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_INCREMENTAL_STATE_CLEARED = 41,
+    PACKET_PREVIOUS_PACKET_DROPPED = 42,
+    PACKET_THREAD_DESCRIPTOR = 44,
+    PACKET_COMPRESSED_PACKETS = 50,
+    PACKET_CLOCK_ID = 58,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK_DESCRIPTOR = 60,
+    PACKET_PERF_SAMPLE = 66,
+};
+
+/* TracePacket.SequenceFlags */
+enum { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+
+/* TracePacketDefaults */
+enum { DEFAULTS_TRACK_EVENT = 11, DEFAULTS_CLOCK_ID = 58 };
+
+/* ClockSnapshot and its Clock */
+enum { SNAPSHOT_CLOCKS = 1 };
+enum { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_IS_INCREMENTAL = 3, CLOCK_UNIT_NS = 4 };
+
+/* TrackDescriptor */
+enum {
+    DESCRIPTOR_UUID = 1,
+    DESCRIPTOR_NAME = 2,
+    DESCRIPTOR_PROCESS = 3,
+    DESCRIPTOR_THREAD = 4,
+    DESCRIPTOR_PARENT = 5,
+    DESCRIPTOR_COUNTER = 8,
+    DESCRIPTOR_STATIC_NAME = 10,
+    DESCRIPTOR_CHILD_ORDERING = 11,
+    DESCRIPTOR_SIBLING_ORDER_RANK = 12,
+};
+
+/* ProcessDescriptor, ThreadDescriptor, CounterDescriptor */
+enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5, THREAD_REFERENCE_US = 6 };
+enum { COUNTER_UNIT = 3 };
+
+/* TrackEvent */
+enum {
+    EVENT_DELTA_US = 1,
+    EVENT_CATEGORY_IIDS = 3,
+    EVENT_ANNOTATIONS = 4,
+    EVENT_LEGACY = 6,
+    EVENT_TYPE = 9,
+    EVENT_NAME_IID = 10,
+    EVENT_TRACK = 11,
+    EVENT_ABSOLUTE_US = 16,
+    EVENT_CATEGORIES = 22,
+    EVENT_NAME = 23,
+    EVENT_COUNTER_VALUE = 30,
+    EVENT_FLOW_IDS_OLD = 36,
+    EVENT_TERMINATING_FLOW_IDS_OLD = 42,
+    EVENT_FLOW_IDS = 47,
+    EVENT_TERMINATING_FLOW_IDS = 48,
+    EVENT_CALLSTACK_IID = 56,
+};
+
+/* TrackEvent.Type */
+enum {
+    TYPE_UNSPECIFIED = 0,
+    TYPE_SLICE_BEGIN = 1,
+    TYPE_SLICE_END = 2,
+    TYPE_INSTANT = 3,
+    TYPE_COUNTER = 4,
+};
+
+/* TrackEvent.LegacyEvent */
+enum {
+    LEGACY_NAME_IID = 1,
+    LEGACY_PHASE = 2,
+    LEGACY_DURATION_US = 3,
+    LEGACY_ID = 6,
+    LEGACY_SCOPE = 7,
+    LEGACY_LOCAL_ID = 10,
+    LEGACY_GLOBAL_ID = 11,
+    LEGACY_PID = 18,
+    LEGACY_TID = 19,
+};
+
+/* DebugAnnotation */
+enum { ANNOTATION_UINT_VALUE = 3, ANNOTATION_STRING_VALUE = 6, ANNOTATION_NAME = 10 };
+
+/* InternedData */
+enum {
+    INTERNED_EVENT_CATEGORIES = 1,
+    INTERNED_EVENT_NAMES = 2,
+    INTERNED_FUNCTION_NAMES = 5,
+    INTERNED_FRAMES = 6,
+    INTERNED_CALLSTACKS = 7,
+    INTERNED_MAPPING_PATHS = 17,
+    INTERNED_SOURCE_PATHS = 18,
+    INTERNED_MAPPINGS = 19,
+};
+
+/* EventCategory, EventName, InternedString; Mapping, Frame, Callstack */
+enum { NAMED_IID = 1, NAMED_TEXT = 2 };
+enum { MAPPING_IID = 1, MAPPING_PATH_IDS = 7 };
+enum {
+    FRAME_IID = 1,
+    FRAME_FUNCTION_NAME_ID = 2,
+    FRAME_MAPPING_ID = 3,
+    FRAME_REL_PC = 4,
+    FRAME_SOURCE_PATH_IID = 5,
+    FRAME_LINE_NUMBER = 6,
+};
+enum { CALLSTACK_IID = 1, CALLSTACK_FRAME_IDS = 2 };
+
+/* PerfSample */
+enum { SAMPLE_CPU = 1, SAMPLE_PID = 2, SAMPLE_TID = 3, SAMPLE_CALLSTACK_IID = 4 };
+
+/* FtraceEventBundle, FtraceEvent */
+enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2, BUNDLE_LOST_EVENTS = 3, BUNDLE_COMPACT_SCHED = 4 };
+enum {
+    FTRACE_TIMESTAMP = 1,
+    FTRACE_PID = 2,
+    FTRACE_SCHED_SWITCH = 4,
+    FTRACE_COMMON_FLAGS = 5,
+    FTRACE_SCHED_WAKEUP = 17,
+    FTRACE_SCHED_WAKING = 20,
+    FTRACE_SOFTIRQ_ENTRY = 24,
+    FTRACE_SOFTIRQ_EXIT = 25,
+    FTRACE_IRQ_ENTRY = 36,
+    FTRACE_IRQ_EXIT = 37,
+    FTRACE_SCHED_WAKEUP_NEW = 114,
+    FTRACE_TASK_NEWTASK = 235,
+    FTRACE_TASK_RENAME = 236,
+    FTRACE_SCHED_EXIT = 238,
+    FTRACE_SCHED_FORK = 239,
+};
+
+/* SchedSwitchFtraceEvent, SchedWakingFtraceEvent */
+enum {
+    SWITCH_PREV_COMM = 1,
+    SWITCH_PREV_PID = 2,
+    SWITCH_PREV_PRIO = 3,
+    SWITCH_PREV_STATE = 4,
+    SWITCH_NEXT_COMM = 5,
+    SWITCH_NEXT_PID = 6,
+    SWITCH_NEXT_PRIO = 7,
+};
+enum { WAKING_COMM = 1, WAKING_PID = 2, WAKING_PRIO = 3, WAKING_SUCCESS = 4 };
+
+#endif
