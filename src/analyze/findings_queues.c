@@ -220,6 +220,29 @@ static bool is_held_up(const struct group_time *time)
 }
 
 /*
+ * Returns the function in which a group waits for most of `wait`, or 0. Its rows may hold waits of other
+ * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
+ */
+static trail_name waits_mostly_in(const struct findings *findings, const struct wait_group *group,
+                                  const trail_wait *wait)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
+            continue;
+        ns_add(&all_ns, row->spread.sum_ns);
+        if (!most || row->spread.sum_ns > most->spread.sum_ns)
+            most = row;
+    }
+    bool sure = most && most->function != 0 && most->waiter == group->row.name &&
+                most->spread.sum_ns >= half_ns && all_ns - most->spread.sum_ns < half_ns;
+    return sure ? most->function : 0;
+}
+
+/*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
  * makes something now and then, and makes others work, is no pool. What waits for a result has asked
@@ -248,18 +271,23 @@ void finding_pool_too_small(struct findings *findings)
         const struct finding_of of =
             finding_saves("pool-too-small", ns, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
-                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
+                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason),
+                     in = {"", 0};
+        trail_name mostly_in = waits_mostly_in(findings, pool, time.most);
+        if (mostly_in != 0)
+            in = text_of(findings, mostly_in);
         finding_say(findings, &of, "%.*s is the bottleneck: its pool of %s %s is too small",
                     SHOWN(name), counted(pool->workers).text,
                     word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
-        finding_explain(findings,
-                        "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
-                        "other things (mostly %.*s). Others waited for it at %.*s (%.*s) during "
-                        "%.0f %% of the time: %s.",
-                        duration(time.work).text, duration(time.all).text,
-                        100 * share_of(time.others, time.all), SHOWN(why), SHOWN(at), SHOWN(wait),
-                        100 * share_of(ns, length),
-                        several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
+        finding_explain(
+            findings,
+            "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
+            "other things (mostly %.*s%s%.*s). Others waited for it at %.*s (%.*s) during "
+            "%.0f %% of the time: %s.",
+            duration(time.work).text, duration(time.all).text,
+            100 * share_of(time.others, time.all), SHOWN(why), in.size ? " in " : "", SHOWN(in),
+            SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+            several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
         finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                        word(findings, TERM_tasks));
     }

@@ -3305,7 +3305,7 @@ def what_waits_for_the_time_out_of_a_context_is_named():
     assert "time-out" not in timed_out(8 * MS, 30 * MS)
 
 
-def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask"):
+def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask", slept_in=("main.worker",)):
     """Each of `clients` sends a job to main.worker, of which there are `workers`, and waits for its result. `buffered`: none waits to send."""
     trace = Trace(workers + clients + 1)
     trace.here(99, 2, 0)
@@ -3330,7 +3330,7 @@ def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask"
                 trace.start(now + 100, p, g)
             trace.block(now + 200, p, "chan receive", ("main.ask",))
             if sleeps:
-                trace.block(now + 300, own, "sleep", ("time.Sleep", "main.worker"))
+                trace.block(now + 300, own, "sleep", ("time.Sleep", slept_in[w % len(slept_in)], "main.worker"))
                 trace.at(now + 9 * MS, own, f"GoUnblock g={own} g_seq=%d stack=0", own)
                 trace.start(now + 9 * MS + 10, own, own)
             trace.wake(now + 9 * MS + 100, own, g, ("main.worker",))
@@ -3346,7 +3346,9 @@ def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask"
 def a_pool_that_answers_those_that_hand_it_work_is_too_small():
     found = replies()
     text = found["pool-too-small"]["text"]
-    assert text.startswith("main.worker is the bottleneck: its pool of 2 goroutines is too small. ") and "(mostly sleep)" in text, text
+    assert text.startswith("main.worker is the bottleneck: its pool of 2 goroutines is too small. ") and "(mostly sleep in main.worker)" in text, text
+    # Three functions that sleep for about as long: in none is more than half of it.
+    assert "(mostly sleep)" in replies(workers=3, slept_in=("main.read", "main.flush", "main.send"))["pool-too-small"]["text"]
     assert "queue" not in found and "sleeper" not in found, found
     # Goroutines of connections wait for the next request, and not for those that make it.
     assert "pool-too-small" not in replies(client="net/http.(*persistConn).writeLoop")
