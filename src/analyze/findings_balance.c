@@ -122,6 +122,13 @@ static struct awaited awaited_of(const struct findings *findings, const struct w
     return (struct awaited){0};
 }
 
+/* Returns how many of the group can run at once. */
+static int64_t at_once(const struct findings *findings, const struct wait_group *group)
+{
+    int64_t slots = (int64_t)findings->activity->sums.procs, workers = (int64_t)group->workers;
+    return slots > 0 && slots < workers ? slots : workers;
+}
+
 /* One of several workers has most of the work, and others wait for it. */
 void finding_imbalance(struct findings *findings)
 {
@@ -135,7 +142,7 @@ void finding_imbalance(struct findings *findings)
             is_initialiser(findings, group->busiest.goroutine))
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
-        int64_t even = all / (int64_t)group->workers;
+        int64_t even = all / at_once(findings, group);
         struct awaited row = awaited_of(findings, group);
         if (most / BALANCE_TIMES < others || row.at == 0)
             continue;

@@ -2059,6 +2059,27 @@ def workers(first, others, count=3, kind="barrier step", sleeps=0):
     return trace.findings(first + 100, "--from=0ns", f"--to={first + 100}ns")
 
 
+def workers_on_two_slots():
+    """Worker 1 runs for 60 ms, beside it first 2, then 3 for 20 ms each."""
+    trace = Trace(2)
+    trace.here(99, 2, 0)
+    for n in range(1, 4):
+        trace.create(10 + n, 0, n)
+    trace.start(20, 1, 1)
+    trace.log(50, 0, "wait", "join worker")
+    trace.block(60, 0, "sync", ("main.main",))
+    for n in 2, 3:
+        trace.start((n - 2) * 20 * MS + 70, 0, n)
+        trace.log((n - 1) * 20 * MS, 0, "wait", "barrier step")
+        trace.block((n - 1) * 20 * MS + 10, 0, "sync", WORK_STACK)
+    for at, g in (100, 2), (200, 3), (300, 99):
+        trace.wake(60 * MS + at, 1, g, WORK_STACK)
+        trace.start(60 * MS + at + 10, 0, g)
+        trace.at(60 * MS + at + 20, 0, "GoDestroy")
+    trace.at(60 * MS + 400, 1, "GoDestroy")
+    return trace.findings(60 * MS + 500, "--from=0ns", f"--to={60 * MS + 500}ns")
+
+
 @test
 def a_worker_with_most_of_the_work_is_named():
     found = workers(60 * MS, 20 * MS)
@@ -2071,6 +2092,8 @@ def a_worker_with_most_of_the_work_is_named():
     # What the busiest ran for longer than its part, 27 ms, is not why others waited for 300 ms; it can gain no more.
     assert "imbalance" not in workers(60 * MS, 20 * MS, sleeps=260 * MS)
     equal(round(workers(60 * MS, 20 * MS, sleeps=100 * MS)["imbalance"]["gain_ns"] / MS, 1), 26.7)
+    # 100 ms of work on two slots take 50 ms at least, 10 ms less; a sixth of the 40 ms is due to them.
+    equal(round(workers_on_two_slots()["imbalance"]["gain_ns"] / MS, 1), 6.7)
     # A condition variable serves as a barrier; of a semaphore it is only known that it held up the
     # join.
     assert "(condition step at main.work" in workers(60 * MS, 20 * MS, kind="condition step")["imbalance"]["text"]
