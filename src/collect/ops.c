@@ -166,16 +166,23 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
     EVENT(c, thread, ns, V2_UserLog, 0, names_wait_category(c), text, 0);
 }
 
+/* Writes that a time limit ended the wait: a log of the same category after it, "timed out". */
+static void log_timed_out(struct collect *c, struct thread *thread, int64_t ns)
+{
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY),
+          names_string(c, WIRE_WAIT_TIMED_OUT), 0);
+}
+
 /*
- * Writes that a time limit ended the wait: a log of the same category after it, "timed out". Not
- * for a call that was no wait according to the kernel's context switches.
+ * At the end of a call. Not if that was no wait according to the kernel's context switches, nor if
+ * the thread waited for the mutex of the condition variable since.
  */
 static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    bool waited = thread->g.in_call && thread->g.call.wait_number == thread->g.current_wait;
-    if (op->flags & SHM_EXPIRED && waited && thread->g.state == G_RUNNING)
-        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY),
-              names_string(c, WIRE_WAIT_TIMED_OUT), 0);
+    bool last = thread->g.call.wait_number == thread->g.current_wait;
+    if (op->flags & SHM_EXPIRED && thread->g.in_call && last != thread->g.waited_in_call &&
+        thread->g.state == G_RUNNING)
+        log_timed_out(c, thread, ns);
 }
 
 /* Writes "waiting for mutex stats_mu in thread worker (5)". */
@@ -288,6 +295,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     /* The thread was woken in vain, and the wait continues. */
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
+    if (thread->g.waited_in_call && op->flags & SHM_EXPIRED && !again)
+        log_timed_out(c, thread, ns);
     /* No end is known: the wait has lasted longer than most, or until the process ended. */
     if (!oncpu_does_more(thread) && (op->wait_number || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);
@@ -331,6 +340,7 @@ static void do_block(struct collect *c, struct thread *thread, struct op *op, in
     /* The mutex of a condition variable: the thread waits for it from its next sleep on. */
     bool again = thread->g.in_call;
     lock_names_wait(c, op);
+    thread->g.waited_in_call = again && thread->g.call.wait_number == thread->g.current_wait;
     thread->g.in_call = true;
     thread->g.call = *op;
     if (!wait_is_spinning(op->wait) && (on || (known && again)))

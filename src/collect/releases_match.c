@@ -260,6 +260,7 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
         return;
     op->kind = OP_BLOCK;
     op->time = over + 1;
+    op->flags = r->flags & SHM_EXPIRED;
     add_woken(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
 }
 

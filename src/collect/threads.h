@@ -141,6 +141,7 @@ struct goroutine {
     uint8_t wait;
     uint64_t current_wait;
     bool in_call;          /* between the first op of a wait and the last */
+    bool waited_in_call;   /* for the condition variable to whose mutex `call` belongs */
     struct op call;        /* that first op */
     struct slow_span slow; /* of the wait */
     /* Readers reject the end of a region that is not the innermost one. */

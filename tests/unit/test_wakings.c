@@ -102,6 +102,68 @@ static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
     put(w, 1, record_at(SHM_EXITED, 30));
 }
 
+/* The first thread waits for a condition until its time limit at 15 ms, and leaves the call at 20.6
+ * ms; the second one unlocks the mutex at 20 ms, or not at all. */
+static void condition_to_15(struct world *w, bool unlocks)
+{
+    struct shm_record unlocked = record_at(SHM_RELEASED, 20), waits = wait_at(5);
+    two_threads(w);
+    waits.wait = SHM_COND;
+    waits.object2 = waits.object + 64;
+    waits.flags = SHM_TIMED_OUT | SHM_EXPIRED;
+    waits.release = 10000; /* us */
+    waits.release2 = 1;
+    waits.end = OPENED + 20600 * US;
+    unlocked.wait = SHM_MUTEX;
+    unlocked.object = waits.object2;
+    unlocked.release = 1;
+    if (unlocks)
+        put(w, 2, unlocked);
+    second_exits(w);
+    put(w, 1, waits);
+    put(w, 1, record_at(SHM_EXITED, 30));
+    give(w, SWITCH_WOKEN, 15060);
+}
+
+static void logs(const struct world *w, const char *second, uint64_t count)
+{
+    assert_int_equal(w->counts[TRAIL_LOG], count);
+    assert_memory_equal(w->logged[0], "condition ", 10);
+    assert_string_equal(w->logged[1], second);
+}
+
+static void a_time_out_is_logged_after_its_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int unlocks = 0; unlocks < 2; unlocks++) {
+        condition_to_15(&w, unlocks);
+        give(&w, SWITCH_IN, 20500); /* it found the mutex free */
+        step(&w);
+        finish(&w);
+        assert_int_equal(w.summary.wait_ns[SHM_COND], 9960 * US);
+        assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 0);
+        logs(&w, "timed out", 2);
+    }
+}
+
+static void also_if_a_wait_for_the_mutex_follows(void **state)
+{
+    struct world w;
+    (void)state;
+    condition_to_15(&w, true);
+    give(&w, SWITCH_IN, 15100);
+    give(&w, SWITCH_OUT, 15200);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    step(&w);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_COND], 9960 * US);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 4810 * US);
+    logs(&w, "timed out", 3);
+    assert_memory_equal(w.logged[2], "mutex ", 6);
+}
+
 /* By the kernel's clock, the next sleep begins slightly before the call ends by the thread's
  * clock. */
 static void a_sleep_right_after_the_call_is_not_in_it(void **state)
@@ -421,6 +483,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cancellation_ends_the_wait),
+        cmocka_unit_test(a_time_out_is_logged_after_its_wait),
+        cmocka_unit_test(also_if_a_wait_for_the_mutex_follows),
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
         cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
