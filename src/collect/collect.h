@@ -208,22 +208,23 @@ struct collect_summary {
     uint64_t turned_away; /* other processes that were not recorded because too many came at once */
     uint64_t damage;      /* records and links that contradict the rules of the area */
     uint64_t unnamed;     /* PCs that were left unnamed for lack of time */
-    bool left; /* the process has executed another program that has not claimed an area */
     uint64_t refused_stacks; /* stacks of open calls that the kernel did not let us read */
-    bool heap_wanted;        /* set by the recorder */
-    bool has_heap;           /* an allocation was recorded */
     int64_t heap_peak;
-    bool gcc_openmp;   /* the program uses gcc's OpenMP library, which reports nothing */
     uint64_t faults;   /* major page faults */
     int64_t unseen_ns; /* context switches were lost or not recorded */
-    bool paused;       /* ... because there were too many. Set by the recorder */
     uint64_t samples;
     uint64_t lost_samples, lost_switches, lost_wakings; /* set by the recorder */
     /*
      * Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder.
      */
     const char *switches;
-    bool infers_ready; /* set by the recorder: see trace_infers_ready */
+    bool left;       /* the process has executed another program that has not claimed an area */
+    bool has_heap;   /* an allocation was recorded */
+    bool gcc_openmp; /* the program uses gcc's OpenMP library, which reports nothing */
+    /* Set by the recorder. */
+    bool heap_wanted;
+    bool paused;       /* some of unseen_ns, because there were too many switches */
+    bool infers_ready; /* see trace_infers_ready */
     struct collect_wait_place worst[3];
 };
 
