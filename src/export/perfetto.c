@@ -187,7 +187,7 @@ static void begin_track(struct perfetto *p, uint64_t track, uint64_t parent, tra
     protobuf_number(&p->part, DESCRIPTOR_CHILD_ORDERING, order);
 }
 
-/* Makes the track that of a process. */
+/* Describes the process that the track stands for. */
 static void add_process(struct perfetto *p, uint64_t pid, trail_string name)
 {
     protobuf_number(&p->inner, PROCESS_PID, pid);

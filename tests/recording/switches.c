@@ -137,13 +137,18 @@ static void until_recorded(void)
         usleep(1000);
 }
 
-static void pin(void)
+static void pin_to(size_t cpu)
 {
     cpu_set_t set;
-    int cpu = sched_getcpu();
     CPU_ZERO(&set);
-    CPU_SET((size_t)(cpu < 0 ? 0 : cpu), &set);
+    CPU_SET(cpu, &set);
     sched_setaffinity(0, sizeof set, &set);
+}
+
+static void pin(void)
+{
+    int cpu = sched_getcpu();
+    pin_to((size_t)(cpu < 0 ? 0 : cpu));
 }
 
 /* MARK: Three threads on one CPU */
@@ -222,23 +227,20 @@ static void hidden(void)
 
 /* MARK: A recorder that does not run */
 
-/* Together they make more records than the kernel's buffers of their CPUs hold, that of the last CPU
- * long before that of the first. The recorder continues while the program sleeps, and so makes none
- * that would show the loss. */
+/* Together they overflow the kernel's buffers of both CPUs, the last CPU's long before the first's. The
+ * recorder continues while the program sleeps: no further record reports the loss. */
 enum { NAPS = 10000, NAPPERS = 8, ON_FIRST = 2 };
 
 /* Keeps the thread on the first or the last CPU that it may use. */
 static void pin_to_end(bool last)
 {
-    cpu_set_t all, one;
+    cpu_set_t all;
     size_t cpu = last ? CPU_SETSIZE - 1 : 0;
     if (sched_getaffinity(0, sizeof all, &all) != 0)
         return;
     while (!CPU_ISSET(cpu, &all))
         cpu += last ? SIZE_MAX : 1;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    pin_to(cpu);
 }
 
 static void *napper(void *is_last)
