@@ -1,4 +1,4 @@
-/* Findings: work handed over in small pieces, and spinning. */
+/* Findings: work handed over in small pieces, spinning, and signals that reach too few. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -19,6 +19,9 @@
 #define YIELD_MOST         20000 /* running, per yield */
 #define SCHED_YIELDS_LEAST 1000
 #define HANDOFF_SHARE      0.3
+#define MISSED_ROUNDS      2
+#define MISSED_SHARE       0.8 /* of the waits that timed out */
+#define MISSED_LATE        0.2
 
 /* Whether all waits of this name are for locks that others hold. */
 static bool is_lock(const struct findings *findings, trail_name wait)
@@ -233,4 +236,50 @@ void finding_spins(struct findings *findings)
     finding_explain(findings, "It ended at least %s waits to send within %s each.",
                     counted(spinner->count).text, duration(BLAME_OTHERS_NS).text);
     finding_advise(findings, "A select without a default case waits for values.");
+}
+
+/* Whether others wait for goroutines that wait for the condition variable themselves. */
+static bool holds_others_up(const struct findings *findings, const struct condition *condition)
+{
+    const struct blame *blame = &findings->waits->blame;
+    if (condition->longest.goroutine == 1)
+        return true;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (wait_of_holder(findings, row) && (trail_name)row->outside.key == condition->wait &&
+            share_of(blame_union_ns(&row->held), length_of(findings)) >= MISSED_LATE)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A signal wakes one of several that wait for a condition variable, and the others time out. Where
+ * several signals came meanwhile, or none waits for them, they may have had nothing to do.
+ */
+void finding_missed_signals(struct findings *findings)
+{
+    IDMAP_EACH(slot, &findings->waits->conditions.map) {
+        const struct condition *condition = slot->value;
+        int64_t ns = blame_union_ns(&condition->late);
+        if (condition->rounds < MISSED_ROUNDS ||
+            (double)condition->missed < MISSED_SHARE * (double)condition->timed_out ||
+            share_of(ns, length_of(findings)) < MISSED_LATE ||
+            !holds_others_up(findings, condition))
+            continue;
+        const struct finding_of of = finding_saves("missed-signal", ns, &condition->longest,
+                                                   condition->missing.function, condition->wait);
+        trail_string wait = text_of(findings, condition->wait),
+                     at = text_of(findings, condition->at),
+                     by = text_of(findings, condition->missing.place);
+        finding_say(findings, &of,
+                    "%s waits for %.*s at %.*s timed out after a signal for one of them",
+                    counted(condition->missed).text, SHOWN(wait), SHOWN(at));
+        finding_explain(findings,
+                        "%.*s ended another %s's wait for it meanwhile, %s times. These waited for "
+                        "up to %s more, and others for them.",
+                        SHOWN(by), word(findings, TERM_task), counted(condition->rounds).text,
+                        duration(condition->longest.ns).text);
+        finding_advise(findings, "Wake all that wait if the change is for all of them.");
+    }
 }

@@ -167,6 +167,7 @@ static bool forget(struct waits *waits, const struct goroutine *g)
     (void)idmap_remove(&waits->connections.accepts, (uint64_t)g->id);
     (void)idmap_remove(&waits->connections.serves, (uint64_t)g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
+    objects_drop(&waits->condition_waits, (uint64_t)g->id);
     return true;
 }
 
@@ -427,6 +428,7 @@ static bool take_log(void *part, const trail_event *event)
         waits->analysis->counting ? goroutine_timed_out(waits->analysis, event) : NULL;
     if (!g || !wait_facts_of(names, g->reason))
         return true;
+    waits_miss_condition(waits, g->id);
     struct wait_group *group = waits_group(waits, g->name);
     trail_wait *wait = group ? waits_row(names, group, g->reason) : NULL;
     if (wait && wait->timed_out < wait->spread.count)
@@ -450,6 +452,8 @@ static bool window_begins(void *part, int64_t ns)
     if (!blame_clear(&waits->blame))
         return false;
     outside_clear(&waits->outside);
+    objects_clear(&waits->condition_waits);
+    objects_clear(&waits->conditions);
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
@@ -537,6 +541,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     families_init(&waits->families);
     waits->stragglers = OBJECTS_OF(struct straggler);
     waits->parked = OBJECTS_OF(struct parked);
+    waits->conditions = OBJECTS_OF(struct condition);
+    waits->condition_waits = OBJECTS_OF(struct condition_wait);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -582,6 +588,8 @@ static void drop(void *part)
     idmap_free(&waits->served);
     idmap_free(&waits->busy);
     objects_free(&waits->parked);
+    objects_free(&waits->conditions);
+    objects_free(&waits->condition_waits);
 }
 
 const struct analysis_part waits_part = {

@@ -50,6 +50,36 @@ struct parked {
     int64_t serial_at;      /* activity.serial_ns when the wait began */
 };
 
+/* What ended another goroutine's wait for a condition variable. */
+struct signal {
+    int64_t ns;
+    trail_name place, function;
+};
+
+/* A condition variable of a C program. */
+struct condition {
+    trail_name wait; /* "condition variable queue_ready" */
+    uint64_t signals;
+    struct signal last;
+    uint64_t timed_out;    /* waits */
+    uint64_t missed;       /* of these: exactly one signal came meanwhile */
+    uint64_t rounds;       /* ... which were so many signals */
+    struct signal missing; /* the last of these */
+    trail_name at;         /* where the last of these waits was */
+    trail_longest longest; /* from such a signal to the time-out */
+    struct blame_union late;
+};
+
+/* A goroutine that waits for a condition variable, or has waited and began no other wait since. */
+struct condition_wait {
+    struct condition *condition;
+    uint64_t signals;     /* before the wait */
+    struct signal signal; /* the last before its end */
+    int64_t end_ns;
+    trail_name at;
+    bool signalled, missed; /* how it ended; missed: if it timed out */
+};
+
 struct wait_group {
     trail_wait_group row;
     trail_wait *waits;
@@ -118,7 +148,9 @@ struct waits {
     size_t place_count, place_capacity;
     struct idmap by_stack; /* in this epoch -> struct place */
     uint64_t epoch;
-    struct objects parked; /* of goroutines: struct parked */
+    struct objects parked;          /* of goroutines: struct parked */
+    struct objects conditions;      /* of names of waits: struct condition */
+    struct objects condition_waits; /* of goroutines: struct condition_wait */
     struct blame blame;
     struct outside outside;
     struct families families;
@@ -154,8 +186,8 @@ trail_name waits_place(struct waits *waits, trail_stack stack);
 extern const struct analysis_part waits_part;
 
 /*
- * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), waits for
- * work (waits_work.c) and for what is outside the program (waits_outside.c). Functions that return
+ * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
+ * variables (waits_conditions.c), waits for work (waits_work.c) and for what is outside the program (waits_outside.c). Functions that return
  * bool return false on out of memory, unless it says otherwise.
  */
 
@@ -205,6 +237,16 @@ void waits_works(struct waits *waits, int64_t id);
 
 /* The goroutine has woken `g`, or created it. */
 void waits_woke(struct waits *waits, const struct goroutine *g, int64_t id);
+
+/* MARK: Condition variables */
+
+/* A wait for `wait` begins, or has ended, perhaps for a condition variable; `at` is its place. */
+bool waits_enter_condition(struct waits *waits, const struct goroutine *g, trail_name wait);
+void waits_leave_condition(struct waits *waits, const struct goroutine *g, trail_name at,
+                           const trail_event *event);
+
+/* The goroutine's last wait timed out. */
+void waits_miss_condition(struct waits *waits, int64_t goroutine);
 
 /* MARK: Work */
 

@@ -202,11 +202,11 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
 {
     if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
         waits_works(waits, g->id);
-        return true;
+        return waits_enter_condition(waits, g, 0);
     }
     trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
     struct place *place = place_of(waits, event->transition.stack, kind_of(waits, wait, reason));
-    if (!place)
+    if (!place || !waits_enter_condition(waits, g, wait))
         return false;
     if (place->kind == PLACE_CONDITION) {
         note_futile(waits, g, place, event->time_ns);
@@ -289,6 +289,8 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
     if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
         ok = note_straggler(waits, g, place, event);
+    if (place->kind == PLACE_CONDITION)
+        waits_leave_condition(waits, g, place->name, event);
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
                     ns_between(place->left_ns, event->time_ns) < BLAME_TOGETHER_NS;

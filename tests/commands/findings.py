@@ -2216,6 +2216,73 @@ def waits_most_of_which_time_out_are_polling():
     assert "polling" not in timed(400, length=11 * MS)
 
 
+def missed(rounds, late=50, signals=1, barrier=True, again=False, early=0):
+    """In each round, two threads wait for a condition variable. A signal ends the wait of one, the other times out so
+    many milliseconds later; then main and the first go on, if they wait at a barrier. `early`: rounds in which the
+    signal comes after the time-out."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    for g in 2, 3:
+        trace.create(10 * g, 0, g, ("main.worker",))
+        trace.start(10 * g + 5, g - 1, g)
+    for i in range(rounds + early):
+        base = (1 + 100 * i) * MS
+
+        def wait(at, g, what):
+            trace.log(base + at - 10, g - 1, "wait", what)
+            trace.block(base + at, g - 1, "sync.(*Cond).Wait" if "condition" in what else "sync", ("main.await", "main.worker"))
+
+        def wake(at, by, g):
+            trace.wake(base + at, by - 1, g, ("main.publish",))
+            trace.start(base + at + 10, g - 1, g)
+
+        wait(MS, 2, "condition config_cv")
+        wait(MS + 20, 3, "condition config_cv")
+        over = (10 + late) * MS
+        if i < rounds:
+            wake(10 * MS, 1, 2)
+            for n in range(1, signals):
+                wait((10 + n) * MS, 2, "condition config_cv")
+                wake((10 + n) * MS + MS // 2, 1, 2)
+        if barrier:
+            wait((9 + signals) * MS + MS * 3 // 5, 1, "barrier next")
+        trace.at(base + over, 1, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(base + over + 10, 2, 3)
+        trace.log(base + over + 20, 2, "wait", "timed out")
+        if again:
+            wait(over + 30, 3, "condition config_cv")
+            trace.at(base + 90 * MS, 1, "GoUnblock g=3 g_seq=%d stack=0", 3)
+            trace.start(base + 90 * MS + 10, 2, 3)
+        if barrier:
+            wake(over + 100 * US, 3, 1)
+        if i >= rounds:
+            wake(over + MS, 1, 2)
+    return trace.findings((1 + 100 * (rounds + early)) * MS, "--from=1ms", f"--to={1 + 100 * (rounds + early)}ms")
+
+
+@test
+def a_signal_that_reaches_one_of_several_leaves_the_others_to_their_time_outs():
+    found = missed(4)
+    equal(next(iter(found)), "missed-signal")
+    equal(
+        found["missed-signal"]["text"],
+        "4 waits for condition config_cv at main.await (main.go:10) timed out after a signal for one of them. "
+        "main.publish (main.go:10) ended another goroutine's wait for it meanwhile, 4 times. "
+        "These waited for up to 50.0 ms more, and others for them. At most 200 ms of 400 ms would be saved. "
+        "Wake all that wait if the change is for all of them.",
+    )
+    assert "missed-signal" in missed(2)
+    assert "missed-signal" not in missed(1)
+    assert "missed-signal" in missed(4, late=21)
+    assert "missed-signal" not in missed(4, late=19)
+    # With several signals meanwhile, each may be for any of them. None waits for those that had nothing to do.
+    assert "missed-signal" not in missed(4, signals=2)
+    assert "missed-signal" not in missed(4, barrier=False)
+    # Most of the time-outs are no timer's.
+    assert "missed-signal" in missed(4, early=1)
+    assert "missed-signal" not in missed(4, early=2)
+
+
 @test
 def a_condition_whose_waits_time_out_is_no_pool_of_permits():
     assert "permits" in timed(0)
