@@ -897,6 +897,12 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
+void findings_sort(struct findings *findings)
+{
+    if (findings->count > 0)
+        qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
+}
+
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     struct findings *findings = part;
@@ -921,8 +927,7 @@ static bool finish(void *part, int64_t ns)
         all[i](findings);
     for (size_t i = 0; i < findings->count; i++)
         findings->rows[i].text = whole_text(findings, &findings->rows[i]);
-    if (findings->count > 0)
-        qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
+    findings_sort(findings);
     return !findings->failed;
 }
 

@@ -178,6 +178,9 @@ bool finding_was_said(const struct findings *findings, const char *kind);
 /* The finding that was added last. */
 trail_finding *finding_last(struct findings *findings);
 
+/* Sorts them by weight, after one has changed. */
+void findings_sort(struct findings *findings);
+
 /* Returns the findings of a finished analysis, NULL if they were not requested. */
 struct findings *findings_of(const struct trail_analysis *analysis);
 

@@ -19,6 +19,9 @@ enum { GAINS = 3 };
 /* Smaller gains, as a part of the goal, are none. */
 #define GAIN_LEAST 0.005
 
+/* The weight that is left of a finding whose removal gains nothing, compared with those that may. */
+#define REFUTED 0.1
+
 /* A quantile of fewer tasks is one of them: then the median. */
 enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
 
@@ -257,6 +260,7 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
     const double *gained = sooner ? &end : NULL, *also = less ? &second : NULL;
     put_answer(gains, &question.change, gained, also, text, sizeof text);
     set_figure(gains, gained, also, finding);
+    finding->weight *= gained || also || second < 0 ? 1 : REFUTED;
     const char *options[2] = {
         change_option(&question.change, option, sizeof option),
         !sooner && less ? second_option(gains, goal, sizeof goal) : NULL,
@@ -333,5 +337,6 @@ bool gains_add(const trail_analysis *answers)
             if (removal->changes[k] != CHANGE_KINDS)
                 good = add(&gains, finding, removal->changes[k], removal->none);
     }
+    findings_sort(gains.findings);
     return good;
 }

@@ -479,6 +479,48 @@ def a_lock_off_the_critical_path_gains_nothing():
     equal((found["gain_title"], found["gain_figure"]), ("less waiting in a replay", "300 ms"))
 
 
+def logged_to_slow_pipe(rounds=8):
+    """2 and 3 take turns with log_mu, and each holds it while it writes to a pipe, from which 4 takes every 50 ms after
+    a sleep."""
+    t = Trace(4)
+    for g, name in ((2, "handler"), (3, "handler"), (4, "shipper")):
+        t.create(0, 1, g, name)
+        t.start(0, g)
+    t.block(1, 1, "join handler", "main")
+    t.block(1, 4, "sleep", "shipper", reason="sleep")
+    t.block(2, 3, "mutex log_mu", "log_line", "handler")
+    for i in range(rounds):
+        g, at = 2 + i % 2, 50 * i
+        other = 5 - g
+        t.block(at + 3, g, "write pipe:[7]", "log_line", "handler", reason="network")
+        t.wake(at + 50, TIMER, 4)
+        t.start(at + 50, 4)
+        t.wake(at + 50.2, 4, g)
+        t.block(at + 50.5, 4, "sleep", "shipper", reason="sleep")
+        t.start(at + 50.5, g)
+        last = i + 1 == rounds
+        t.release(at + 51, g, "mutex log_mu", 49, to=None if last else other)
+        if not last:
+            t.start(at + 51, other)
+        if i + 2 < rounds:
+            t.block(at + 51.5, g, "mutex log_mu", "log_line", "handler")
+            continue
+        if last:
+            t.wake(at + 52, g, 1)
+        t.end(at + 52, g)
+    t.start(50 * rounds + 3, 1)
+    t.end(50 * rounds + 4, 1)
+    return t.make("slow-pipe")
+
+
+@test
+def what_a_replay_refutes_comes_after_what_it_does_not():
+    found = answer("summary", logged_to_slow_pipe())["findings"]
+    equal([f["kind"] for f in found[:2]], ["queue", "lock-serialises"])
+    assert found[0]["text"].startswith("shipper (x.c:1) takes from a queue more slowly than "), found[0]
+    equal(found[1]["replayed"], "In a replay without waits for this lock, the same work is done no earlier: something else decides when it ends.")
+
+
 @test
 def the_predicted_gain_is_the_one_of_the_mended_program():
     """The shop with the lock, and without: its requests come at their own times."""
