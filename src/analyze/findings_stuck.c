@@ -470,6 +470,13 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
         return;
     }
+    if (signalled.size == 0 && wait->for_own) {
+        trail_string name = text_of(findings, wait->name);
+        finding_explain(findings, "Such waits were ended by %s of %.*s so far, all of which wait.",
+                        word(findings, TERM_tasks), SHOWN(name));
+        finding_advise(findings, "Let none wait for work that is left to its own kind.");
+        return;
+    }
     const struct stuck_wait *kept = kept_waiting(findings->stuck, wait);
     if (signalled.size == 0 && kept) {
         explain_kept(findings, kept);
@@ -502,8 +509,10 @@ void finding_never_woken(struct findings *findings)
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
     trail_string place = text_of(findings, wait->place);
-    finding_say(findings, &of, "%s had waited %s at %.*s for %s when the trace ended", task, lock,
-                SHOWN(place), duration(wait->ns).text);
+    bool placed = memmem(lock, strlen(lock), place.data, place.size) != NULL;
+    finding_say(findings, &of, "%s had waited %s%s%.*s for %s when the trace ended", task, lock,
+                placed ? "" : " at ", placed ? 0 : SHOWN_SIZE(place), place.data,
+                duration(wait->ns).text);
     finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");

@@ -120,7 +120,7 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
     const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
     const struct blame_row *last = NULL;
     if (!blame || facts->object == 0 ||
-        !(facts->kind == WIRE_WAIT_CONDITION ||
+        !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_ATOMIC ||
           wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
         return 0;
     trail_name wait = waits_blamed(stuck->waits_at, g->reason);
@@ -220,12 +220,41 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
                : NULL;
 }
 
-/* Whether `a` says more of why all wait: it was signalled before it waited, or it ran last. */
+/*
+ * Whether `a` says more of why all wait: it was signalled before it waited; or another one was woken
+ * meanwhile; or it waits for its own kind; or no such wait has ever ended, so that it is none of a pool
+ * that has no work now; or it is not main, which waits for what others make; or it ran last.
+ */
 static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
 {
     if ((a->signalled != 0) != (b->signalled != 0))
         return a->signalled != 0;
+    if ((a->woke_other != 0) != (b->woke_other != 0))
+        return a->woke_other != 0;
+    if (a->for_own != b->for_own)
+        return a->for_own;
+    if (a->unmoved != b->unmoved)
+        return a->unmoved;
+    if ((a->goroutine == 1) != (b->goroutine == 1))
+        return b->goroutine == 1;
     return a->begin_ns > b->begin_ns;
+}
+
+/* Whether such waits were ended by goroutines with the same start function, as in a pool whose tasks
+ * wait for each other. */
+static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    bool any = false;
+    for (size_t i = 0; blame && i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->wait != g->reason)
+            continue;
+        if (row->start != g->name || row->alike_ns != row->direct_ns)
+            return false;
+        any = true;
+    }
+    return any;
 }
 
 /* Of the goroutines that all wait for each other, takes the one that says most, and of those that
@@ -245,9 +274,13 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
         .woke_other = woke_other(stuck, g, facts),
+        .for_own = is_for_own(stuck, g),
+        .unmoved = !is_served(stuck, g->reason),
         .holder = TRAIL_NONE,
     };
     bool joins = facts->kind == WIRE_WAIT_JOIN;
+    if (g->id == 1)
+        stuck->main = wait;
     if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
         return;
     if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
@@ -304,11 +337,13 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
            !has_woken(&waits->blame, g->name);
 }
 
-/* Whether the main goroutine waits for ever: for what `still` waits for, or for its exit. */
+/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for the
+ * exit of the one of `still`, or since that waits. */
 static bool keeps_main(const struct stuck *stuck)
 {
-    return stuck->still.goroutine == 1 || (stuck->has_joiner && stuck->joiner.goroutine == 1 &&
-                                           stuck->joiner.object == stuck->still.name);
+    if (stuck->has_joiner && stuck->joiner.goroutine == 1)
+        return stuck->joiner.object == stuck->still.name;
+    return stuck->main.goroutine == 1 && stuck->main.begin_ns >= stuck->still.begin_ns;
 }
 
 /* Looks whether every goroutine, but for tickers, waits for another one, and since when. */

@@ -33,8 +33,9 @@ struct stuck_wait {
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
     enum stuck_for wanted;
     bool can_be_held; /* a thread may have what it waits for, as far as is known */
-    bool unmoved;     /* no other wait at the place has ended since this one began */
-    int64_t holder;   /* TRAIL_NONE: unknown */
+    bool for_own;     /* only of `still`: its own kind ended such waits before */
+    bool unmoved; /* no other wait at the place has ended since this one began; of `still`: ever */
+    int64_t holder; /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;         /* the holder is, by the variables in its stack */
     bool ended;            /* ... has ended without a release */
@@ -78,7 +79,7 @@ struct stuck {
      */
     bool has_still, has_joiner;
     bool ticks; /* ... but for such as only sleep from time to time: see is_ticker */
-    struct stuck_wait still, joiner;
+    struct stuck_wait still, joiner, main; /* `main`: goroutine 1; otherwise zero */
     bool has_group;
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */
 };

@@ -1617,6 +1617,56 @@ def of_several_waiters_of_which_one_was_woken_that_is_said():
         assert "Its holder is not recorded." in one_woken(lock, after=False)
 
 
+def none_left(mains="condition done_cv", workers="condition queue_cv", by=None, passed=False):
+    """Main and two workers wait at the end, main since 10 ms. A wait of one worker has been ended by the thread `by`
+    before; if `passed`, by main while the other one waited."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    for g in 2, 3:
+        trace.create(10 * g, 0, g, ("main.worker",))
+        trace.start(10 * g + 5, g - 1, g)
+
+    def wait(time, g, what, stack):
+        trace.log(time - 10, g - 1, "wait", what)
+        trace.block(time, g - 1, "sync.(*Cond).Wait" if "condition" in what else "sync", stack)
+
+    if by:
+        wait(MS, 2, workers, WORK_STACK)
+        trace.wake(2 * MS, by - 1, 2, WORK_STACK)
+        trace.start(2 * MS + 10, 1, 2)
+    wait(3 * MS, 3, workers, WORK_STACK) if passed else None
+    wait(4 * MS, 2, workers, WORK_STACK)
+    if passed:
+        trace.wake(5 * MS, 0, 2, WORK_STACK)
+        trace.start(5 * MS + 10, 1, 2)
+        wait(6 * MS, 2, "atomic other", WORK_STACK)
+    else:
+        wait(5 * MS, 3, workers, WORK_STACK)
+    wait(10 * MS, 1, mains, ("main.main",))
+    found = trace.findings(200 * MS, "--from=0ns", "--to=200ms")
+    equal(next(iter(found)), "never-woken")
+    return found["never-woken"]["text"]
+
+
+@test
+def of_all_that_wait_the_one_that_says_most_is_named():
+    own = "Such waits were ended by goroutines of main.worker so far, all of which wait."
+    main, worker = "Goroutine main.main (1) ", "Goroutine main.worker (3) "
+    # Main waits for others, unless these wait for work, as they did before.
+    assert none_left().startswith(worker), none_left()
+    assert none_left(by=1).startswith(main), none_left(by=1)
+    assert own not in none_left(by=1)
+    # A pool waits for itself.
+    text = none_left("future in main.main (main.go:10)", "future in main.work (main.go:10)", by=3)
+    assert text.startswith(worker + "had waited for future in main.work (main.go:10) for 195 ms when"), text
+    assert own in text, text
+    assert own not in none_left("future in main.main", "future in main.work", by=1)
+    # One that was passed by comes before one that none has woken; 2 waits again, and main waits later.
+    text = none_left(workers="atomic version", passed=True)
+    assert text.startswith("Goroutine main.worker (3) had waited for atomic version at main.work (main.go:10) for 197 ms"), text
+    assert "main.work (main.go:10) ended another goroutine's wait for it meanwhile, but not this one." in text, text
+
+
 def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
     """Main waits for the exit of a worker, which waits to the end, while a third thread wakes up each 20 ms."""
     trace = Trace(3)
