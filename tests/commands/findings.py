@@ -3189,9 +3189,61 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
     assert said(90 * MS).startswith("main.answer, which ended it, waited itself for 90.0 ms of that (sleep at main.answer (main.go:10))."), said(90 * MS)
     # Half of the time, and less.
     assert "waited itself" in said(50 * MS)
-    assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what that did then."), said(50 * MS - 1)
+    assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what main.answer did meanwhile."), said(50 * MS - 1)
     # Before the wait it does not count.
     assert "for 100 ms of that" in said(100 * MS + 500 * US), said(100 * MS + 500 * US)
+
+
+def idle_end(waits, locked=False):
+    """Main reads 40 times for a millisecond, then once for 100 ms. Goroutine 2 reads as often as `waits` before it reads
+    for as long; or answers main, after 3 has held a lock that both 2 and 4 want, for all of that time."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for g in 2, 3, 4:
+        trace.create(10 * g, 0, g, ("main.answer" if g < 4 else "main.other",))
+        trace.start(10 * g + 5, g - 1, g)
+    now = MS
+
+    def read(at, g, length, by=None):
+        trace.log(at - 10, g - 1, "wait", f"read pipe:[{g}]")
+        trace.block(at, g - 1, "network", ("main.ask",))
+        if by:
+            trace.wake(at + length, by - 1, g, ("main.answer",))
+        else:
+            trace.at(at + length, 0 if g != 1 else 3, f"GoUnblock g={g} g_seq=%d stack=0", g)
+        trace.start(at + length + 10, g - 1, g)
+
+    for i in range(40):
+        read(now, 1, MS, by=4)
+        if i < waits:
+            read(now + 20, 2, MS // 2, by=4)
+        now += 2 * MS
+    if not locked:
+        read(now, 2, 100 * MS)
+    else:
+        for g in 4, 2:
+            trace.log(now, g - 1, "wait", "mutex m")
+            trace.block(now + g, g - 1, "sync", ("main.take",))
+        trace.log(now + 100 * MS - 20, 2, "held", "mutex m 100ms")
+        for g in 4, 2:
+            trace.wake(now + 100 * MS - 10 - g, 2, g, ("main.keep",))
+            trace.start(now + 100 * MS + g, g - 1, g)
+        read(now, 1, 100 * MS + 30, by=2)
+    end = now + 101 * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def one_that_was_asked_nothing_gets_no_slow_answer():
+    assert "slow-answer" in idle_end(9), idle_end(9)
+    assert "slow-answer" not in idle_end(0)
+
+
+@test
+def a_lock_behind_a_slow_answer_comes_first():
+    found = idle_end(0, locked=True)
+    equal([kind for kind in found if kind != "serial-phase"], ["lock-serialises", "slow-answer"])
+    assert "main.answer ended it, and waited for mutex m before." in found["slow-answer"]["text"], found
 
 
 def exchanged(wait="poll socket:[7]", works="sleep", slow=100 * MS, service=MS, thinks=4 * MS, waits_first=True, paused=0, count=20):
