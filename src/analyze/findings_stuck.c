@@ -463,6 +463,15 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
                        both ? "Write to" : "Close", word(findings, TERM_task));
         return;
     }
+    trail_string other = names_text(&findings->analysis->names, wait->other_place);
+    if (other.size > 0) {
+        finding_explain(findings,
+                        "Others wait for it at %.*s: a signal may have woken one of these instead.",
+                        SHOWN(other));
+        finding_advise(findings,
+                       "Wake all that wait, or use a condition variable for each of them.");
+        return;
+    }
     if (signalled.size == 0 && woke_other.size > 0) {
         finding_explain(findings,
                         "%.*s ended another %s's wait for it meanwhile, but not this one.",
@@ -474,7 +483,7 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         trail_string name = text_of(findings, wait->name);
         finding_explain(findings, "Such waits were ended by %s of %.*s so far, all of which wait.",
                         word(findings, TERM_tasks), SHOWN(name));
-        finding_advise(findings, "Let none wait for work that is left to its own kind.");
+        finding_advise(findings, "Do not wait in a task for another task of the same pool.");
         return;
     }
     const struct stuck_wait *kept = kept_waiting(findings->stuck, wait);
@@ -517,6 +526,8 @@ void finding_never_woken(struct findings *findings)
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
     if (stuck->ticks)
-        finding_explain(findings, "Those that go on sleep periodically and have woken none.");
+        finding_explain(findings,
+                        "The %s that still run only sleep now and then, and have woken none.",
+                        word(findings, TERM_tasks));
     explain_never_woken(findings, wait);
 }

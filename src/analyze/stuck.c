@@ -257,6 +257,27 @@ static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
     return any;
 }
 
+/* Returns another place where the condition variable of `still` is waited for; 0: there is none. */
+static trail_name other_place(const struct stuck *stuck)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    const struct goroutine *own =
+        goroutines_find(&stuck->analysis->goroutines, stuck->still.goroutine);
+    const struct wait_facts *facts =
+        own ? wait_facts_of(&stuck->analysis->names, own->reason) : NULL;
+    trail_name least = 0;
+    if (!facts || facts->kind != WIRE_WAIT_CONDITION || facts->object == 0)
+        return 0;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct place *place = g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
+        if (place && g->reason == own->reason && place->name != stuck->still.place &&
+            (least == 0 || place->name < least))
+            least = place->name;
+    }
+    return least;
+}
+
 /* Of the goroutines that all wait for each other, takes the one that says most, and of those that
  * wait for a thread to exit the one that has waited longest. */
 static void still_waits(struct stuck *stuck, const struct goroutine *g,
@@ -337,13 +358,26 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
            !has_woken(&waits->blame, g->name);
 }
 
-/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for the
- * exit of the one of `still`, or since that waits. */
-static bool keeps_main(const struct stuck *stuck)
+/* Whether a goroutine with this start function waits for others at the end. */
+static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
 {
-    if (stuck->has_joiner && stuck->joiner.goroutine == 1)
-        return stuck->joiner.object == stuck->still.name;
-    return stuck->main.goroutine == 1 && stuck->main.begin_ns >= stuck->still.begin_ns;
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        if (g->name == name && !is_ticker(stuck, g, now))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for the
+ * exit of one that waits for others, or since the one of `still` waits. */
+static bool keeps_main(const struct stuck *stuck, int64_t now)
+{
+    const struct stuck_wait *main = &stuck->main;
+    if (main->goroutine == 1 && main->wanted == STUCK_JOIN)
+        return is_left(stuck, main->object, now);
+    return main->goroutine == 1 && main->begin_ns >= stuck->still.begin_ns;
 }
 
 /* Looks whether every goroutine, but for tickers, waits for another one, and since when. */
@@ -365,7 +399,8 @@ static void find_still(struct stuck *stuck, int64_t now)
         since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
         still_waits(stuck, g, facts, now);
     }
-    stuck->has_still = stuck->has_still && (!stuck->ticks || keeps_main(stuck));
+    stuck->has_still = stuck->has_still && (!stuck->ticks || keeps_main(stuck, now));
+    stuck->still.other_place = stuck->has_still ? other_place(stuck) : 0;
     stuck->still_ns = ns_between(since_ns, now);
 }
 

@@ -1667,6 +1667,39 @@ def of_all_that_wait_the_one_that_says_most_is_named():
     assert "main.work (main.go:10) ended another goroutine's wait for it meanwhile, but not this one." in text, text
 
 
+def several_kinds(same=True, left="worker"):
+    """Main waits for the exit of a gateway. That and a worker wait for one condition variable, a worker since it was
+    signalled in vain; a third thread sleeps periodically."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for g, name in ((2, "worker"), (3, "gateway"), (4, "beat")):
+        trace.create(10 * g, 0, g, (name,))
+        trace.start(10 * g + 5, g - 1, g)
+    trace.log(MS, 0, "wait", f"join {left}")
+    trace.block(MS + 10, 0, "sync", WORK_STACK)
+    for g, place in ((3, "put"), (2, "take")):
+        trace.log((5 - g) * MS, g - 1, "wait", "condition queue_cv" if same or g == 2 else "condition room_cv")
+        trace.block((5 - g) * MS + 10, g - 1, "sync.(*Cond).Wait", (place, "run"))
+    for i in range(6):
+        now = (4 + 20 * i) * MS
+        trace.log(now - 10, 3, "wait", "sleep")
+        trace.block(now, 3, "sleep", ("nap", "beat"))
+        trace.at(now + 19 * MS, 3, "GoUnblock g=4 g_seq=%d stack=0", 4)
+        trace.start(now + 19 * MS + 10, 3, 4)
+    return trace.findings(124 * MS, "--from=0ns", "--to=124ms")
+
+
+@test
+def a_condition_variable_for_different_things_is_named():
+    for left in "worker", "gateway":
+        text = several_kinds(left=left)["never-woken"]["text"]
+        assert text.startswith("Goroutine worker (2) had waited for condition variable queue_cv at take (main.go:10) "), text
+        assert "Others wait for it at put (main.go:10): a signal may have woken one of these instead." in text, text
+    assert "Others wait for it" not in several_kinds(same=False)["never-woken"]["text"]
+    # The one that sleeps may end.
+    equal(several_kinds(left="beat"), {})
+
+
 def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
     """Main waits for the exit of a worker, which waits to the end, while a third thread wakes up each 20 ms."""
     trace = Trace(3)
@@ -1703,7 +1736,7 @@ def that_a_heartbeat_goes_on_does_not_hide_a_wait_that_nothing_ends():
         equal(list(found), ["never-woken"])
         text = found["never-woken"]["text"]
         assert "Thread worker (2) had waited " in text.replace("Goroutine", "Thread") and " when the trace ended. " in text, text
-        assert " (1) waits for a thread to exit). Those that go on sleep periodically and have woken none. " in text, text
+        assert " (1) waits for a thread to exit). The goroutines that still run only sleep now and then, and have woken none. " in text, text
         assert ("Write to it, or end the wait" in text) == ("eventfd" in wanted), text
     equal(list(beside_ticker(ticks=6, timed="condition tick_cv")), ["never-woken"])
     # A thread that works now and then, or has woken another, may do so again.
@@ -2507,11 +2540,13 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     assert "queue" not in found and "bottleneck" in found, found
 
 
-def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
+def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result", reads_of=None):
     """Each of these threads waits for the result that one thread, main.worker, makes for it while
-    sleeping or running."""
-    trace = Trace(clients + 1)
+    sleeping, running or reading from what this thread writes; 50 is a server."""
+    trace = Trace(clients + 2)
     trace.here(99, 2, 0)
+    if reads_of == 50:
+        trace.here(50, 2, clients + 1)
     trace.create(10, 0, 1)
     for n in range(2, clients + 2):
         trace.create(10 + n, 0, n, ("main.ask",))
@@ -2525,7 +2560,13 @@ def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
     at = MS
     for _ in range(count):
         for n in range(2, clients + 2):
-            if sleeps:
+            if reads_of:
+                by = clients + 1 if reads_of == 50 else 2 if n == 3 else 1
+                trace.log(at - 10, 0, "wait", "read socket:[7]")
+                trace.block(at, 0, "network", ("main.query", "main.worker"))
+                trace.wake(at + pauses, by, 1, ("main.serve",))
+                trace.start(at + pauses + 10, 0, 1)
+            elif sleeps:
                 trace.block(at, 0, "sleep", ("main.query", "main.worker"))
                 trace.at(at + pauses, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
                 trace.start(at + pauses + 10, 0, 1)
@@ -2549,6 +2590,9 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "pool-too-small" not in asked(1)
     found = asked(2, sleeps=False)
     assert "pool-too-small" not in found and "bottleneck" in found, found
+    # What it reads from others is no work.
+    found = asked(2, reads_of=50)
+    assert "98 % of the time for other things (mostly read in main.query)" in found["pool-too-small"]["text"], found
     assert "bottleneck" in asked(2, sleeps=False, kind="channel receive results")
     assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
 
@@ -2658,6 +2702,22 @@ def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_re
     assert "hand-offs" not in pingpong(9998, 24 * US, 200 * MS)
 
 
+@test
+def one_that_spins_is_why_others_are_ready():
+    for yields, kind in (("yield 1000 20ms", "spins"), ("yield 1 20ms", "ready")):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2, ("main.decode",))
+        trace.create(11, 0, 3, ("main.look", "main.consume"))
+        trace.block(20, 0, "chan receive", ("main.main",))
+        trace.start(30, 0, 3)
+        trace.log(25 * MS, 0, "counted", yields, ("main.look", "main.consume"))
+        trace.at(29 * MS, 0, "GoDestroy")
+        trace.start(29 * MS + 10, 0, 2)
+        found = trace.findings(30 * MS, "--from=0ns", "--to=30ms", "--words=threads")
+        equal([k for k in found if k in ("spins", "ready")], [kind])
+
+
 def counted(*texts, length=10 * MS):
     """A thread runs; logs count its calls that have no events."""
     trace = Trace(2, idle=(1,))
@@ -2693,13 +2753,13 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse")):
     """Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main
     waits for one of them to exit, or for a semaphore; another thread may run the same function."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1, ("main.fetch",))
-    trace.create(11, 0, 2, ("main.parse",))
+    trace.create(10, 0, 1, of[:1])
+    trace.create(11, 0, 2, of[1:])
     if also:
         trace.create(12, 0, 3, ("main.fetch",))
     trace.log(19, 0, "wait", f"join {awaited}" if awaited else "semaphore end")
@@ -2739,6 +2799,10 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" in produced(awaited="main.parse")  # its exit needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
+    # A client in another process has its own pace.
+    pair = ("gateway (7): main.fetch", "gateway (7): main.parse")
+    assert "slow-producer" in produced(awaited=pair[0], of=pair)
+    assert "slow-producer" not in produced(awaited=pair[0], of=("client (8): main.fetch", pair[1]))
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
 
