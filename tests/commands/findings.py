@@ -2597,6 +2597,37 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
 
 
+def parallel_loop(alone=6 * MS, wait="OpenMP barrier 0x10"):
+    """Ten times, main and a worker run for 4 ms, and the worker so much longer while main waits for it."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("OpenMP worker",))
+    trace.start(20, 1, 2)
+    now = MS
+    for _ in range(10):
+        now += 4 * MS
+        trace.log(now - 10, 0, "wait", wait)
+        trace.block(now, 0, "sync", ("main.forces", "main.main"))
+        now += alone
+        trace.wake(now, 1, 1, ("main.row", "main.forces", "OpenMP worker"))
+        trace.start(now + 10, 0, 1)
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def a_parallel_region_whose_barrier_is_waited_at_is_divided_unevenly():
+    found = parallel_loop()
+    equal(list(found), ["imbalance"])
+    equal(
+        found["imbalance"]["text"],
+        "The work of the parallel region at main.forces (main.go:10) is divided unevenly. "
+        "Others waited at its barrier for 59 % of the time, 10 waits, 60.0 ms in all, the longest 6.00 ms, "
+        "until OpenMP worker came, which had work alone. At most 30.0 ms of 102 ms would be saved. "
+        "Divide it evenly, or at run time (schedule(dynamic)).",
+    )
+    equal(list(parallel_loop(wait="barrier b")), ["serial-phase"])
+
+
 def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
     """Goroutine 1 initialises for this long while others wait for it, out of this much time. In Go,
     each waiter wakes the next."""
