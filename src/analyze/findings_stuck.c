@@ -139,6 +139,35 @@ static void put_members(const struct findings *findings, const struct stuck_wait
         (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
 }
 
+static void explain_ticks(struct findings *findings)
+{
+    finding_explain(findings, "The %s that still run only sleep now and then, and have woken none.",
+                    word(findings, TERM_tasks));
+}
+
+/* Explains where the first of a circle wait, unless that is not known of one. */
+static void explain_places(struct findings *findings, const struct stuck_wait *first)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    char text[MOST_NAMED * NAME_SIZE] = "";
+    trail_name last = 0;
+    size_t count = 0, used = 0;
+    do {
+        trail_string place = names_text(&findings->analysis->names, wait->place);
+        if (wait->place == 0)
+            return;
+        if (wait->place != last)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used == 0 ? "" : ", ",
+                                 (int)(place.size < 200 ? place.size : 200), place.data);
+        last = wait->place;
+        wait = &stuck->waits[wait->next];
+    } while (++count < MOST_NAMED && wait != first);
+    finding_explain(findings, "The wait%s at %s%s.", count == 1 ? " is" : "s are", text,
+                    wait == first ? "" : ", ...");
+}
+
 /* Returns the advice for a circle with these kinds of waits. */
 static const char *remedy(const bool waits[STUCK_CHILD + 1], bool by_itself)
 {
@@ -188,6 +217,9 @@ void finding_deadlock(struct findings *findings)
         finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
                     duration(ns).text);
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
+        explain_places(findings, first);
+        if (stuck->ticks_beside)
+            explain_ticks(findings);
         finding_advise(findings, "%s", remedy(waits, by_itself));
     }
 }

@@ -329,12 +329,7 @@ static bool has_woken(const struct blame *blame, trail_name start)
     return false;
 }
 
-/*
- * Whether the goroutine only waits for times that pass, at the end as well, does little in between
- * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
- * going on.
- */
-static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
+bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct waits *waits = stuck->waits_at;
     const struct wait_group *group =
@@ -364,7 +359,7 @@ static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
-        if (g->name == name && !is_ticker(stuck, g, now))
+        if (g->name == name && !stuck_is_ticker(stuck, g, now))
             return true;
     }
     return false;
@@ -388,7 +383,7 @@ static void find_still(struct stuck *stuck, int64_t now)
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         const struct wait_facts *facts = waits_for_thread(stuck, g);
-        if (is_ticker(stuck, g, now)) {
+        if (stuck_is_ticker(stuck, g, now)) {
             stuck->ticks = true;
             continue;
         }
@@ -527,7 +522,7 @@ static bool window_ends(void *part, int64_t now)
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, stuck_by_goroutine);
     link_waits(stuck);
-    if (!stuck_endless_find(stuck))
+    if (!stuck_endless_find(stuck, now))
         return false;
     find_circles(stuck);
     if (stuck->analysis->counting)

@@ -10,6 +10,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/goroutines.h"
 #include "base/idmap.h"
 #include "wire/waits.h"
 
@@ -80,7 +81,8 @@ struct stuck {
      * known to hold, and another goroutine's wait for that one's exit.
      */
     bool has_still, has_joiner;
-    bool ticks; /* ... but for such as only sleep from time to time: see is_ticker */
+    bool ticks;        /* ... but for tickers: see stuck_is_ticker */
+    bool ticks_beside; /* the same of `circles`, as far as rows of the recorder decide */
     struct stuck_wait still, joiner, main; /* `main`: goroutine 1; otherwise zero */
     bool has_group;
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */
@@ -88,6 +90,13 @@ struct stuck {
 
 /* The order of `waits`. */
 int stuck_by_goroutine(const void *a, const void *b);
+
+/*
+ * Whether the goroutine only waits for times that pass, at the end as well, does little in between
+ * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
+ * going on.
+ */
+bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now);
 
 /* MARK: Waits that never end (stuck_endless.c) */
 
@@ -102,7 +111,7 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
  * Marks the waits that can go on. A wait with a row that cannot is linked to one that it waits for:
  * of a process with the other end. Returns false on out of memory.
  */
-bool stuck_endless_find(struct stuck *stuck);
+bool stuck_endless_find(struct stuck *stuck, int64_t now);
 
 extern const struct analysis_part stuck_part;
 

@@ -936,10 +936,10 @@ CHILD = 1000000000  # the goroutines of another process have higher numbers
 CROSS = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "0 1")]
 
 
-def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
+def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=(), ticks=0):
     """Goroutines that wait to the end, with the only processes that can end each wait, as found by
     the recorder at a given time, and the locks that they hold. Those in `acts` began to wait at
-    120 ms, and `runs` is running."""
+    120 ms, `runs` is running, and goroutine 7 sleeps so many times, to the end."""
     trace = Trace(len(waits) + 1)
     for thread, (g, wait, ends) in enumerate(waits):
         begin = 120 * MS if g in acts else MS
@@ -952,6 +952,14 @@ def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
             trace.string(f"trail.recorded ends pid={g} count={len(waits) + (runs > 0) if count is None else count} cpu={looked + 1000} recorder=0 name={ends}")
     if runs:
         trace.here(runs, 2, len(waits))
+    if ticks:
+        trace.here(7, 2, len(waits))
+    for i in range(ticks):
+        trace.block((10 + 20 * i) * MS, len(waits), "sleep", ("nap",))
+        trace.at((29 + 20 * i) * MS, len(waits), "GoUnblock g=7 g_seq=%d stack=0", 7)
+        trace.start((29 + 20 * i) * MS + 10, len(waits), 7)
+    if ticks:
+        trace.block((10 + 20 * ticks) * MS, len(waits), "sleep", ("nap",))
     return trace, trace.findings(200 * MS, "--words=threads")
 
 
@@ -960,14 +968,14 @@ def processes_that_wait_for_each_other_are_in_a_deadlock():
     text = ended_by(CROSS)[1]["deadlock"]["text"]
     assert re.match(r"Deadlock of thread .* \(1\) and thread .* \(1000000001\) for 199 ms when", text), text
     assert re.search(r"\(1\) has the other end of pipe:\[2\] and waits to read from pipe:\[1\]; thread \S+ \(1000000001\) "
-                     r"has the other end of pipe:\[1\] and waits to read from pipe:\[2\]\. Let one of them write first", text), text
+                     r"has the other end of pipe:\[1\] and waits to read from pipe:\[2\]\. The waits are at main\.work \(main\.go:10\)\. Let one of them write first", text), text
     found = ended_by([(1, "child process 12 (work)", "1 0"), (CHILD + 1, "write pipe:[1]", "0 1")])[1]
     equal([kind for kind in found if kind in ("deadlock", "open-wait")], ["deadlock"])
     text = found["deadlock"]["text"]
     assert re.search(r"\(1\) has the other end of pipe:\[1\] and waits for the exit of process 12 \(work\); thread \S+ \(1000000001\) "
-                     r"has not ended and waits to write to pipe:\[1\]\. Read what it writes before", text), text
+                     r"has not ended and waits to write to pipe:\[1\]\. .*Read what it writes before", text), text
     text = ended_by([(1, "read pipe:[1]", "0")])[1]["deadlock"]["text"]
-    assert "(1) has the other end of pipe:[1] and waits to read from pipe:[1]. Close the other end where" in text, text
+    assert "(1) has the other end of pipe:[1] and waits to read from pipe:[1]. The wait is at main.work (main.go:10). Close the other end where" in text, text
 
 
 @test
@@ -1023,12 +1031,20 @@ def what_was_found_about_other_ends_counts_only_if_nothing_was_done_since():
 
 
 @test
+def one_that_only_sleeps_does_not_end_a_deadlock_of_processes():
+    found = ended_by(CROSS, count=3, ticks=3)[1]
+    assert found["deadlock"]["text"].endswith("and have woken none. Let one of them write first, and close ends that are not needed."), found
+    assert "deadlock" not in ended_by(CROSS, count=3, ticks=2)[1]
+    assert "have woken none" not in ended_by(CROSS)[1]["deadlock"]["text"]
+
+
+@test
 def three_a_reader_and_one_alone_can_be_in_a_deadlock():
     found, _ = waiting([(["mutex a"], "mutex b"), (["mutex b"], "rwlock to read c"), (["rwlock to write c"], "mutex a")])
     text = found["deadlock"]["text"]
-    assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a\.", text), text
+    assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a\. ", text), text
     found, _ = waiting([(["mutex a"], "mutex a")])
-    assert "holds mutex a and waits for it. Release the lock before" in found["deadlock"]["text"], found
+    assert "holds mutex a and waits for it. The wait is at main.work (main.go:10). Release the lock before" in found["deadlock"]["text"], found
 
 
 @test
