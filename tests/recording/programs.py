@@ -839,6 +839,9 @@ def test_signals_passed_on(folder):
         out, _ = recorder.communicate(timeout=LIMIT)
         ok = recorder.returncode == 33 and out == b"caught\n"
         report(ok, f"signals: {signal.Signals(number).name} is passed on", recorder.returncode, out)
+    # timeout(1) sends its command a signal, and its group another one.
+    code, _, err = run("timeout", "-s", "INT", "1", TRAIL, "record", "-o", path, "--", "sleep", "100")
+    report(code == 124 and "continues" not in err, "signals: two at once are one", code, err)
     accepted("signals", path)
 
 
