@@ -292,6 +292,13 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
         finding_explain(findings, "%zu other %s waited %s as well.", others,
                         word(findings, others == 1 ? TERM_task : TERM_tasks),
                         wait->kind ? "for it" : "there");
+    if (wait->creator != TRAIL_NONE) {
+        char creator[NAME_SIZE];
+        trail_string at = text_of(findings, wait->creator_place);
+        put_task(findings, creator, sizeof creator, wait->creator_name, wait->creator);
+        finding_explain(findings, "Meanwhile %s, which created it, waits for a WaitGroup at %.*s.",
+                        creator, SHOWN(at));
+    }
 }
 
 /* Adds a finding for each of the first that are waited for. `waits` are sorted by length. */

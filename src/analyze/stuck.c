@@ -131,6 +131,22 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
     return last ? last->place : 0;
 }
 
+/* Notes whether what created the goroutine waits for a WaitGroup. */
+static void find_creator(const struct stuck *stuck, struct stuck_wait *wait)
+{
+    const struct family *family = stuck->waits_at ? idmap_find(&stuck->waits_at->families.of_member,
+                                                               (uint64_t)wait->goroutine)
+                                                  : NULL;
+    const struct goroutine *g =
+        family ? goroutines_find(&stuck->analysis->goroutines, family->creator) : NULL;
+    const struct place *place = g && g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
+    if (!place || place->kind != PLACE_GROUP)
+        return;
+    wait->creator = g->id;
+    wait->creator_name = g->name;
+    wait->creator_place = place->name;
+}
+
 /* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
@@ -141,6 +157,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .ns = ns_between(g->since_ns, now),
         .name = g->name,
         .holder = TRAIL_NONE,
+        .creator = TRAIL_NONE,
         .ends = facts ? stuck_endless_ends(stuck, facts->kind, g->id) : NULL,
         .next = SIZE_MAX,
     };
@@ -152,6 +169,8 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
     wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
+    if (wait.wanted == STUCK_SEND)
+        find_creator(stuck, &wait);
     stuck->waits[stuck->count++] = wait;
     return true;
 }

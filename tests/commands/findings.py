@@ -1824,11 +1824,17 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     assert "deadlock" not in joined("main.nobody")
 
 
-def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS):
-    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`."""
+def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
+    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`. `creator`: goroutine 1
+    created 2, and waits there."""
     trace = Trace(3)
     for g in (1, 2, 3):
-        trace.here(g, 2, g - 1)
+        if g != 2 or not creator:
+            trace.here(g, 2, g - 1)
+    if creator:
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.block(30, 0, "sync", creator)
     if served:
         trace.block(MS, 2, reason, stack)
         trace.wake(2 * MS, 0, 3)
@@ -1843,6 +1849,9 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     assert "had waited in sync.(*Cond).Wait at main.next (main.go:11) for 390 ms when the trace ended. No wait there has ended" in text, text
     text = open_in_go("chan send", ("runtime.chansend1", "main.put"))["open-wait"]["text"]
     assert "had waited to send to a channel at main.put (main.go:11) for 390 ms when the trace ended. Nothing has received it." in text, text
+    text = open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=GROUP)["open-wait"]["text"]
+    assert re.search(r"Nothing has received it\. Meanwhile goroutine \S+ \(1\), which created it, waits for a WaitGroup at main\.deposit \(main\.go:11\)\.", text), text
+    assert "which created it" not in open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=LOCK)["open-wait"]["text"]
     # A worker that waits for work, as others did there.
     equal(open_in_go("sync.(*Cond).Wait", COND, served=True), {})
     equal(open_in_go("chan receive", ("runtime.chanrecv1", "main.get")), {})
