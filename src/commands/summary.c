@@ -449,12 +449,27 @@ static void show_idle(const struct request *request)
                word(request, TERM_slots_idle));
         return;
     }
+    if (a->inferred_ns > length_of(request) / 2) {
+        printf("%-*s unknown: context switches were not recorded\n", label_width(request),
+               word(request, TERM_slots_idle));
+        return;
+    }
     printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
            "although work was ready\n",
            label_width(request), word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
            percent_of(a->idle_work_ns, a->available_ns));
+}
+
+/* Prints what the clocks of the recorded processes say, which are those of the whole recording. */
+static void show_clocks(const struct request *request)
+{
+    char cpu[SHOW_SIZE];
+    int64_t ns = summary_recording_cpu_ns(request->analysis.reader);
+    if (ns > 0 && !request->analysis.window.has_from && !request->analysis.window.has_to)
+        printf("by the clocks of its processes, the program ran for %s, %.2f on average\n",
+               show_duration(cpu, ns), (double)ns / (double)length_of(request));
 }
 
 static void show_activity(const struct request *request)
@@ -469,6 +484,7 @@ static void show_activity(const struct request *request)
                "ready there, at most %" PRIu64
                " count as running here, and all in the rows below\n",
                show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
+        show_clocks(request);
     }
     show_lost(request);
 }

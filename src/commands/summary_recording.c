@@ -30,6 +30,11 @@ static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what wha
     return sum;
 }
 
+int64_t summary_recording_cpu_ns(const trail_reader *reader)
+{
+    return sum_of(reader, TRAIL_RECORDED_PROCESS).cpu_ns;
+}
+
 /* Returns the number of rows of one kind. */
 static size_t count_of(const trail_reader *reader, trail_recorded_what what)
 {

@@ -10,6 +10,9 @@
 /* Whether the trace has such rows; known after its last event. */
 bool summary_recording_has(const trail_reader *reader);
 
+/* Returns the CPU time of the recorded processes by their clocks; 0: not known. */
+int64_t summary_recording_cpu_ns(const trail_reader *reader);
+
 /* Prints them as lines; or as an object with the key "recording", which is omitted if the trace has
  * none. */
 void summary_recording_show(const trail_reader *reader);

@@ -157,6 +157,11 @@ static void add_idle(const struct maker *m)
                  term(m->words, TERM_slots));
         return;
     }
+    if (a->inferred_ns > m->length_ns / 2) {
+        set_text(tile, "unknown");
+        set_note(tile, "context switches were not recorded");
+        return;
+    }
     (void)show_percent(tile->text, 100 * share_of(idle, a->available_ns));
     set_note(tile,
              "%.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% although work was ready",
