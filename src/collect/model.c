@@ -80,6 +80,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
     thread->oncpu.off = true;
     thread->oncpu.off_time = sw->time;
     thread->oncpu.preempted = thread->oncpu.woken = false;
+    thread->oncpu.handles &= sw->kind == SWITCH_PREEMPTED;
     state_end_moment(&thread->oncpu, ns);
     if (thread->g.state != G_RUNNING)
         return;
@@ -134,12 +135,18 @@ static bool is_woken_at_last(const struct thread *thread)
            ticks_to_ns(c->ticks, c->end_ticks) - c->trace->out.now_ns < AT_LAST_NS;
 }
 
+/* Whether the thread is in a signal handler: one acts before the call's end, or has acted. */
+static bool is_interrupted(const struct thread *thread)
+{
+    return thread->oncpu.handles || oncpu_is_interrupted(thread);
+}
+
 /* A spinning thread waits on the CPU; a killed one has waited to the end. */
 static bool is_within_wait(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
         return oncpu_is_killed_now(thread);
-    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
+    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_at_last(thread));
 }
 
@@ -414,6 +421,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
          * signal handler that acts. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
+            thread->oncpu.handles = thread->g.in_call && oncpu_is_interrupted(thread);
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
                 state_run(c, thread, ns);
         }

@@ -46,6 +46,7 @@ struct oncpu {
     int64_t off_since; /* off the CPU for a moment */
     bool preempted;    /* ... because it was preempted */
     bool woken;        /* the thread is ready as soon as its release is written */
+    bool handles; /* a signal handler has acted within a wait, and the thread not slept since */
 };
 
 /*

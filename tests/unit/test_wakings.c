@@ -86,10 +86,9 @@ static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **s
 }
 
 /* The first thread waits for a mutex that the second one unlocks, and acquires it at `end_us`. */
-static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
+static void put_unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
 {
     struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
-    two_threads(w);
     unlocks.wait = SHM_MUTEX;
     unlocks.object = locks.object;
     unlocks.release = 1;
@@ -100,6 +99,12 @@ static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
     locks.release = 1;
     put(w, 1, locks);
     put(w, 1, record_at(SHM_EXITED, 30));
+}
+
+static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
+{
+    two_threads(w);
+    put_unlocked_at(w, unlock_us, end_us);
 }
 
 /* The first thread waits for a condition until its time limit at 15 ms, and leaves the call at 20.6
@@ -216,6 +221,36 @@ static void also_if_it_is_preempted_before_that(void **state)
     finish(&w);
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 11850 * US);
     assert_int_equal(w.summary.ready_ns, 3510 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* The first thread's handler of a signal, which comes at 10 ms, has posted a semaphore before it is
+ * preempted. */
+static void a_wait_goes_on_while_a_handler_of_a_signal_is_preempted(void **state)
+{
+    struct shm_record posts = record_at(SHM_RELEASED, 0);
+    struct world w;
+    (void)state;
+    posts.wait = SHM_SEMAPHORE;
+    posts.object = 0x2000;
+    posts.release = 1;
+    posts.time = OPENED + 10100 * US;
+    two_threads(&w);
+    put(&w, 1, posts);
+    put_unlocked_at(&w, 20000, 20510);
+    give(&w, SWITCH_WOKEN, 10000);
+    give(&w, SWITCH_IN, 10020);
+    give(&w, SWITCH_PREEMPTED, 10200);
+    give(&w, SWITCH_IN, 11200);
+    give(&w, SWITCH_PREEMPTED, 11300);
+    give(&w, SWITCH_IN, 12300);
+    give(&w, SWITCH_OUT, 12400);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    /* Without the 380 us on a CPU. */
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 14530 * US);
+    assert_int_equal(w.summary.ready_ns, 490 * US);
     assert_int_equal(w.wakers[2], 1);
 }
 
@@ -489,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
         cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
         cmocka_unit_test(also_if_it_is_preempted_before_that),
+        cmocka_unit_test(a_wait_goes_on_while_a_handler_of_a_signal_is_preempted),
         cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
