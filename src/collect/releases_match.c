@@ -202,13 +202,29 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
 
 /* A signal to the process, or else to its group, where each process has its own copy. Other
  * namespaces have other groups. */
+/* Returns what a signal handler has written, in an interrupted wait, to a descriptor that the wait
+ * was for; NULL: nothing. */
+static struct release *written_by_handler(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release =
+        wait->polled_release
+            ? release_find(
+                  (struct release_search){c, wait->polled, wait->polled_release, r->time, r->end},
+                  SHM_POLL)
+            : NULL;
+    return release && release->serial == wait->serial ? release : NULL;
+}
+
 static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
     struct release_search s = release_search_of(c, r);
-    struct release *sent = thread ? release_find_signal(s, r, thread) : NULL;
+    struct release *sent = written_by_handler(c, wait);
     struct collect *child;
+    if (thread && !sent)
+        sent = release_find_signal(s, r, thread);
     if (thread && !sent && r->release2 && !c->options.process.nested) {
         s.object = shm_group_signals(r->generation);
         s.number = r->release2;
