@@ -11,9 +11,9 @@
 /* Waits that ended since the step began are kept for the next one, up to this many. */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP locks are recorded after they happened: this late at most, unless the thread
- * was preempted. */
-#define AFTER_THE_FACT_NS 20000000
+/* Releases of OpenMP locks are recorded after they happened. A thread that loses its CPU before that
+ * is waited for for nearly as long as the model waits. */
+#define AFTER_THE_FACT_NS (COLLECT_DELAY_NS / 4 * 3)
 
 /* The end of a process is noticed this late at most, however busy the machine is. */
 #define NOTICED_NS 2000000000
@@ -429,9 +429,19 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
     return is_by_child(r) && has_ending_child(t, wait);
 }
 
+/* Whether the release of the OpenMP lock that was waited for may still be recorded. */
+static bool is_after_the_fact(const struct trace *t, const struct ended_wait *wait, uint64_t time,
+                              uint64_t grace)
+{
+    const struct shm_record *r = &wait->record;
+    const struct thread *thread = idmap_find(&t->threads, wait->serial);
+    return shm_is_openmp_lock(r->wait) && time != UINT64_MAX && time - r->end < grace && thread &&
+           !release_at(thread->of, r->object, r->release);
+}
+
 /*
  * All waits that ended before `time` have been read, and so have their releases, which are recorded
- * before they happen.
+ * before they happen, but for OpenMP's.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 {
@@ -443,11 +453,9 @@ void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
     if (releases->ended_count > MAX_ENDED)
         time = UINT64_MAX;
     for (size_t i = 0; i < releases->ended_count; i++) {
-        const struct shm_record *r = &releases->ended[i].record;
-        uint64_t known =
-            time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
-        if (known < time && !is_ending(t, &releases->ended[i], time, late)) {
-            struct ended_wait wait = releases->ended[i];
+        struct ended_wait wait = releases->ended[i];
+        if (wait.record.end < time && !is_ending(t, &wait, time, late) &&
+            !is_after_the_fact(t, &wait, time, grace)) {
             releases->ended[i] = releases->ended[count];
             releases->ended[count++] = wait;
         }
