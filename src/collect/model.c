@@ -86,7 +86,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
         return;
     if (sw->kind == SWITCH_PREEMPTED)
         preempted(c, thread, ns);
-    else if (thread->g.in_call && !oncpu_is_unwound(thread, sw->time))
+    else if (thread->g.in_call && !thread->oncpu.over && !oncpu_is_unwound(thread, sw->time))
         op_block(c, thread, &thread->g.call, ns);
     else
         out_elsewhere(c, thread, sw, ns);
@@ -161,10 +161,12 @@ static bool is_moment(const struct thread *thread, uint64_t woken)
             oncpu_ready_for(thread, woken) < ticks_of_ns(thread->of->ticks, MIN_VAIN_NS));
 }
 
-/* Returns the end of the call that the thread is in, if the call lasts until then. */
-static const struct op *end_of_call(const struct thread *thread)
+/* Returns the end of the call that the thread is in, if its wait lasts no longer than now. */
+static const struct op *end_of_call(struct thread *thread)
 {
-    return thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
+    const struct op *wake = thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
+    thread->oncpu.over |= wake && wake->final;
+    return wake;
 }
 
 static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
@@ -185,7 +187,7 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
 #define WAKE_SKEW_NS 20000
 
 /* Whether the release that wakes the thread at `ns` has yet to be written. */
-static bool is_before_release(const struct collect *c, const struct thread *thread, int64_t ns)
+static bool is_before_release(const struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op *wake = end_of_call(thread);
     int64_t release;

@@ -43,6 +43,14 @@ static void set_waker(const struct collect *c, uint64_t waker, uint64_t stack, u
     op->stack = stack;
 }
 
+/* The release ended the wait, though perhaps not the call. */
+static void set_final(const struct collect *c, uint64_t serial, uint64_t wake)
+{
+    struct op *op = wake_op(c, serial, wake);
+    if (op)
+        op->final = true;
+}
+
 /* Sets the time at which the release will be written. */
 static void set_release_time(const struct collect *c, uint64_t time, uint64_t serial, uint64_t wake)
 {
@@ -230,10 +238,12 @@ static void match_signal(struct collect *c, const struct ended_wait *wait)
         s.number = r->release2;
         sent = release_find_signal(s, r, thread);
     }
-    if (sent)
+    if (sent) {
         add_woken(c, sent, wait->serial, wait->number, wait->op);
-    else if (is_by_child(r) && (child = ended_child(c->trace, c, r)) != NULL)
+        set_final(c, wait->serial, wait->op);
+    } else if (is_by_child(r) && (child = ended_child(c->trace, c, r)) != NULL) {
         match_child(child, wait);
+    }
 }
 
 /* A call that did not return: if the thread was cancelled in the meantime, that ended the call. */
@@ -242,12 +252,15 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
     struct release *release = NULL;
+    /* The record of a wait for a condition variable has two ops: see take_waited. */
+    uint64_t op = wait->op + (r->wait == SHM_COND);
     if (thread && thread->handle && r->release)
         release = release_find_last(
             (struct release_search){c, thread->handle, r->release, r->time, r->end});
-    /* The record of a wait for a condition variable has two ops: see take_waited. */
-    if (release)
-        add_woken(c, release, wait->serial, wait->number, wait->op + (r->wait == SHM_COND));
+    if (!release)
+        return;
+    add_woken(c, release, wait->serial, wait->number, op);
+    set_final(c, wait->serial, op);
 }
 
 /*
@@ -272,8 +285,11 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
                             SHM_MUTEX)
              : NULL;
     op = thread ? op_at(thread, wait->op) : NULL;
-    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING)
+    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING) {
+        if (signal)
+            set_final(c, wait->serial, wait->op + 1);
         return;
+    }
     op->kind = OP_BLOCK;
     op->time = over + 1;
     op->flags = r->flags & SHM_EXPIRED;

@@ -59,10 +59,11 @@ struct op {
     uint64_t pc;          /* used if there is no stack */
     const char *name;     /* of the descriptor; NULL: not known */
     struct release *release;
-    uint32_t text;       /* annotations: a name in the area */
-    uint8_t record;      /* enum shm_kind */
-    bool unmatched;      /* wake: the release has not been looked up yet */
-    char *message;       /* of a log; owned by the op */
+    uint32_t text;  /* annotations: a name in the area */
+    uint8_t record; /* enum shm_kind */
+    bool unmatched; /* wake: the release has not been looked up yet */
+    bool final;     /* wake: if the thread sleeps again after the release, that is another wait */
+    char *message;  /* of a log; owned by the op */
     struct given *given; /* to a created thread; NULL: nothing; owned by the op */
 };
 

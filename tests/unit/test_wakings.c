@@ -169,6 +169,33 @@ static void also_if_a_wait_for_the_mutex_follows(void **state)
     assert_memory_equal(w.logged[2], "mutex ", 6);
 }
 
+/* The second thread still has the mutex, which the recorder does not know because the wait began
+ * before the recording. */
+static void a_sleep_after_the_signal_is_not_for_the_condition(void **state)
+{
+    struct shm_record signals = record_at(SHM_RELEASED, 20), waits = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    signals.wait = waits.wait = SHM_COND;
+    signals.object = waits.object;
+    signals.release = waits.release = 1;
+    waits.end = OPENED + 24200 * US;
+    put(&w, 2, signals);
+    second_exits(&w);
+    put(&w, 1, waits);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    give(&w, SWITCH_OUT, 20600);
+    give(&w, SWITCH_WOKEN, 24000);
+    give(&w, SWITCH_IN, 24100);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_COND], 14910 * US);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 3400 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* By the kernel's clock, the next sleep begins slightly before the call ends by the thread's
  * clock. */
 static void a_sleep_right_after_the_call_is_not_in_it(void **state)
@@ -528,6 +555,7 @@ int main(void)
         cmocka_unit_test(a_time_out_is_logged_after_its_wait),
         cmocka_unit_test(also_if_a_wait_for_the_mutex_follows),
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
+        cmocka_unit_test(a_sleep_after_the_signal_is_not_for_the_condition),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
         cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
         cmocka_unit_test(also_if_it_is_preempted_before_that),
