@@ -141,11 +141,20 @@ static bool is_interrupted(const struct thread *thread)
     return thread->oncpu.handles || oncpu_is_interrupted(thread);
 }
 
+/* A thread that ends after a shorter wait outside of calls was not killed in it: it may have waited
+ * for a page on its way to exit. */
+#define KILLED_AFTER_NS 50000000
+
+static bool has_waited_long(const struct thread *thread)
+{
+    return thread->of->trace->out.now_ns - thread->g.since_ns >= KILLED_AFTER_NS;
+}
+
 /* A spinning thread waits on the CPU; a killed one has waited to the end. */
 static bool is_within_wait(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
-        return oncpu_is_killed_now(thread);
+        return oncpu_is_killed_now(thread) && has_waited_long(thread);
     return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_at_last(thread));
 }
@@ -279,6 +288,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         woken(c, thread, sw, ns);
         break;
     case SWITCH_EXIT:
+        state_end_moment(&thread->oncpu, ns);
         /* A thread killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
             if (c->states.alive > 1)

@@ -498,6 +498,25 @@ static void no_thread_delays_the_others_for_long(void **state)
     assert_int_equal(w.woken, 0);
 }
 
+/* It is outside of calls; the wait lasts to the end of the trace only if the thread was killed in it. */
+static void a_thread_that_ends_soon_after_a_short_wait_was_not_killed(void **state)
+{
+    (void)state;
+    for (uint64_t ms = 10; ms <= 100; ms += 90) {
+        struct world w;
+        two_threads(&w);
+        give(&w, SWITCH_IN, 5100 + ms * 1000);
+        give(&w, SWITCH_EXIT, 5200 + ms * 1000);
+        second_exits(&w);
+        now += 500 * MS;
+        finish(&w);
+        if (ms == 10)
+            assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 10 * MS);
+        else
+            assert_true(w.summary.wait_ns[SHM_KERNEL] > (int64_t)(400 * MS));
+    }
+}
+
 /* The first thread waits for a mutex; the kernel wakes it at 480 ms, and its process ends `later`
  * after that. */
 static void woken_at_last(struct world *w, uint64_t later)
@@ -565,6 +584,7 @@ int main(void)
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
         cmocka_unit_test(also_where_no_thread_ran),
         cmocka_unit_test(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end),
+        cmocka_unit_test(a_thread_that_ends_soon_after_a_short_wait_was_not_killed),
         cmocka_unit_test(no_wake_up_is_lost_unnoticed),
         cmocka_unit_test(no_thread_delays_the_others_for_long),
         cmocka_unit_test(what_a_switch_costs_in_excess_of_one_is_that_of_the_next),
