@@ -512,10 +512,13 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
-    uint64_t passed = c->feed.fed_at - c->feed.fed_before;
     c->feed.holds += shared->holds - thread->feed.holds;
-    /* It cannot have waited for longer than the time that has passed. */
-    c->feed.short_ticks += waited < passed ? waited : passed;
+    /* It cannot have waited for longer than the time that has passed, perhaps in several steps. */
+    thread->feed.unwaited += c->feed.fed_at - c->feed.fed_before;
+    if (waited > thread->feed.unwaited)
+        waited = thread->feed.unwaited;
+    thread->feed.unwaited -= waited;
+    c->feed.short_ticks += waited;
     thread->feed.holds = shared->holds;
     thread->feed.short_waits = shared->short_waits;
 }

@@ -118,6 +118,7 @@ struct thread_feed {
     size_t text_size;
     uint64_t holds; /* the slot's counters at the last reading */
     uint32_t short_waits;
+    uint64_t unwaited; /* ticks of its life that no short wait accounts for */
 };
 
 /* An open region: its end has the same task and text. */
