@@ -467,6 +467,10 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
+    /* What spins has the CPUs. */
+    const struct wait_group *runner = finding_busiest_but(findings, most->row.name);
+    if (runner && finding_names(findings, "spins", runner->row.name))
+        return true;
     /* Those that hand over are ready as often as those that are handed something. */
     return most_gain(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
 }

@@ -85,6 +85,40 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                    worker ? "Use a dynamic schedule or smaller pieces; " : "");
 }
 
+/* Returns the waits at a barrier of OpenMP, during most of its phases, for the one alone; or NULL. */
+static const struct blame_row *barrier_behind(const struct findings *findings,
+                                              const struct alone_sum *most)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (facts && facts->kind == WIRE_WAIT_OMP_BARRIER && row->start == most->name &&
+            blame_union_ns(&row->held) > most->ns / 2)
+            return row;
+    }
+    return NULL;
+}
+
+/* The threads of a parallel region wait at its barrier for one that has more work. */
+static void say_uneven(struct findings *findings, const struct blame_row *barrier,
+                       const struct alone_sum *most)
+{
+    int64_t ns = blame_union_ns(&barrier->held);
+    const struct finding_of of = finding_saves("imbalance", spread_gain(findings, ns),
+                                               &most->longest, barrier->at, barrier->wait);
+    trail_string at = text_of(findings, barrier->at), name = text_of(findings, most->name);
+    finding_say(findings, &of, "The work of the parallel region at %.*s is divided unevenly",
+                SHOWN(at));
+    finding_explain(
+        findings,
+        "Others waited at its barrier for %.0f %% of the time, %s, until %.*s came, which "
+        "had work alone.",
+        100 * share_of(ns, length_of(findings)),
+        several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text, SHOWN(name));
+    finding_advise(findings, "Divide it evenly, or at run time (schedule(dynamic)).");
+}
+
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
 void finding_serial_phase(struct findings *findings)
 {
@@ -105,6 +139,11 @@ void finding_serial_phase(struct findings *findings)
     const struct wait_group *openmp = gcc_openmp(findings);
     if (openmp) {
         say_openmp(findings, openmp, most, spread_gain(findings, most->ns));
+        return;
+    }
+    const struct blame_row *barrier = barrier_behind(findings, most);
+    if (barrier) {
+        say_uneven(findings, barrier, most);
         return;
     }
     const struct finding_of of = finding_saves("serial-phase", spread_gain(findings, most->ns),

@@ -210,12 +210,55 @@ static bool took_most(const struct outside_row *row, int64_t ns)
     return row->peer.start != 0 && ns >= row->longest.ns / 2;
 }
 
+/* For how long both went on at the same time. */
+static int64_t common_ns(const trail_longest *a, const trail_longest *b)
+{
+    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
+            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
+    int64_t end = a_end < b_end ? a_end : b_end;
+    return begin < end ? ns_between(begin, end) : 0;
+}
+
+/* Whether goroutines with this start function waited for the lock. */
+static bool waits_for_lock(const struct findings *findings, trail_name start, trail_name lock)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].wait == lock && blame->rows[i].waiter == start)
+            return true;
+    return false;
+}
+
+/*
+ * Returns the finding about a lock for which one of those that ended the longest wait of the row waited
+ * during most of that; NULL: there is none.
+ */
+static const trail_finding *lock_behind(const struct findings *findings,
+                                        const struct outside_row *row)
+{
+    static const char *const kinds[] = {"lock-serialises", "lock-contention", "long-hold",
+                                        "holder-not-running"};
+    for (size_t i = 0; row->peer.start != 0 && i < findings->count; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            const trail_finding *finding = &findings->rows[i];
+            trail_longest wait = {ns_between(finding->begin_ns, finding->end_ns), finding->begin_ns,
+                                  finding->goroutine};
+            if (strcmp(finding->kind, kinds[k]) == 0 && finding->has_moment &&
+                waits_for_lock(findings, row->peer.start, finding->object) &&
+                common_ns(&wait, &row->longest) > row->longest.ns / 2)
+                return finding;
+        }
+    return NULL;
+}
+
 /* Explains what ended the longest wait of the row, and what that did meanwhile. */
 static void explain_peer(struct findings *findings, const struct outside_row *row)
 {
     const struct outside_peer *peer = &row->peer;
     trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait),
                  at = text_of(findings, peer->place);
+    const trail_finding *lock = lock_behind(findings, row);
     if (took_most(row, peer->ns)) {
         finding_explain(findings,
                         "%.*s, which ended it, waited itself for %s of that (%.*s at %.*s).",
@@ -223,9 +266,14 @@ static void explain_peer(struct findings *findings, const struct outside_row *ro
     } else if (took_most(row, peer->ran_ns)) {
         finding_explain(findings, "%.*s, which ended it, ran for %s of that.", SHOWN(name),
                         duration(peer->ran_ns).text);
+    } else if (lock) {
+        trail_string object = text_of(findings, lock->object);
+        finding_explain(findings, "%.*s ended it, and waited for %.*s before.", SHOWN(name),
+                        SHOWN(object));
+        finding_last(findings)->weight /= 2;
     } else if (peer->start != 0) {
         finding_explain(findings, "%.*s ended it.", SHOWN(name));
-        finding_advise(findings, "See what that did then.");
+        finding_advise(findings, "See what %.*s did meanwhile.", SHOWN(name));
     } else {
         finding_advise(findings, "See what its peer did then.");
     }
@@ -268,16 +316,6 @@ static bool is_for_answer(const struct findings *findings, const struct outside_
            (peer == 0 || !serves(findings, row->waiter, peer, row));
 }
 
-/* For how long both went on at the same time. */
-static int64_t common_ns(const trail_longest *a, const trail_longest *b)
-{
-    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
-    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
-            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
-    int64_t end = a_end < b_end ? a_end : b_end;
-    return begin < end ? ns_between(begin, end) : 0;
-}
-
 /*
  * Whether a goroutine of a Go program was ready for most of the wait: the answer, which may be its
  * work, was late for want of a CPU.
@@ -291,6 +329,13 @@ static bool is_for_cpu(const struct findings *findings, const trail_longest *wai
     return false;
 }
 
+/* Whether the goroutine with the longest wait waited at least a fourth as often as others: one that
+ * hardly did so may have had nothing to wait for. */
+static bool is_usual(const struct outside_row *row)
+{
+    return row->beginners == 0 || row->longest_ends * row->beginners >= row->spread.count / 4;
+}
+
 /* One wait of many took far longer than nearly all others at the same place. */
 void finding_slow_answer(struct findings *findings)
 {
@@ -301,7 +346,7 @@ void finding_slow_answer(struct findings *findings)
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
         if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
             most / ANSWER_TIMES < usual || share_of(most, length_of(findings)) < ANSWER_SHARE ||
-            !is_for_answer(findings, row) || is_for_cpu(findings, &row->longest))
+            !is_for_answer(findings, row) || !is_usual(row) || is_for_cpu(findings, &row->longest))
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
                                                    &row->longest, row->function, row->wait);

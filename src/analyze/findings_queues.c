@@ -5,6 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
+#include "words/process_name.h"
 
 /* Thresholds; shares are of the time. */
 #define BUSY_MOST      0.8
@@ -178,17 +179,25 @@ static uint64_t waits_ended(const struct blame *blame, trail_name waiter)
     return count;
 }
 
+/* Returns the waits of those with one start function that those with another one ended; or NULL. */
+static const struct blame_pair *pair_of(const struct blame *blame, trail_name waiter,
+                                        trail_name waker)
+{
+    uint64_t key = (uint64_t)waiter << 32 | waker;
+    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
+    return number ? &blame->pairs[number - 1] : NULL;
+}
+
 /*
  * Whether those that end the waits of `pair` also took work from those that wait. What a client gets
  * from others is no such work.
  */
 static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
 {
-    uint64_t key = (uint64_t)pair->waker << 32 | pair->waiter;
-    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
-    if (pair->waiter == pair->waker || number == 0)
+    const struct blame_pair *back = pair_of(blame, pair->waker, pair->waiter);
+    if (pair->waiter == pair->waker || !back)
         return false;
-    uint64_t taken = blame->pairs[number - 1].waits;
+    uint64_t taken = back->waits;
     return taken * POOL_RARELY <= pair->waits &&
            (double)taken >= ASKED_SHARE * (double)waits_ended(blame, pair->waker);
 }
@@ -243,6 +252,45 @@ static trail_name waits_mostly_in(const struct findings *findings, const struct 
 }
 
 /*
+ * The time of a pool that `asker` asks for results, more often than it can work at once. What it
+ * reads is no work then, as from a server, unless it comes from those that ask or that they feed.
+ */
+static struct group_time time_when_asked(const struct findings *findings,
+                                         const struct wait_group *pool, trail_name asker)
+{
+    const struct blame *blame = &findings->waits->blame;
+    struct group_time time = wait_time_of(findings, pool);
+    for (size_t i = 0; i < pool->row.wait_count; i++) {
+        const trail_wait *wait = &pool->waits[i];
+        const struct wait_facts *facts = facts_of(findings, wait->reason);
+        int64_t read_ns = wait->spread.sum_ns;
+        if (!facts || facts->kind != WIRE_WAIT_READ)
+            continue;
+        for (size_t n = 0; n < blame->pair_count; n++) {
+            const struct blame_pair *pair = &blame->pairs[n];
+            if (pair->waiter == pool->row.name &&
+                (pair->waker == asker || pair_of(blame, pair->waker, asker)))
+                ns_add(&read_ns, -pair->ns);
+        }
+        if (read_ns <= 0)
+            continue;
+        ns_add(&time.work, -read_ns);
+        ns_add(&time.others, read_ns);
+        if (!time.most || time.most->spread.sum_ns < wait->spread.sum_ns)
+            time.most = wait;
+    }
+    return time;
+}
+
+/* Whether these are waits for results, or answers over pipes and connections: each has been asked for,
+ * and is waited for alone. */
+static bool is_for_answers(const struct findings *findings, trail_name wait)
+{
+    const struct wait_facts *facts = facts_of(findings, wait);
+    return facts && (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE);
+}
+
+/*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
  * makes something now and then, and makes others work, is no pool. What waits for a result has asked
@@ -257,15 +305,17 @@ void finding_pool_too_small(struct findings *findings)
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
+        bool result = waits_for_result(waits, pair->wait);
         /* Goroutines of a connection wait for the next request. */
         if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
             (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
-            !(waits_for_result(waits, pair->wait)
-                  ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
-                  : waits_hands_over(waits, pair->wait) &&
-                        (takes_work(blame, pair) || is_asked(findings, pair))))
+            (is_for_answers(findings, pair->wait) &&
+             share_of(pair->ns, ns) < (double)pool->workers + POOL_MORE) ||
+            !(result || (waits_hands_over(waits, pair->wait) &&
+                         (takes_work(blame, pair) || is_asked(findings, pair)))))
             continue;
-        struct group_time time = wait_time_of(findings, pool);
+        struct group_time time =
+            result ? time_when_asked(findings, pool, pair->waiter) : wait_time_of(findings, pool);
         if (!is_held_up(&time))
             continue;
         const struct finding_of of =
@@ -371,6 +421,16 @@ void finding_slow_consumer(struct findings *findings)
     }
 }
 
+/* Whether another process makes the work, and sleeps most of the time: a client at its own pace. */
+static bool is_paced(const struct findings *findings, const struct blame_pair *pair,
+                     const trail_wait *most)
+{
+    struct process_name waiter, waker;
+    return most->reason == findings->waits->sleep &&
+           process_name_of(text_of(findings, pair->waiter), &waiter) &&
+           process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid;
+}
+
 /*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
  * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
@@ -391,6 +451,7 @@ void finding_slow_producer(struct findings *findings)
                           takes = wait_time_of(findings, made_for);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (!makes.most || makes.work_waits > 0 || outlives(findings, pair) ||
+            is_paced(findings, pair, makes.most) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
             share_of(ns, length) < CONSUMER_WAITS ||

@@ -139,6 +139,35 @@ static void put_members(const struct findings *findings, const struct stuck_wait
         (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
 }
 
+static void explain_ticks(struct findings *findings)
+{
+    finding_explain(findings, "The %s that still run only sleep now and then, and have woken none.",
+                    word(findings, TERM_tasks));
+}
+
+/* Explains where the first of a circle wait, unless that is not known of one. */
+static void explain_places(struct findings *findings, const struct stuck_wait *first)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    char text[MOST_NAMED * NAME_SIZE] = "";
+    trail_name last = 0;
+    size_t count = 0, used = 0;
+    do {
+        trail_string place = names_text(&findings->analysis->names, wait->place);
+        if (wait->place == 0)
+            return;
+        if (wait->place != last)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used == 0 ? "" : ", ",
+                                 (int)(place.size < 200 ? place.size : 200), place.data);
+        last = wait->place;
+        wait = &stuck->waits[wait->next];
+    } while (++count < MOST_NAMED && wait != first);
+    finding_explain(findings, "The wait%s at %s%s.", count == 1 ? " is" : "s are", text,
+                    wait == first ? "" : ", ...");
+}
+
 /* Returns the advice for a circle with these kinds of waits. */
 static const char *remedy(const bool waits[STUCK_CHILD + 1], bool by_itself)
 {
@@ -188,6 +217,9 @@ void finding_deadlock(struct findings *findings)
         finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
                     duration(ns).text);
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
+        explain_places(findings, first);
+        if (stuck->ticks_beside)
+            explain_ticks(findings);
         finding_advise(findings, "%s", remedy(waits, by_itself));
     }
 }
@@ -260,6 +292,13 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
         finding_explain(findings, "%zu other %s waited %s as well.", others,
                         word(findings, others == 1 ? TERM_task : TERM_tasks),
                         wait->kind ? "for it" : "there");
+    if (wait->creator != TRAIL_NONE) {
+        char creator[NAME_SIZE];
+        trail_string at = text_of(findings, wait->creator_place);
+        put_task(findings, creator, sizeof creator, wait->creator_name, wait->creator);
+        finding_explain(findings, "Meanwhile %s, which created it, waits for a WaitGroup at %.*s.",
+                        creator, SHOWN(at));
+    }
 }
 
 /* Adds a finding for each of the first that are waited for. `waits` are sorted by length. */
@@ -463,11 +502,27 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
                        both ? "Write to" : "Close", word(findings, TERM_task));
         return;
     }
+    trail_string other = names_text(&findings->analysis->names, wait->other_place);
+    if (other.size > 0) {
+        finding_explain(findings,
+                        "Others wait for it at %.*s: a signal may have woken one of these instead.",
+                        SHOWN(other));
+        finding_advise(findings,
+                       "Wake all that wait, or use a condition variable for each of them.");
+        return;
+    }
     if (signalled.size == 0 && woke_other.size > 0) {
         finding_explain(findings,
                         "%.*s ended another %s's wait for it meanwhile, but not this one.",
                         SHOWN(woke_other), word(findings, TERM_task));
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
+        return;
+    }
+    if (signalled.size == 0 && wait->for_own) {
+        trail_string name = text_of(findings, wait->name);
+        finding_explain(findings, "Such waits were ended by %s of %.*s so far, all of which wait.",
+                        word(findings, TERM_tasks), SHOWN(name));
+        finding_advise(findings, "Do not wait in a task for another task of the same pool.");
         return;
     }
     const struct stuck_wait *kept = kept_waiting(findings->stuck, wait);
@@ -502,12 +557,16 @@ void finding_never_woken(struct findings *findings)
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
     trail_string place = text_of(findings, wait->place);
-    finding_say(findings, &of, "%s had waited %s at %.*s for %s when the trace ended", task, lock,
-                SHOWN(place), duration(wait->ns).text);
+    bool placed = memmem(lock, strlen(lock), place.data, place.size) != NULL;
+    finding_say(findings, &of, "%s had waited %s%s%.*s for %s when the trace ended", task, lock,
+                placed ? "" : " at ", placed ? 0 : SHOWN_SIZE(place), place.data,
+                duration(wait->ns).text);
     finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
     if (stuck->ticks)
-        finding_explain(findings, "Those that go on sleep periodically and have woken none.");
+        finding_explain(findings,
+                        "The %s that still run only sleep now and then, and have woken none.",
+                        word(findings, TERM_tasks));
     explain_never_woken(findings, wait);
 }

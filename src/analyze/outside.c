@@ -91,6 +91,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
                                 .wait = wait->wait,
                                 .place = wait->place,
                                 .waiter = wait->waiter,
+                                .ends = now->ends,
                                 .begin_ns = wait->begin_ns};
     return true;
 }
@@ -128,6 +129,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
     now->waits = false;
     now->exec_ns = exec_ns;
     now->end_ns = end_ns;
+    row->beginners += now->ends++ == 0;
     blame_union_add(&row->at_least_one, now->begin_ns, end_ns);
     if (ns > row->longest.ns) {
         row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};
@@ -136,5 +138,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
         row->waiter = now->waiter;
         row->peer = peer_of(outside, now, end_ns, waker);
     }
+    if (row->longest.goroutine == goroutine)
+        row->longest_ends = now->ends;
     return trail_histogram_add(&row->spread, ns);
 }

@@ -29,6 +29,8 @@ struct outside_row {
     trail_name wait;  /* of the longest */
     trail_longest longest;
     trail_name waiter;        /* of the longest: start function */
+    uint64_t longest_ends;    /* `ends` of the goroutine with the longest, at its last wait here */
+    uint64_t beginners;       /* goroutines whose first wait of all is here */
     struct outside_peer peer; /* of the longest */
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
@@ -57,6 +59,7 @@ struct outside_now {
     int64_t begin_ns, end_ns;
     int64_t exec_ns; /* its exec_ns when its last wait ended */
     uint64_t woke;
+    uint64_t ends; /* of its waits, in all rows */
 };
 
 /* Call outside_init. */

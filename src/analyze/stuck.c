@@ -120,7 +120,7 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
     const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
     const struct blame_row *last = NULL;
     if (!blame || facts->object == 0 ||
-        !(facts->kind == WIRE_WAIT_CONDITION ||
+        !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_ATOMIC ||
           wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
         return 0;
     trail_name wait = waits_blamed(stuck->waits_at, g->reason);
@@ -129,6 +129,22 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
             (!last || blame->rows[i].last_ns > last->last_ns))
             last = &blame->rows[i];
     return last ? last->place : 0;
+}
+
+/* Notes whether what created the goroutine waits for a WaitGroup. */
+static void find_creator(const struct stuck *stuck, struct stuck_wait *wait)
+{
+    const struct family *family = stuck->waits_at ? idmap_find(&stuck->waits_at->families.of_member,
+                                                               (uint64_t)wait->goroutine)
+                                                  : NULL;
+    const struct goroutine *g =
+        family ? goroutines_find(&stuck->analysis->goroutines, family->creator) : NULL;
+    const struct place *place = g && g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
+    if (!place || place->kind != PLACE_GROUP)
+        return;
+    wait->creator = g->id;
+    wait->creator_name = g->name;
+    wait->creator_place = place->name;
 }
 
 /* Returns false on out of memory. */
@@ -141,6 +157,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .ns = ns_between(g->since_ns, now),
         .name = g->name,
         .holder = TRAIL_NONE,
+        .creator = TRAIL_NONE,
         .ends = facts ? stuck_endless_ends(stuck, facts->kind, g->id) : NULL,
         .next = SIZE_MAX,
     };
@@ -152,6 +169,8 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
     wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
+    if (wait.wanted == STUCK_SEND)
+        find_creator(stuck, &wait);
     stuck->waits[stuck->count++] = wait;
     return true;
 }
@@ -220,12 +239,62 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
                : NULL;
 }
 
-/* Whether `a` says more of why all wait: it was signalled before it waited, or it ran last. */
+/*
+ * Whether `a` says more of why all wait: it was signalled before it waited; or another one was woken
+ * meanwhile; or it waits for its own kind; or no such wait has ever ended, so that it is none of a pool
+ * that has no work now; or it is not main, which waits for what others make; or it ran last.
+ */
 static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
 {
     if ((a->signalled != 0) != (b->signalled != 0))
         return a->signalled != 0;
+    if ((a->woke_other != 0) != (b->woke_other != 0))
+        return a->woke_other != 0;
+    if (a->for_own != b->for_own)
+        return a->for_own;
+    if (a->unmoved != b->unmoved)
+        return a->unmoved;
+    if ((a->goroutine == 1) != (b->goroutine == 1))
+        return b->goroutine == 1;
     return a->begin_ns > b->begin_ns;
+}
+
+/* Whether such waits were ended by goroutines with the same start function, as in a pool whose tasks
+ * wait for each other. */
+static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    bool any = false;
+    for (size_t i = 0; blame && i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->wait != g->reason)
+            continue;
+        if (row->start != g->name || row->alike_ns != row->direct_ns)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* Returns another place where the condition variable of `still` is waited for; 0: there is none. */
+static trail_name other_place(const struct stuck *stuck)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    const struct goroutine *own =
+        goroutines_find(&stuck->analysis->goroutines, stuck->still.goroutine);
+    const struct wait_facts *facts =
+        own ? wait_facts_of(&stuck->analysis->names, own->reason) : NULL;
+    trail_name least = 0;
+    if (!facts || facts->kind != WIRE_WAIT_CONDITION || facts->object == 0)
+        return 0;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct place *place = g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
+        if (place && g->reason == own->reason && place->name != stuck->still.place &&
+            (least == 0 || place->name < least))
+            least = place->name;
+    }
+    return least;
 }
 
 /* Of the goroutines that all wait for each other, takes the one that says most, and of those that
@@ -245,9 +314,13 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
         .woke_other = woke_other(stuck, g, facts),
+        .for_own = is_for_own(stuck, g),
+        .unmoved = !is_served(stuck, g->reason),
         .holder = TRAIL_NONE,
     };
     bool joins = facts->kind == WIRE_WAIT_JOIN;
+    if (g->id == 1)
+        stuck->main = wait;
     if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
         return;
     if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
@@ -275,12 +348,7 @@ static bool has_woken(const struct blame *blame, trail_name start)
     return false;
 }
 
-/*
- * Whether the goroutine only waits for times that pass, at the end as well, does little in between
- * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
- * going on.
- */
-static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
+bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct waits *waits = stuck->waits_at;
     const struct wait_group *group =
@@ -304,11 +372,26 @@ static bool is_ticker(const struct stuck *stuck, const struct goroutine *g, int6
            !has_woken(&waits->blame, g->name);
 }
 
-/* Whether the main goroutine waits for ever: for what `still` waits for, or for its exit. */
-static bool keeps_main(const struct stuck *stuck)
+/* Whether a goroutine with this start function waits for others at the end. */
+static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
 {
-    return stuck->still.goroutine == 1 || (stuck->has_joiner && stuck->joiner.goroutine == 1 &&
-                                           stuck->joiner.object == stuck->still.name);
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        if (g->name == name && !stuck_is_ticker(stuck, g, now))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for the
+ * exit of one that waits for others, or since the one of `still` waits. */
+static bool keeps_main(const struct stuck *stuck, int64_t now)
+{
+    const struct stuck_wait *main = &stuck->main;
+    if (main->goroutine == 1 && main->wanted == STUCK_JOIN)
+        return is_left(stuck, main->object, now);
+    return main->goroutine == 1 && main->begin_ns >= stuck->still.begin_ns;
 }
 
 /* Looks whether every goroutine, but for tickers, waits for another one, and since when. */
@@ -319,7 +402,7 @@ static void find_still(struct stuck *stuck, int64_t now)
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         const struct wait_facts *facts = waits_for_thread(stuck, g);
-        if (is_ticker(stuck, g, now)) {
+        if (stuck_is_ticker(stuck, g, now)) {
             stuck->ticks = true;
             continue;
         }
@@ -330,7 +413,8 @@ static void find_still(struct stuck *stuck, int64_t now)
         since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
         still_waits(stuck, g, facts, now);
     }
-    stuck->has_still = stuck->has_still && (!stuck->ticks || keeps_main(stuck));
+    stuck->has_still = stuck->has_still && (!stuck->ticks || keeps_main(stuck, now));
+    stuck->still.other_place = stuck->has_still ? other_place(stuck) : 0;
     stuck->still_ns = ns_between(since_ns, now);
 }
 
@@ -457,7 +541,7 @@ static bool window_ends(void *part, int64_t now)
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, stuck_by_goroutine);
     link_waits(stuck);
-    if (!stuck_endless_find(stuck))
+    if (!stuck_endless_find(stuck, now))
         return false;
     find_circles(stuck);
     if (stuck->analysis->counting)

@@ -10,6 +10,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/goroutines.h"
 #include "base/idmap.h"
 #include "wire/waits.h"
 
@@ -33,14 +34,19 @@ struct stuck_wait {
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
     enum stuck_for wanted;
     bool can_be_held; /* a thread may have what it waits for, as far as is known */
-    bool unmoved;     /* no other wait at the place has ended since this one began */
-    int64_t holder;   /* TRAIL_NONE: unknown */
+    trail_name
+        other_place; /* only of `still`: where others wait for its condition variable, or 0 */
+    bool for_own;    /* only of `still`: its own kind ended such waits before */
+    bool unmoved; /* no other wait at the place has ended since this one began; of `still`: ever */
+    int64_t holder; /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;         /* the holder is, by the variables in its stack */
     bool ended;            /* ... has ended without a release */
     bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
     trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */
+    int64_t creator;       /* if that waits for a WaitGroup; else TRAIL_NONE */
+    trail_name creator_name, creator_place;
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
     const trail_recorded *ends;
     bool can_go;   /* known to depend on more than waits that never end */
@@ -77,14 +83,22 @@ struct stuck {
      * known to hold, and another goroutine's wait for that one's exit.
      */
     bool has_still, has_joiner;
-    bool ticks; /* ... but for such as only sleep from time to time: see is_ticker */
-    struct stuck_wait still, joiner;
+    bool ticks;        /* ... but for tickers: see stuck_is_ticker */
+    bool ticks_beside; /* the same of `circles`, as far as rows of the recorder decide */
+    struct stuck_wait still, joiner, main; /* `main`: goroutine 1; otherwise zero */
     bool has_group;
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */
 };
 
 /* The order of `waits`. */
 int stuck_by_goroutine(const void *a, const void *b);
+
+/*
+ * Whether the goroutine only waits for times that pass, at the end as well, does little in between
+ * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
+ * going on.
+ */
+bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now);
 
 /* MARK: Waits that never end (stuck_endless.c) */
 
@@ -99,7 +113,7 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
  * Marks the waits that can go on. A wait with a row that cannot is linked to one that it waits for:
  * of a process with the other end. Returns false on out of memory.
  */
-bool stuck_endless_find(struct stuck *stuck);
+bool stuck_endless_find(struct stuck *stuck, int64_t now);
 
 extern const struct analysis_part stuck_part;
 

@@ -1,7 +1,7 @@
 /*
  * Waits that can never end, because all processes that could end them wait as well, for
  * each other: for what one writes or reads at the other end of a pipe or connection, for its exit,
- * for a lock.
+ * for a lock. Tickers do not end them.
  *
  * For this the recorder looked up the processes with the other ends (TRAIL_RECORDED_ENDS). The rows
  * count only if all goroutines waited when they were found and have waited from then to the end.
@@ -17,13 +17,15 @@
 
 /* MARK: Rows */
 
-/* Returns since when no goroutine has acted; INT64_MAX: one does. */
-static int64_t quiet_since(const struct stuck *stuck)
+/* Returns since when no goroutine but tickers has acted; INT64_MAX: one does. */
+static int64_t quiet_since(const struct stuck *stuck, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t since_ns = stuck->last_end_ns;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
+        if (stuck_is_ticker(stuck, g, now))
+            continue;
         if (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL)
             return INT64_MAX;
         since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
@@ -39,7 +41,7 @@ bool stuck_endless_take(struct stuck *stuck, int64_t now)
     size_t alive = stuck->analysis->goroutines.follow.alive.count;
     size_t count =
         stuck->analysis->over ? 0 : trail_reader_recorded(stuck->analysis->reader, &rows);
-    int64_t since_ns = count > 0 ? quiet_since(stuck) : 0;
+    int64_t since_ns = count > 0 ? quiet_since(stuck, now) : 0;
     for (size_t i = 0; i < count; i++)
         if (rows[i].what == TRAIL_RECORDED_ENDS && rows[i].count == alive &&
             rows[i].cpu_ns >= since_ns && rows[i].cpu_ns <= now &&
@@ -110,14 +112,17 @@ static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
 #define MOST_ROUNDS 1000
 
 /* Marks waits until those that are left have only each other. */
-static bool mark(struct stuck *stuck, struct idmap *active)
+static bool mark(struct stuck *stuck, struct idmap *active, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     bool changed = true;
     IDMAP_EACH(slot, alive) {
         struct stuck_wait key = {.goroutine = (int64_t)slot->id};
-        if (!bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine) &&
-            !lets_go(active, key.goroutine))
+        if (bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine))
+            continue;
+        if (stuck_is_ticker(stuck, slot->value, now))
+            stuck->ticks_beside = true;
+        else if (!lets_go(active, key.goroutine))
             return false;
     }
     for (size_t round = 0; changed; round++) {
@@ -146,10 +151,10 @@ static size_t next_of_own(const struct stuck *stuck, size_t at)
                : first_of(stuck, process);
 }
 
-bool stuck_endless_find(struct stuck *stuck)
+bool stuck_endless_find(struct stuck *stuck, int64_t now)
 {
     struct idmap active = {0};
-    bool good = stuck->ends.count == 0 || mark(stuck, &active);
+    bool good = stuck->ends.count == 0 || mark(stuck, &active, now);
     idmap_free(&active);
     for (size_t i = 0; good && i < stuck->count; i++) {
         struct stuck_wait *wait = &stuck->waits[i];

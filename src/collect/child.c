@@ -121,14 +121,22 @@ static void look_after(struct child *child)
         (void)kill(getpid(), SIGSTOP);
 }
 
+/* Signals that come together are one wish: timeout(1) sends one to its command, and one to its group. */
+#define TOGETHER_NS INT64_C(300000000)
+
 /* The first signal goes to the program; if the program keeps running, the second makes the recorder
  * leave it. */
 static void pass_on(struct child *child, int number)
 {
-    if (ends_programs(number) && child->asked++ > 0)
-        child->ended = child->given_up = true;
-    else
+    if (!ends_programs(number) || child->first_ns == 0) {
         (void)kill(child->pid, number);
+        if (ends_programs(number))
+            child->first_ns = now_ns();
+        return;
+    }
+    look_after(child);
+    if (!child->ended && now_ns() - child->first_ns >= TOGETHER_NS)
+        child->ended = child->given_up = true;
 }
 
 int child_wait(struct child *child, int64_t ns, int ours)

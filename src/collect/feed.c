@@ -33,7 +33,8 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
         return NULL;
     op->wait = wait;
     op->object = wait == SHM_SLEEP ? 0 : object;
-    op->object2 = held_pc;
+    op->object2 = held_pc & ~SHM_FIRST_READER;
+    op->no_holder = held_pc & SHM_FIRST_READER;
     op->stack = stack;
     /* -1 is no descriptor, nor are the numbers that stdio gives to streams without one. */
     op->detail = detail <= INT32_MAX && wait != SHM_SLEEP ? detail : 0;

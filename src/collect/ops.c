@@ -312,7 +312,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     if (!again) {
         thread->g.waited_ns = 0;
         thread->g.slow = (struct slow_span){.begin_ns = ns};
-        thread->g.holder_pc = is_lock_of_memory(op->wait) ? op->object2 : 0;
+        thread->g.holder_pc = is_lock_of_memory(op->wait) && !op->no_holder ? op->object2 : 0;
         c->summary.waits++;
     }
     if (thread->written.p < 0)

@@ -38,19 +38,27 @@ static bool is_in(const struct recorded *p, const struct recorded_trace *to)
 
 /* MARK: When */
 
-static bool is_quiet(const struct recorded_trace *to)
+/* Returns since when all threads wait, but for those that sleep, which may only do so periodically;
+ * INT64_MAX: one runs or is ready. */
+static int64_t quiet_since(const struct recorded_trace *to)
 {
     const struct thread *thread;
-    int64_t last_ns = to->trace->out.now_ns;
-    if (last_ns == to->ends.last_ns || recorder_now_ns() - last_ns < QUIET_NS)
-        return false;
+    int64_t since_ns = INT64_MIN;
     for (const struct collect *c = to->trace->programs; c; c = c->next_in_trace) {
         for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
-            if (thread->g.state == G_RUNNING || thread->g.state == G_RUNNABLE)
-                return false;
+            const struct goroutine *g = &thread->g;
+            if (g->state == G_RUNNING || g->state == G_RUNNABLE)
+                return INT64_MAX;
+            if (g->state == G_WAITING && g->wait != SHM_SLEEP && g->since_ns > since_ns)
+                since_ns = g->since_ns;
         }
     }
-    return true;
+    return since_ns;
+}
+
+static bool is_quiet(const struct recorded_trace *to, int64_t since_ns)
+{
+    return since_ns != to->ends.last_ns && since_ns < recorder_now_ns() - QUIET_NS;
 }
 
 /* A process that ends closes its ends, though its threads are still known to wait. */
@@ -199,9 +207,10 @@ static void look_at(struct look *look, const struct recorded *p)
 void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool always)
 {
     struct look look = {.r = r, .to = to, .ends.has_own = true};
-    if (!always && !is_quiet(to))
+    int64_t since_ns = quiet_since(to);
+    if (!always && !is_quiet(to, since_ns))
         return;
-    to->ends.last_ns = to->trace->out.now_ns;
+    to->ends.last_ns = since_ns;
     look.found.last_ns = to->ends.last_ns;
     look.found.at_ns = recorder_now_ns();
     for (const struct recorded *p = are_all_alive(&look) ? r->live : NULL; p; p = p->next_live) {

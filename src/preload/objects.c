@@ -177,7 +177,7 @@ struct call object_wait_as(const struct unwind_start *caller, uint32_t group, en
     uint64_t held_pc = slot->held == (uint64_t)(uintptr_t)object ? slot->held_pc : 0;
     if (!held_pc && (kind == SHM_RDLOCK || kind == SHM_WRLOCK || kind == SHM_COND) &&
         object_is_first_read(slot->first_read, object))
-        held_pc = slot->first_read & UINT64_MAX >> 16;
+        held_pc = (slot->first_read & UINT64_MAX >> 16) | (kind == SHM_COND ? 0 : SHM_FIRST_READER);
     slot->hot = 1;
     if (shm_is_lock(kind))
         known_add(object);

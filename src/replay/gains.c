@@ -253,6 +253,8 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
     bool sooner = is_gain(&gains->trial, end),
          less = second >= 0 && is_gain(&gains->second, second);
     less = less && (!sooner || gains->second.goal.of == GOAL_TASK);
+    /* What answers the pool answers at the same rate in a replay. */
+    less = less && (sooner || kind != CHANGE_POOL);
     /* More than the bound: the finding and the replay do not mean the same. */
     if (end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
         !(sooner || less || none))

@@ -292,6 +292,9 @@ static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
     return object >> 3 << 48 | (pc & UINT64_MAX >> 16);
 }
 
+/* In the PC of a lock's holder: it is of the first reader, for the lock's name only. */
+#define SHM_FIRST_READER (UINT64_C(1) << 63)
+
 static inline size_t shm_object_slot(uint64_t address)
 {
     return (size_t)((address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 52) % SHM_OBJECTS;

@@ -936,10 +936,10 @@ CHILD = 1000000000  # the goroutines of another process have higher numbers
 CROSS = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "0 1")]
 
 
-def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
+def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=(), ticks=0):
     """Goroutines that wait to the end, with the only processes that can end each wait, as found by
     the recorder at a given time, and the locks that they hold. Those in `acts` began to wait at
-    120 ms, and `runs` is running."""
+    120 ms, `runs` is running, and goroutine 7 sleeps so many times, to the end."""
     trace = Trace(len(waits) + 1)
     for thread, (g, wait, ends) in enumerate(waits):
         begin = 120 * MS if g in acts else MS
@@ -952,6 +952,14 @@ def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
             trace.string(f"trail.recorded ends pid={g} count={len(waits) + (runs > 0) if count is None else count} cpu={looked + 1000} recorder=0 name={ends}")
     if runs:
         trace.here(runs, 2, len(waits))
+    if ticks:
+        trace.here(7, 2, len(waits))
+    for i in range(ticks):
+        trace.block((10 + 20 * i) * MS, len(waits), "sleep", ("nap",))
+        trace.at((29 + 20 * i) * MS, len(waits), "GoUnblock g=7 g_seq=%d stack=0", 7)
+        trace.start((29 + 20 * i) * MS + 10, len(waits), 7)
+    if ticks:
+        trace.block((10 + 20 * ticks) * MS, len(waits), "sleep", ("nap",))
     return trace, trace.findings(200 * MS, "--words=threads")
 
 
@@ -960,14 +968,14 @@ def processes_that_wait_for_each_other_are_in_a_deadlock():
     text = ended_by(CROSS)[1]["deadlock"]["text"]
     assert re.match(r"Deadlock of thread .* \(1\) and thread .* \(1000000001\) for 199 ms when", text), text
     assert re.search(r"\(1\) has the other end of pipe:\[2\] and waits to read from pipe:\[1\]; thread \S+ \(1000000001\) "
-                     r"has the other end of pipe:\[1\] and waits to read from pipe:\[2\]\. Let one of them write first", text), text
+                     r"has the other end of pipe:\[1\] and waits to read from pipe:\[2\]\. The waits are at main\.work \(main\.go:10\)\. Let one of them write first", text), text
     found = ended_by([(1, "child process 12 (work)", "1 0"), (CHILD + 1, "write pipe:[1]", "0 1")])[1]
     equal([kind for kind in found if kind in ("deadlock", "open-wait")], ["deadlock"])
     text = found["deadlock"]["text"]
     assert re.search(r"\(1\) has the other end of pipe:\[1\] and waits for the exit of process 12 \(work\); thread \S+ \(1000000001\) "
-                     r"has not ended and waits to write to pipe:\[1\]\. Read what it writes before", text), text
+                     r"has not ended and waits to write to pipe:\[1\]\. .*Read what it writes before", text), text
     text = ended_by([(1, "read pipe:[1]", "0")])[1]["deadlock"]["text"]
-    assert "(1) has the other end of pipe:[1] and waits to read from pipe:[1]. Close the other end where" in text, text
+    assert "(1) has the other end of pipe:[1] and waits to read from pipe:[1]. The wait is at main.work (main.go:10). Close the other end where" in text, text
 
 
 @test
@@ -1023,12 +1031,20 @@ def what_was_found_about_other_ends_counts_only_if_nothing_was_done_since():
 
 
 @test
+def one_that_only_sleeps_does_not_end_a_deadlock_of_processes():
+    found = ended_by(CROSS, count=3, ticks=3)[1]
+    assert found["deadlock"]["text"].endswith("and have woken none. Let one of them write first, and close ends that are not needed."), found
+    assert "deadlock" not in ended_by(CROSS, count=3, ticks=2)[1]
+    assert "have woken none" not in ended_by(CROSS)[1]["deadlock"]["text"]
+
+
+@test
 def three_a_reader_and_one_alone_can_be_in_a_deadlock():
     found, _ = waiting([(["mutex a"], "mutex b"), (["mutex b"], "rwlock to read c"), (["rwlock to write c"], "mutex a")])
     text = found["deadlock"]["text"]
-    assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a\.", text), text
+    assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a\. ", text), text
     found, _ = waiting([(["mutex a"], "mutex a")])
-    assert "holds mutex a and waits for it. Release the lock before" in found["deadlock"]["text"], found
+    assert "holds mutex a and waits for it. The wait is at main.work (main.go:10). Release the lock before" in found["deadlock"]["text"], found
 
 
 @test
@@ -1617,6 +1633,89 @@ def of_several_waiters_of_which_one_was_woken_that_is_said():
         assert "Its holder is not recorded." in one_woken(lock, after=False)
 
 
+def none_left(mains="condition done_cv", workers="condition queue_cv", by=None, passed=False):
+    """Main and two workers wait at the end, main since 10 ms. A wait of one worker has been ended by the thread `by`
+    before; if `passed`, by main while the other one waited."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    for g in 2, 3:
+        trace.create(10 * g, 0, g, ("main.worker",))
+        trace.start(10 * g + 5, g - 1, g)
+
+    def wait(time, g, what, stack):
+        trace.log(time - 10, g - 1, "wait", what)
+        trace.block(time, g - 1, "sync.(*Cond).Wait" if "condition" in what else "sync", stack)
+
+    if by:
+        wait(MS, 2, workers, WORK_STACK)
+        trace.wake(2 * MS, by - 1, 2, WORK_STACK)
+        trace.start(2 * MS + 10, 1, 2)
+    wait(3 * MS, 3, workers, WORK_STACK) if passed else None
+    wait(4 * MS, 2, workers, WORK_STACK)
+    if passed:
+        trace.wake(5 * MS, 0, 2, WORK_STACK)
+        trace.start(5 * MS + 10, 1, 2)
+        wait(6 * MS, 2, "atomic other", WORK_STACK)
+    else:
+        wait(5 * MS, 3, workers, WORK_STACK)
+    wait(10 * MS, 1, mains, ("main.main",))
+    found = trace.findings(200 * MS, "--from=0ns", "--to=200ms")
+    equal(next(iter(found)), "never-woken")
+    return found["never-woken"]["text"]
+
+
+@test
+def of_all_that_wait_the_one_that_says_most_is_named():
+    own = "Such waits were ended by goroutines of main.worker so far, all of which wait."
+    main, worker = "Goroutine main.main (1) ", "Goroutine main.worker (3) "
+    # Main waits for others, unless these wait for work, as they did before.
+    assert none_left().startswith(worker), none_left()
+    assert none_left(by=1).startswith(main), none_left(by=1)
+    assert own not in none_left(by=1)
+    # A pool waits for itself.
+    text = none_left("future in main.main (main.go:10)", "future in main.work (main.go:10)", by=3)
+    assert text.startswith(worker + "had waited for future in main.work (main.go:10) for 195 ms when"), text
+    assert own in text, text
+    assert own not in none_left("future in main.main", "future in main.work", by=1)
+    # One that was passed by comes before one that none has woken; 2 waits again, and main waits later.
+    text = none_left(workers="atomic version", passed=True)
+    assert text.startswith("Goroutine main.worker (3) had waited for atomic version at main.work (main.go:10) for 197 ms"), text
+    assert "main.work (main.go:10) ended another goroutine's wait for it meanwhile, but not this one." in text, text
+
+
+def several_kinds(same=True, left="worker"):
+    """Main waits for the exit of a gateway. That and a worker wait for one condition variable, a worker since it was
+    signalled in vain; a third thread sleeps periodically."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for g, name in ((2, "worker"), (3, "gateway"), (4, "beat")):
+        trace.create(10 * g, 0, g, (name,))
+        trace.start(10 * g + 5, g - 1, g)
+    trace.log(MS, 0, "wait", f"join {left}")
+    trace.block(MS + 10, 0, "sync", WORK_STACK)
+    for g, place in ((3, "put"), (2, "take")):
+        trace.log((5 - g) * MS, g - 1, "wait", "condition queue_cv" if same or g == 2 else "condition room_cv")
+        trace.block((5 - g) * MS + 10, g - 1, "sync.(*Cond).Wait", (place, "run"))
+    for i in range(6):
+        now = (4 + 20 * i) * MS
+        trace.log(now - 10, 3, "wait", "sleep")
+        trace.block(now, 3, "sleep", ("nap", "beat"))
+        trace.at(now + 19 * MS, 3, "GoUnblock g=4 g_seq=%d stack=0", 4)
+        trace.start(now + 19 * MS + 10, 3, 4)
+    return trace.findings(124 * MS, "--from=0ns", "--to=124ms")
+
+
+@test
+def a_condition_variable_for_different_things_is_named():
+    for left in "worker", "gateway":
+        text = several_kinds(left=left)["never-woken"]["text"]
+        assert text.startswith("Goroutine worker (2) had waited for condition variable queue_cv at take (main.go:10) "), text
+        assert "Others wait for it at put (main.go:10): a signal may have woken one of these instead." in text, text
+    assert "Others wait for it" not in several_kinds(same=False)["never-woken"]["text"]
+    # The one that sleeps may end.
+    equal(several_kinds(left="beat"), {})
+
+
 def beside_ticker(wanted="condition queue_cv", join="join worker", ticks=5, wakes=False, runs=US, timed=None, begins=2 * MS):
     """Main waits for the exit of a worker, which waits to the end, while a third thread wakes up each 20 ms."""
     trace = Trace(3)
@@ -1653,7 +1752,7 @@ def that_a_heartbeat_goes_on_does_not_hide_a_wait_that_nothing_ends():
         equal(list(found), ["never-woken"])
         text = found["never-woken"]["text"]
         assert "Thread worker (2) had waited " in text.replace("Goroutine", "Thread") and " when the trace ended. " in text, text
-        assert " (1) waits for a thread to exit). Those that go on sleep periodically and have woken none. " in text, text
+        assert " (1) waits for a thread to exit). The goroutines that still run only sleep now and then, and have woken none. " in text, text
         assert ("Write to it, or end the wait" in text) == ("eventfd" in wanted), text
     equal(list(beside_ticker(ticks=6, timed="condition tick_cv")), ["never-woken"])
     # A thread that works now and then, or has woken another, may do so again.
@@ -1725,11 +1824,17 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     assert "deadlock" not in joined("main.nobody")
 
 
-def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS):
-    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`."""
+def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
+    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`. `creator`: goroutine 1
+    created 2, and waits there."""
     trace = Trace(3)
     for g in (1, 2, 3):
-        trace.here(g, 2, g - 1)
+        if g != 2 or not creator:
+            trace.here(g, 2, g - 1)
+    if creator:
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.block(30, 0, "sync", creator)
     if served:
         trace.block(MS, 2, reason, stack)
         trace.wake(2 * MS, 0, 3)
@@ -1744,6 +1849,9 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     assert "had waited in sync.(*Cond).Wait at main.next (main.go:11) for 390 ms when the trace ended. No wait there has ended" in text, text
     text = open_in_go("chan send", ("runtime.chansend1", "main.put"))["open-wait"]["text"]
     assert "had waited to send to a channel at main.put (main.go:11) for 390 ms when the trace ended. Nothing has received it." in text, text
+    text = open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=GROUP)["open-wait"]["text"]
+    assert re.search(r"Nothing has received it\. Meanwhile goroutine \S+ \(1\), which created it, waits for a WaitGroup at main\.deposit \(main\.go:11\)\.", text), text
+    assert "which created it" not in open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=LOCK)["open-wait"]["text"]
     # A worker that waits for work, as others did there.
     equal(open_in_go("sync.(*Cond).Wait", COND, served=True), {})
     equal(open_in_go("chan receive", ("runtime.chanrecv1", "main.get")), {})
@@ -2457,11 +2565,13 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     assert "queue" not in found and "bottleneck" in found, found
 
 
-def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
+def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result", reads_of=None):
     """Each of these threads waits for the result that one thread, main.worker, makes for it while
-    sleeping or running."""
-    trace = Trace(clients + 1)
+    sleeping, running or reading from what this thread writes; 50 is a server."""
+    trace = Trace(clients + 2)
     trace.here(99, 2, 0)
+    if reads_of == 50:
+        trace.here(50, 2, clients + 1)
     trace.create(10, 0, 1)
     for n in range(2, clients + 2):
         trace.create(10 + n, 0, n, ("main.ask",))
@@ -2475,7 +2585,13 @@ def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
     at = MS
     for _ in range(count):
         for n in range(2, clients + 2):
-            if sleeps:
+            if reads_of:
+                by = clients + 1 if reads_of == 50 else 2 if n == 3 else 1
+                trace.log(at - 10, 0, "wait", "read socket:[7]")
+                trace.block(at, 0, "network", ("main.query", "main.worker"))
+                trace.wake(at + pauses, by, 1, ("main.serve",))
+                trace.start(at + pauses + 10, 0, 1)
+            elif sleeps:
                 trace.block(at, 0, "sleep", ("main.query", "main.worker"))
                 trace.at(at + pauses, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
                 trace.start(at + pauses + 10, 0, 1)
@@ -2499,8 +2615,42 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "pool-too-small" not in asked(1)
     found = asked(2, sleeps=False)
     assert "pool-too-small" not in found and "bottleneck" in found, found
+    # What it reads from others is no work.
+    found = asked(2, reads_of=50)
+    assert "98 % of the time for other things (mostly read in main.query)" in found["pool-too-small"]["text"], found
     assert "bottleneck" in asked(2, sleeps=False, kind="channel receive results")
     assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
+
+
+def parallel_loop(alone=6 * MS, wait="OpenMP barrier 0x10"):
+    """Ten times, main and a worker run for 4 ms, and the worker so much longer while main waits for it."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("OpenMP worker",))
+    trace.start(20, 1, 2)
+    now = MS
+    for _ in range(10):
+        now += 4 * MS
+        trace.log(now - 10, 0, "wait", wait)
+        trace.block(now, 0, "sync", ("main.forces", "main.main"))
+        now += alone
+        trace.wake(now, 1, 1, ("main.row", "main.forces", "OpenMP worker"))
+        trace.start(now + 10, 0, 1)
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def a_parallel_region_whose_barrier_is_waited_at_is_divided_unevenly():
+    found = parallel_loop()
+    equal(list(found), ["imbalance"])
+    equal(
+        found["imbalance"]["text"],
+        "The work of the parallel region at main.forces (main.go:10) is divided unevenly. "
+        "Others waited at its barrier for 59 % of the time, 10 waits, 60.0 ms in all, the longest 6.00 ms, "
+        "until OpenMP worker came, which had work alone. At most 30.0 ms of 102 ms would be saved. "
+        "Divide it evenly, or at run time (schedule(dynamic)).",
+    )
+    equal(list(parallel_loop(wait="barrier b")), ["serial-phase"])
 
 
 def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
@@ -2608,6 +2758,22 @@ def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_re
     assert "hand-offs" not in pingpong(9998, 24 * US, 200 * MS)
 
 
+@test
+def one_that_spins_is_why_others_are_ready():
+    for yields, kind in (("yield 1000 20ms", "spins"), ("yield 1 20ms", "ready")):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2, ("main.decode",))
+        trace.create(11, 0, 3, ("main.look", "main.consume"))
+        trace.block(20, 0, "chan receive", ("main.main",))
+        trace.start(30, 0, 3)
+        trace.log(25 * MS, 0, "counted", yields, ("main.look", "main.consume"))
+        trace.at(29 * MS, 0, "GoDestroy")
+        trace.start(29 * MS + 10, 0, 2)
+        found = trace.findings(30 * MS, "--from=0ns", "--to=30ms", "--words=threads")
+        equal([k for k in found if k in ("spins", "ready")], [kind])
+
+
 def counted(*texts, length=10 * MS):
     """A thread runs; logs count its calls that have no events."""
     trace = Trace(2, idle=(1,))
@@ -2643,13 +2809,13 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse")):
     """Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main
     waits for one of them to exit, or for a semaphore; another thread may run the same function."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1, ("main.fetch",))
-    trace.create(11, 0, 2, ("main.parse",))
+    trace.create(10, 0, 1, of[:1])
+    trace.create(11, 0, 2, of[1:])
     if also:
         trace.create(12, 0, 3, ("main.fetch",))
     trace.log(19, 0, "wait", f"join {awaited}" if awaited else "semaphore end")
@@ -2689,6 +2855,10 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" in produced(awaited="main.parse")  # its exit needs the producer
     assert "slow-producer" not in produced(also=True)
     assert "slow-producer" not in produced(count=9)
+    # A client in another process has its own pace.
+    pair = ("gateway (7): main.fetch", "gateway (7): main.parse")
+    assert "slow-producer" in produced(awaited=pair[0], of=pair)
+    assert "slow-producer" not in produced(awaited=pair[0], of=("client (8): main.fetch", pair[1]))
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
 
@@ -3139,9 +3309,61 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
     assert said(90 * MS).startswith("main.answer, which ended it, waited itself for 90.0 ms of that (sleep at main.answer (main.go:10))."), said(90 * MS)
     # Half of the time, and less.
     assert "waited itself" in said(50 * MS)
-    assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what that did then."), said(50 * MS - 1)
+    assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what main.answer did meanwhile."), said(50 * MS - 1)
     # Before the wait it does not count.
     assert "for 100 ms of that" in said(100 * MS + 500 * US), said(100 * MS + 500 * US)
+
+
+def idle_end(waits, locked=False):
+    """Main reads 40 times for a millisecond, then once for 100 ms. Goroutine 2 reads as often as `waits` before it reads
+    for as long; or answers main, after 3 has held a lock that both 2 and 4 want, for all of that time."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for g in 2, 3, 4:
+        trace.create(10 * g, 0, g, ("main.answer" if g < 4 else "main.other",))
+        trace.start(10 * g + 5, g - 1, g)
+    now = MS
+
+    def read(at, g, length, by=None):
+        trace.log(at - 10, g - 1, "wait", f"read pipe:[{g}]")
+        trace.block(at, g - 1, "network", ("main.ask",))
+        if by:
+            trace.wake(at + length, by - 1, g, ("main.answer",))
+        else:
+            trace.at(at + length, 0 if g != 1 else 3, f"GoUnblock g={g} g_seq=%d stack=0", g)
+        trace.start(at + length + 10, g - 1, g)
+
+    for i in range(40):
+        read(now, 1, MS, by=4)
+        if i < waits:
+            read(now + 20, 2, MS // 2, by=4)
+        now += 2 * MS
+    if not locked:
+        read(now, 2, 100 * MS)
+    else:
+        for g in 4, 2:
+            trace.log(now, g - 1, "wait", "mutex m")
+            trace.block(now + g, g - 1, "sync", ("main.take",))
+        trace.log(now + 100 * MS - 20, 2, "held", "mutex m 100ms")
+        for g in 4, 2:
+            trace.wake(now + 100 * MS - 10 - g, 2, g, ("main.keep",))
+            trace.start(now + 100 * MS + g, g - 1, g)
+        read(now, 1, 100 * MS + 30, by=2)
+    end = now + 101 * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def one_that_was_asked_nothing_gets_no_slow_answer():
+    assert "slow-answer" in idle_end(9), idle_end(9)
+    assert "slow-answer" not in idle_end(0)
+
+
+@test
+def a_lock_behind_a_slow_answer_comes_first():
+    found = idle_end(0, locked=True)
+    equal([kind for kind in found if kind != "serial-phase"], ["lock-serialises", "slow-answer"])
+    assert "main.answer ended it, and waited for mutex m before." in found["slow-answer"]["text"], found
 
 
 def exchanged(wait="poll socket:[7]", works="sleep", slow=100 * MS, service=MS, thinks=4 * MS, waits_first=True, paused=0, count=20):

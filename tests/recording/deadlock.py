@@ -123,7 +123,7 @@ def deadlock_of_processes(kind):
     forward, backward = names(record_processes(kind))
     found = {f["kind"]: f["details"] for f in answer("summary")["findings"]}
     assert "deadlock" in found and "open-wait" not in found, found
-    has = re.findall(r"[Tt]hread (.*?) \(\d+\) holds (.*?) and waits for (.*?)(?:;|\.$)", found["deadlock"])
+    has = re.findall(r"[Tt]hread (.*?) \(\d+\) holds (.*?) and waits for (.*?)(?:;|\. )", found["deadlock"])
     assert sorted(task for task, _, _ in has) == sorted((forward, backward)), has
     assert has[0][1:] == has[1][:0:-1] and has[0][1] != has[0][2], has
     check_places(kind, has[0][1:])

@@ -145,6 +145,14 @@ def each_reader_has_a_hold_of_its_own():
 
 
 @test
+def the_first_of_several_readers_is_not_called_the_holder():
+    trace = os.path.join(WORK, "screen.trace")
+    done = subprocess.run([TRAIL, "record", "-o", trace, "--", PROGRAM, "readers"], capture_output=True, text=True, timeout=120)
+    (menu,) = re.findall(r"^    writes_menu \(.* rwlock.*", done.stderr, re.M)
+    assert ", woken by reads_" in menu and "held by" not in menu, menu
+
+
+@test
 def a_late_reader_was_woken_by_the_writer():
     """By then another reader that was woken with it has released the lock."""
     path = os.path.join(WORK, "late.trace")

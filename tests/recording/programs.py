@@ -839,6 +839,14 @@ def test_signals_passed_on(folder):
         out, _ = recorder.communicate(timeout=LIMIT)
         ok = recorder.returncode == 33 and out == b"caught\n"
         report(ok, f"signals: {signal.Signals(number).name} is passed on", recorder.returncode, out)
+    # timeout(1) sends a signal to its command, and one to its group.
+    recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", PROGRAMS["survive"], "catches"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)  # fmt: skip
+    recorder.stdout.readline()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        recorder.send_signal(number)
+    out, err = recorder.communicate(timeout=LIMIT)
+    report(recorder.returncode == 33 and "continues" not in err, "signals: two at once are one", recorder.returncode, out, err)
     accepted("signals", path)
 
 
