@@ -79,6 +79,13 @@ static struct op *complete_block(struct collect *c, struct thread *thread,
     return NULL;
 }
 
+/* Whether a signal has interrupted the call of a record. */
+static bool is_interrupted(const struct thread *thread, const struct shm_record *r)
+{
+    const struct shm_record *by = &thread->feed.interrupted;
+    return by->kind == SHM_INTERRUPTED && by->time == r->time;
+}
+
 /* Returns a record by whose fields the releases that may have ended a wait are found. */
 static struct shm_record ended_by(const struct thread *thread, const struct shm_record *r)
 {
@@ -89,7 +96,7 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
     /* A wait for several futexes is recorded with the first one, but the release of any ends it. */
     if (r->wait == SHM_FUTEX && r->object2)
         ended.object = r->object2;
-    if (by->kind == SHM_INTERRUPTED && by->time == r->time) {
+    if (is_interrupted(thread, r)) {
         ended.object = by->object;
         ended.object2 = by->object2;
         ended.release = by->release;
@@ -184,6 +191,10 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
     ended.serial = thread->serial;
     ended.number = thread->feed.wait_numbers;
     ended.op = op_number(thread);
+    if (r->wait == SHM_POLL && is_interrupted(thread, r)) {
+        ended.polled = r->object;
+        ended.polled_release = r->release;
+    }
     releases_wait_ended(c, &ended);
     if (c->trace->failed)
         return;
@@ -502,10 +513,13 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
-    uint64_t passed = c->feed.fed_at - c->feed.fed_before;
     c->feed.holds += shared->holds - thread->feed.holds;
-    /* It cannot have waited for longer than the time that has passed. */
-    c->feed.short_ticks += waited < passed ? waited : passed;
+    /* It cannot have waited for longer than the time that has passed, perhaps in several steps. */
+    thread->feed.unwaited += c->feed.fed_at - c->feed.fed_before;
+    if (waited > thread->feed.unwaited)
+        waited = thread->feed.unwaited;
+    thread->feed.unwaited -= waited;
+    c->feed.short_ticks += waited;
     thread->feed.holds = shared->holds;
     thread->feed.short_waits = shared->short_waits;
 }

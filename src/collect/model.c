@@ -80,12 +80,13 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
     thread->oncpu.off = true;
     thread->oncpu.off_time = sw->time;
     thread->oncpu.preempted = thread->oncpu.woken = false;
+    thread->oncpu.handles &= sw->kind == SWITCH_PREEMPTED;
     state_end_moment(&thread->oncpu, ns);
     if (thread->g.state != G_RUNNING)
         return;
     if (sw->kind == SWITCH_PREEMPTED)
         preempted(c, thread, ns);
-    else if (thread->g.in_call && !oncpu_is_unwound(thread, sw->time))
+    else if (thread->g.in_call && !thread->oncpu.over && !oncpu_is_unwound(thread, sw->time))
         op_block(c, thread, &thread->g.call, ns);
     else
         out_elsewhere(c, thread, sw, ns);
@@ -134,12 +135,27 @@ static bool is_woken_at_last(const struct thread *thread)
            ticks_to_ns(c->ticks, c->end_ticks) - c->trace->out.now_ns < AT_LAST_NS;
 }
 
+/* Whether the thread is in a signal handler: one acts before the call's end, or has acted. */
+static bool is_interrupted(const struct thread *thread)
+{
+    return thread->oncpu.handles || oncpu_is_interrupted(thread);
+}
+
+/* A thread that ends after a shorter wait outside of calls was not killed in it: it may have waited
+ * for a page on its way to exit. */
+#define KILLED_AFTER_NS 50000000
+
+static bool has_waited_long(const struct thread *thread)
+{
+    return thread->of->trace->out.now_ns - thread->g.since_ns >= KILLED_AFTER_NS;
+}
+
 /* A spinning thread waits on the CPU; a killed one has waited to the end. */
 static bool is_within_wait(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
-        return oncpu_is_killed_now(thread);
-    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
+        return oncpu_is_killed_now(thread) && has_waited_long(thread);
+    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_at_last(thread));
 }
 
@@ -154,10 +170,12 @@ static bool is_moment(const struct thread *thread, uint64_t woken)
             oncpu_ready_for(thread, woken) < ticks_of_ns(thread->of->ticks, MIN_VAIN_NS));
 }
 
-/* Returns the end of the call that the thread is in, if the call lasts until then. */
-static const struct op *end_of_call(const struct thread *thread)
+/* Returns the end of the call that the thread is in, if its wait ends now, and notes that it has. */
+static const struct op *end_of_call(struct thread *thread)
 {
-    return thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
+    const struct op *wake = thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
+    thread->oncpu.over |= wake && wake->final;
+    return wake;
 }
 
 static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
@@ -178,7 +196,7 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
 #define WAKE_SKEW_NS 20000
 
 /* Whether the release that wakes the thread at `ns` has yet to be written. */
-static bool is_before_release(const struct collect *c, const struct thread *thread, int64_t ns)
+static bool is_before_release(const struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op *wake = end_of_call(thread);
     int64_t release;
@@ -270,6 +288,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         woken(c, thread, sw, ns);
         break;
     case SWITCH_EXIT:
+        state_end_moment(&thread->oncpu, ns);
         /* A thread killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
             if (c->states.alive > 1)
@@ -414,6 +433,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
          * signal handler that acts. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
+            thread->oncpu.handles = thread->g.in_call && oncpu_is_interrupted(thread);
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
                 state_run(c, thread, ns);
         }

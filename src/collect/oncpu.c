@@ -263,8 +263,12 @@ bool oncpu_is_known(const struct collect *c, uint64_t time)
 
 struct cpu_switch oncpu_take(struct thread *thread)
 {
-    thread->oncpu.count--;
-    return thread->oncpu.at[thread->oncpu.first++];
+    struct oncpu *o = &thread->oncpu;
+    struct cpu_switch taken = o->at[o->first++];
+    o->count--;
+    if (taken.kind == SWITCH_WOKEN || taken.kind == SWITCH_IN)
+        o->woken_at = taken.time;
+    return taken;
 }
 
 static const struct op *first_op(const struct thread *thread)
@@ -392,17 +396,24 @@ const struct op *oncpu_wake(const struct thread *thread)
     return NULL;
 }
 
-/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: not cancelled, or
- * not known. */
-static uint64_t cancelled_at(const struct thread *thread)
+/* Returns when the wait of the call that the thread is in ended, though the call goes on;
+ * UINT64_MAX: not known. */
+static uint64_t ended_at(const struct thread *thread)
 {
     const struct op *wake = oncpu_wake(thread);
-    return wake && wake->flags & SHM_LEFT && wake->object2 ? wake->object2 : UINT64_MAX;
+    return wake && wake->final && wake->object2 ? wake->object2 : UINT64_MAX;
 }
 
 bool oncpu_is_unwound(const struct thread *thread, uint64_t time)
 {
-    return time > cancelled_at(thread);
+    const struct op *wake = oncpu_wake(thread);
+    return wake && wake->flags & SHM_LEFT && time > ended_at(thread);
+}
+
+/* Whether the thread was last woken, or put on a CPU, after the end of its wait. */
+static bool is_after_wait(const struct thread *thread)
+{
+    return thread->oncpu.woken_at > ended_at(thread);
 }
 
 bool oncpu_is_interrupted(const struct thread *thread)
@@ -523,8 +534,8 @@ bool oncpu_is_wake(const struct thread *thread)
     const struct op *wake = oncpu_wake(thread);
     for (size_t i = o->first; i < o->first + o->count; i++) {
         if (o->at[i].kind == SWITCH_OUT)
-            return wake &&
-                   (!is_out_first(thread, i, wake) || oncpu_is_unwound(thread, o->at[i].time));
+            return wake && (!is_out_first(thread, i, wake) || is_after_wait(thread) ||
+                            oncpu_is_unwound(thread, o->at[i].time));
         if (o->at[i].kind == SWITCH_LOST || (wake && o->at[i].time > wake->time))
             return true;
     }

@@ -40,12 +40,15 @@ struct oncpu {
     bool newest_out;   /* ... it is a switch out, of the thread's own will */
     bool off;          /* off its CPU, since off_time */
     uint64_t off_time;
+    uint64_t woken_at; /* when it was last woken or put on a CPU */
     /* Moments that are counted but not shown. Times in ns; -1: not in one. */
     int64_t on_since;  /* on a CPU within a wait */
     int64_t on_ns;     /* ... so far in this wait */
     int64_t off_since; /* off the CPU for a moment */
     bool preempted;    /* ... because it was preempted */
     bool woken;        /* the thread is ready as soon as its release is written */
+    bool over;         /* the wait of the call that it is in has ended */
+    bool handles; /* a signal handler has acted within a wait, and the thread not slept since */
 };
 
 /*

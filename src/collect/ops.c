@@ -342,6 +342,7 @@ static void do_block(struct collect *c, struct thread *thread, struct op *op, in
     lock_names_wait(c, op);
     thread->g.waited_in_call = again && thread->g.call.wait_number == thread->g.current_wait;
     thread->g.in_call = true;
+    thread->oncpu.over = false;
     thread->g.call = *op;
     if (!wait_is_spinning(op->wait) && (on || (known && again)))
         return;

@@ -56,6 +56,10 @@ struct ended_wait {
     uint64_t serial, number; /* the thread, and the number of the wait */
     uint64_t op;      /* for a condition variable: the op that may become the wait for the mutex */
     uint64_t expired; /* when the time limit that ended it expired, in ticks; 0: not known */
+    /* Of an interrupted wait for descriptors: one to which a signal handler may have written, and
+     * the number of its last release; 0: none. */
+    uint64_t polled;
+    uint32_t polled_release;
 };
 
 /*

@@ -11,9 +11,9 @@
 /* Waits that ended since the step began are kept for the next one, up to this many. */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP locks are recorded after they happened: this late at most, unless the thread
- * was preempted. */
-#define AFTER_THE_FACT_NS 20000000
+/* Releases of OpenMP locks are recorded after they happened. A thread that loses its CPU before that
+ * is waited for for nearly as long as the model waits. */
+#define AFTER_THE_FACT_NS (COLLECT_DELAY_NS / 4 * 3)
 
 /* The end of a process is noticed this late at most, however busy the machine is. */
 #define NOTICED_NS 2000000000
@@ -41,6 +41,14 @@ static void set_waker(const struct collect *c, uint64_t waker, uint64_t stack, u
         return;
     op->object = waker;
     op->stack = stack;
+}
+
+/* The release ended the wait, though perhaps not the call. */
+static void set_final(const struct collect *c, uint64_t serial, uint64_t wake)
+{
+    struct op *op = wake_op(c, serial, wake);
+    if (op)
+        op->final = true;
 }
 
 /* Sets the time at which the release will be written. */
@@ -202,22 +210,40 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
 
 /* A signal to the process, or else to its group, where each process has its own copy. Other
  * namespaces have other groups. */
+/* Returns what a signal handler has written, in an interrupted wait, to a descriptor that the wait
+ * was for; NULL: nothing. */
+static struct release *written_by_handler(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *release =
+        wait->polled_release
+            ? release_find(
+                  (struct release_search){c, wait->polled, wait->polled_release, r->time, r->end},
+                  SHM_POLL)
+            : NULL;
+    return release && release->serial == wait->serial ? release : NULL;
+}
+
 static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
     struct release_search s = release_search_of(c, r);
-    struct release *sent = thread ? release_find_signal(s, r, thread) : NULL;
+    struct release *sent = written_by_handler(c, wait);
     struct collect *child;
+    if (thread && !sent)
+        sent = release_find_signal(s, r, thread);
     if (thread && !sent && r->release2 && !c->options.process.nested) {
         s.object = shm_group_signals(r->generation);
         s.number = r->release2;
         sent = release_find_signal(s, r, thread);
     }
-    if (sent)
+    if (sent) {
         add_woken(c, sent, wait->serial, wait->number, wait->op);
-    else if (is_by_child(r) && (child = ended_child(c->trace, c, r)) != NULL)
+        set_final(c, wait->serial, wait->op);
+    } else if (is_by_child(r) && (child = ended_child(c->trace, c, r)) != NULL) {
         match_child(child, wait);
+    }
 }
 
 /* A call that did not return: if the thread was cancelled in the meantime, that ended the call. */
@@ -226,12 +252,15 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
     struct release *release = NULL;
+    /* The record of a wait for a condition variable has two ops: see take_waited. */
+    uint64_t op = wait->op + (r->wait == SHM_COND);
     if (thread && thread->handle && r->release)
         release = release_find_last(
             (struct release_search){c, thread->handle, r->release, r->time, r->end});
-    /* The record of a wait for a condition variable has two ops: see take_waited. */
-    if (release)
-        add_woken(c, release, wait->serial, wait->number, wait->op + (r->wait == SHM_COND));
+    if (!release)
+        return;
+    add_woken(c, release, wait->serial, wait->number, op);
+    set_final(c, wait->serial, op);
 }
 
 /*
@@ -256,8 +285,11 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
                             SHM_MUTEX)
              : NULL;
     op = thread ? op_at(thread, wait->op) : NULL;
-    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING)
+    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING) {
+        if (signal)
+            set_final(c, wait->serial, wait->op + 1);
         return;
+    }
     op->kind = OP_BLOCK;
     op->time = over + 1;
     op->flags = r->flags & SHM_EXPIRED;
@@ -413,9 +445,19 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
     return is_by_child(r) && has_ending_child(t, wait);
 }
 
+/* Whether the release of the OpenMP lock that was waited for may still be recorded. */
+static bool is_after_the_fact(const struct trace *t, const struct ended_wait *wait, uint64_t time,
+                              uint64_t grace)
+{
+    const struct shm_record *r = &wait->record;
+    const struct thread *thread = idmap_find(&t->threads, wait->serial);
+    return shm_is_openmp_lock(r->wait) && time != UINT64_MAX && time - r->end < grace && thread &&
+           !release_at(thread->of, r->object, r->release);
+}
+
 /*
  * All waits that ended before `time` have been read, and so have their releases, which are recorded
- * before they happen.
+ * before they happen, but for OpenMP's.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 {
@@ -427,11 +469,9 @@ void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
     if (releases->ended_count > MAX_ENDED)
         time = UINT64_MAX;
     for (size_t i = 0; i < releases->ended_count; i++) {
-        const struct shm_record *r = &releases->ended[i].record;
-        uint64_t known =
-            time != UINT64_MAX && shm_is_openmp_lock(r->wait) ? r->end + grace : r->end;
-        if (known < time && !is_ending(t, &releases->ended[i], time, late)) {
-            struct ended_wait wait = releases->ended[i];
+        struct ended_wait wait = releases->ended[i];
+        if (wait.record.end < time && !is_ending(t, &wait, time, late) &&
+            !is_after_the_fact(t, &wait, time, grace)) {
             releases->ended[i] = releases->ended[count];
             releases->ended[count++] = wait;
         }

@@ -59,11 +59,12 @@ struct op {
     uint64_t pc;          /* used if there is no stack */
     const char *name;     /* of the descriptor; NULL: not known */
     struct release *release;
-    uint32_t text;       /* annotations: a name in the area */
-    uint8_t record;      /* enum shm_kind */
-    bool unmatched;      /* wake: the release has not been looked up yet */
-    bool no_holder;      /* block: `object2` is where the lock was first read, for its name */
-    char *message;       /* of a log; owned by the op */
+    uint32_t text;  /* annotations: a name in the area */
+    uint8_t record; /* enum shm_kind */
+    bool unmatched; /* wake: the release has not been looked up yet */
+    bool final;     /* wake: if the thread sleeps again after the release, that is another wait */
+    bool no_holder; /* block: `object2` is where the lock was first read, for its name */
+    char *message;  /* of a log; owned by the op */
     struct given *given; /* to a created thread; NULL: nothing; owned by the op */
 };
 
@@ -118,6 +119,7 @@ struct thread_feed {
     size_t text_size;
     uint64_t holds; /* the slot's counters at the last reading */
     uint32_t short_waits;
+    uint64_t unwaited; /* ticks of its life that no short wait accounts for */
 };
 
 /* An open region: its end has the same task and text. */

@@ -91,8 +91,18 @@ static uint64_t known_until(const struct trace *t, uint64_t limit)
     return limit;
 }
 
-/* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
+/* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late; for
+ * longer while the model waits for the record of one. */
 #define KEEP_DELAYS 4
+
+/* Returns the time before which releases are too old to have ended a wait. */
+static uint64_t kept_since(const struct trace *t, const struct ticks *ticks, uint64_t time)
+{
+    uint64_t delay = ticks_of_ns(ticks, COLLECT_DELAY_NS);
+    uint64_t old = time - KEEP_DELAYS * delay;
+    uint64_t written = ticks_from_ns(ticks, t->model.written_ns) - delay;
+    return written < old ? written : old;
+}
 
 /* Finds the release of each wait that ended before a time from which records may be missing. */
 static void match(struct trace *t, uint64_t time)
@@ -106,7 +116,7 @@ static void match(struct trace *t, uint64_t time)
         return;
     releases_match(t, ticks, time);
     if (time != UINT64_MAX)
-        releases_drop_old(t, time - KEEP_DELAYS * ticks_of_ns(ticks, COLLECT_DELAY_NS));
+        releases_drop_old(t, kept_since(t, ticks, time));
 }
 
 /* Reports what has lasted too long and not ended. */

@@ -155,7 +155,7 @@ static void keep_polled(struct call *call, int ready)
 
 /*
  * Finds the descriptor that a thread of this process made ready. After an interrupted wait all are
- * tried, because the signal handler may have written to one.
+ * tried, because the signal handler may have written to one; the collector decides whether it has.
  */
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count,
                        const sigset_t *mask, int ready)
@@ -163,12 +163,12 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
     if (!call_blocked(call))
         return;
     keep_polled(call, ready);
+    if (ready < 0 && errno == EINTR)
+        signals_interrupted(mask);
     for (nfds_t i = 0; ready != 0 && i < count; i++) {
         if ((ready < 0 || (fds[i].revents & READABLE)) && descriptor_ready(fds[i].fd, call))
             return;
     }
-    if (ready < 0 && errno == EINTR)
-        signals_interrupted(mask);
 }
 
 #define POLL_CALL(mask, limit, ...)                                                                \
@@ -257,12 +257,12 @@ static void after_select(struct call *call, struct selected *selected, int count
         if (is_in(at->events == POLLIN ? reads : writes, at->fd))
             at->revents = at->events;
     }
+    if (ready < 0 && errno == EINTR)
+        signals_interrupted(mask);
     for (int fd = 0; ready != 0 && reads && fd < count; fd++) {
         if (is_in(reads, fd) && descriptor_ready(fd, call))
             return;
     }
-    if (ready < 0 && errno == EINTR)
-        signals_interrupted(mask);
 }
 
 #define SELECT_CALL(mask, limit, ...)                                                              \

@@ -210,6 +210,8 @@ def waits_that_end_in_the_recording_end_in_the_trace():
             message = recorder.stderr.read()
             assert "ptrace_scope" in message, message
             raise Skip("ptrace_scope")
+        # The thread that joins the recording for all is back in its wait.
+        program.wait_for_threads()
         program.goes_on()
         assert recorder.wait(60) == 0, recorder.stderr.read()
         path = os.path.join(WORK, "ends.trace")

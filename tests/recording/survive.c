@@ -67,15 +67,40 @@ static pthread_t start(void *(*routine)(void *), void *argument)
     return thread;
 }
 
+/* Whether the process or thread (by its TID) sleeps within ten seconds. */
+static bool sleeps_soon(pid_t id)
+{
+    char path[32], text[256], *state;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)id);
+    for (int i = 0; i < 10000; i++) {
+        int fd = open(path, O_RDONLY);
+        ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+        close(fd);
+        text[size > 0 ? size : 0] = '\0';
+        state = strrchr(text, ')');
+        if (state && state[2] == 'S')
+            return true;
+        sleep_ns(MS);
+    }
+    return false;
+}
+
 /* MARK: A bit of each kind of wait, to see that it works */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int value;
 
+static pid_t changes_for; /* 0: the program may not look at threads */
+static bool may_look = true;
+
+/* Signals once the other thread has unlocked the mutex and sleeps. */
 static void *changes(void *none)
 {
     sleep_ns(2 * MS);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    MUST(!changes_for || sleeps_soon(changes_for));
     pthread_mutex_lock(&lock);
     value = 1;
     pthread_cond_signal(&changed);
@@ -89,6 +114,7 @@ static IN_STACKS void waits_for_change(void)
     pthread_t thread;
     pthread_mutex_lock(&lock);
     value = 0;
+    changes_for = may_look ? gettid() : 0;
     thread = start(changes, NULL);
     while (!value)
         pthread_cond_wait(&changed, &lock);
@@ -107,24 +133,6 @@ static void works(const char *where)
     waits_for_change();
     printf("%s: works\n", where);
     fflush(stdout);
-}
-
-/* Whether the process or thread (by its TID) sleeps within ten seconds. */
-static bool sleeps_soon(pid_t id)
-{
-    char path[32], text[256], *state;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)id);
-    for (int i = 0; i < 10000; i++) {
-        int fd = open(path, O_RDONLY);
-        ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-        close(fd);
-        text[size > 0 ? size : 0] = '\0';
-        state = strrchr(text, ')');
-        if (state && state[2] == 'S')
-            return true;
-        sleep_ns(MS);
-    }
-    return false;
 }
 
 static int end_of(pid_t pid)
@@ -1101,6 +1109,7 @@ static int listed(void)
     const struct sock_fprog filter = {COUNT(rules), rules};
     pthread_t threads[3];
     char byte;
+    may_look = false;
     MUST(pipe(ends) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
     for (size_t i = 0; i < COUNT(threads); i++)

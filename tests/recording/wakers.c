@@ -24,6 +24,7 @@
  */
 #include "check.h"
 #include "recorder_steps.h"
+#include "shm/board.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -1242,6 +1243,25 @@ static void wait_poll_interrupted(void)
     CHECK(poll(polls, 2, -1) == -1 && errno == EINTR);
 }
 
+/* Replaces the pipe by one that shares a slot of the board with the signals of this process. */
+static void make_pipe_alike(void)
+{
+    struct stat space, status;
+    uint64_t signals, reads;
+    CHECK(stat("/proc/self/ns/pid", &space) == 0);
+    signals = SHM_SIGNALS | board_mix(space.st_ino, (uint64_t)getpid()) << 4;
+    do {
+        CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
+        CHECK(pipe(fds) == 0 && fstat(fds[0], &status) == 0);
+        reads = SHM_SHARED | board_mix(status.st_dev, status.st_ino) << 4;
+    } while (shm_object_slot(reads) != shm_object_slot(signals));
+}
+
+static void wait_poll_alike(void)
+{
+    wait_poll_interrupted();
+}
+
 static void wait_select_interrupted(void)
 {
     fd_set reads;
@@ -1600,6 +1620,7 @@ static const struct {
     {"sigwait-group", make_group, wait_sigwait, wake_killpg},
     {"poll-interrupted-thread", make_pipe_handled, wait_poll_interrupted, wake_thread},
     {"poll-interrupted", make_pipe_handled, wait_poll_interrupted, wake_kill},
+    {"poll-interrupted-alike", make_pipe_handled, wait_poll_alike, wake_kill},
     {"poll-interrupted-group", make_group, wait_poll_interrupted, wake_own_group},
     {"read-interrupted-thread", make_pipe_handled, wait_read_interrupted, wake_thread},
     {"read-interrupted", make_pipe_handled, wait_read_interrupted, wake_kill},
@@ -1821,6 +1842,8 @@ static pid_t fork_waiter(void)
     /* It would otherwise wait for its own end to close. */
     if (wait_by == wait_end)
         CHECK(close(fds[1]) == 0);
+    if (wait_by == wait_poll_alike)
+        make_pipe_alike();
     if (shared_fd >= 0)
         map_shared();
     wait_here();

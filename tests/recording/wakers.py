@@ -93,7 +93,7 @@ PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
 named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-first-byte range-last-byte range-weaker range-closed description lockf
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
-sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
+sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-alike poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 # Tracked within one process until there is another.
 FORKED = """pipe pipe-closed pipe-full pair pair-shutdown tcp tcp-back tcp-thread eventfd poll poll-eventfd select epoll

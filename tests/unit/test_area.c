@@ -431,6 +431,22 @@ static void short_waits_are_no_longer_than_the_recording(void **state)
     assert_in_range(w->summary.short_ns, 0, 100 * MS);
 }
 
+/* One that ends in a step may have begun several steps before. */
+static void a_short_wait_may_be_longer_than_a_step(void **state)
+{
+    struct world *w = *state;
+    put_thread(w, 1);
+    step(w);
+    for (int i = 0; i < 3; i++) {
+        now += 10 * MS;
+        step(w);
+    }
+    w->memory->threads[1].short_waits = 25 * MS / SHM_SHORT;
+    now += MS;
+    finish(w);
+    assert_in_range(w->summary.short_ns, 25 * MS - SHM_SHORT, 25 * MS);
+}
+
 static void a_call_of_the_future_is_not_open(void **state)
 {
     struct world *w = *state;
@@ -650,6 +666,7 @@ int main(void)
         cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
         cmocka_unit_test_setup(a_shared_lock_is_named_after_the_first_hold, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
+        cmocka_unit_test_setup(a_short_wait_may_be_longer_than_a_step, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
         cmocka_unit_test_setup(a_counter_does_not_replace_a_later_record, set_up),
         cmocka_unit_test_setup(a_counter_is_not_added_to_a_record_of_the_next_step, set_up),

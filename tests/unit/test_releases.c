@@ -303,6 +303,24 @@ static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
     assert_int_equal(w.woken, 1);
 }
 
+/* The holder of an OpenMP lock, which records the release after it, had no CPU for 60 ms. */
+static void a_release_recorded_long_after_it_ended_a_wait(void **state)
+{
+    struct shm_record waits = wait_for(7, 505, 525), releases = post(7, 585);
+    struct world w;
+    (void)state;
+    begin_with_post(&w);
+    waits.wait = releases.wait = SHM_OMP_LOCK;
+    put(&w, 2, waits);
+    for (now = OPENED + 530 * MS; now < OPENED + 590 * MS; now += 10 * MS)
+        step(&w);
+    put(&w, 1, releases);
+    now += 500 * MS;
+    step(&w);
+    finish(&w);
+    assert_int_equal(w.wakers[1], 1);
+}
+
 /* Puts a thread with handle 7 that runs for 5 ms. */
 static void put_short_thread(struct world *w, uint32_t slot, uint64_t begin_ms)
 {
@@ -351,6 +369,7 @@ int main(void)
         cmocka_unit_test(an_arrival_of_the_next_round_opened_no_barrier),
         cmocka_unit_test(the_last_of_many_opens_a_barrier),
         cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
+        cmocka_unit_test(a_release_recorded_long_after_it_ended_a_wait),
         cmocka_unit_test(a_join_is_for_the_last_thread_with_the_handle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

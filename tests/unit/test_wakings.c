@@ -86,10 +86,9 @@ static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **s
 }
 
 /* The first thread waits for a mutex that the second one unlocks, and acquires it at `end_us`. */
-static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
+static void put_unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
 {
     struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
-    two_threads(w);
     unlocks.wait = SHM_MUTEX;
     unlocks.object = locks.object;
     unlocks.release = 1;
@@ -100,6 +99,12 @@ static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
     locks.release = 1;
     put(w, 1, locks);
     put(w, 1, record_at(SHM_EXITED, 30));
+}
+
+static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
+{
+    two_threads(w);
+    put_unlocked_at(w, unlock_us, end_us);
 }
 
 /* The first thread waits for a condition until its time limit at 15 ms, and leaves the call at 20.6
@@ -164,6 +169,33 @@ static void also_if_a_wait_for_the_mutex_follows(void **state)
     assert_memory_equal(w.logged[2], "mutex ", 6);
 }
 
+/* The second thread still has the mutex, which the recorder does not know because the wait began
+ * before the recording. */
+static void a_sleep_after_the_signal_is_not_for_the_condition(void **state)
+{
+    struct shm_record signals = record_at(SHM_RELEASED, 20), waits = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    signals.wait = waits.wait = SHM_COND;
+    signals.object = waits.object;
+    signals.release = waits.release = 1;
+    waits.end = OPENED + 24200 * US;
+    put(&w, 2, signals);
+    second_exits(&w);
+    put(&w, 1, waits);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    give(&w, SWITCH_OUT, 20600);
+    give(&w, SWITCH_WOKEN, 24000);
+    give(&w, SWITCH_IN, 24100);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_COND], 14910 * US);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 3400 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* By the kernel's clock, the next sleep begins slightly before the call ends by the thread's
  * clock. */
 static void a_sleep_right_after_the_call_is_not_in_it(void **state)
@@ -219,6 +251,36 @@ static void also_if_it_is_preempted_before_that(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
+/* The first thread's handler of a signal, which comes at 10 ms, has posted a semaphore before it is
+ * preempted. */
+static void a_wait_goes_on_while_a_handler_of_a_signal_is_preempted(void **state)
+{
+    struct shm_record posts = record_at(SHM_RELEASED, 0);
+    struct world w;
+    (void)state;
+    posts.wait = SHM_SEMAPHORE;
+    posts.object = 0x2000;
+    posts.release = 1;
+    posts.time = OPENED + 10100 * US;
+    two_threads(&w);
+    put(&w, 1, posts);
+    put_unlocked_at(&w, 20000, 20510);
+    give(&w, SWITCH_WOKEN, 10000);
+    give(&w, SWITCH_IN, 10020);
+    give(&w, SWITCH_PREEMPTED, 10200);
+    give(&w, SWITCH_IN, 11200);
+    give(&w, SWITCH_PREEMPTED, 11300);
+    give(&w, SWITCH_IN, 12300);
+    give(&w, SWITCH_OUT, 12400);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    /* Without the 380 us on a CPU. */
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 14530 * US);
+    assert_int_equal(w.summary.ready_ns, 490 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* A wake-up in vain shortly before the one that ends the wait is over before the release. */
 static void what_happens_before_the_release_keeps_its_time(void **state)
 {
@@ -256,23 +318,30 @@ static void posted_and_not_back(struct world *w)
         step(w);
 }
 
+/* The second time, the trace waits for it. */
 static void a_woken_thread_that_is_late_has_its_waker(void **state)
 {
-    struct shm_record waits = wait_at(5);
-    struct world w;
     (void)state;
-    posted_and_not_back(&w);
-    waits.wait = SHM_SEMAPHORE;
-    waits.end = OPENED + 560 * MS;
-    waits.release = 1;
-    put(&w, 1, waits);
-    w.memory->threads[1].open_time = 0;
-    give(&w, SWITCH_IN, 550000);
-    now += 500 * MS;
-    finish(&w);
-    assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14910 * US);
-    assert_int_equal(w.summary.ready_ns, 529990 * US);
-    assert_int_equal(w.wakers[2], 1);
+    for (uint64_t back = 550; back <= 2550; back += 2000) {
+        struct shm_record waits = wait_at(5);
+        struct world w;
+        posted_and_not_back(&w);
+        for (; now < OPENED + back * MS; now += 100 * MS)
+            step(&w);
+        waits.wait = SHM_SEMAPHORE;
+        waits.end = OPENED + (back + 10) * MS;
+        waits.release = 1;
+        put(&w, 1, waits);
+        w.memory->threads[1].open_time = 0;
+        give(&w, SWITCH_IN, back * 1000);
+        now += 500 * MS;
+        step(&w);
+        finish(&w);
+        assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14910 * US);
+        /* Times of a later generation may be 1 ns late. */
+        assert_in_range(w.summary.ready_ns, back * MS - 20010 * US, back * MS - 20010 * US + 1);
+        assert_int_equal(w.wakers[2], 1);
+    }
 }
 
 static bool is_logged(const struct world *w, const char *text)
@@ -429,6 +498,25 @@ static void no_thread_delays_the_others_for_long(void **state)
     assert_int_equal(w.woken, 0);
 }
 
+/* It is outside of calls; the wait lasts to the end of the trace only if the thread was killed in it. */
+static void a_thread_that_ends_soon_after_a_short_wait_was_not_killed(void **state)
+{
+    (void)state;
+    for (uint64_t ms = 10; ms <= 100; ms += 90) {
+        struct world w;
+        two_threads(&w);
+        give(&w, SWITCH_IN, 5100 + ms * 1000);
+        give(&w, SWITCH_EXIT, 5200 + ms * 1000);
+        second_exits(&w);
+        now += 500 * MS;
+        finish(&w);
+        if (ms == 10)
+            assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 10 * MS);
+        else
+            assert_true(w.summary.wait_ns[SHM_KERNEL] > (int64_t)(400 * MS));
+    }
+}
+
 /* The first thread waits for a mutex; the kernel wakes it at 480 ms, and its process ends `later`
  * after that. */
 static void woken_at_last(struct world *w, uint64_t later)
@@ -486,14 +574,17 @@ int main(void)
         cmocka_unit_test(a_time_out_is_logged_after_its_wait),
         cmocka_unit_test(also_if_a_wait_for_the_mutex_follows),
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
+        cmocka_unit_test(a_sleep_after_the_signal_is_not_for_the_condition),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
         cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
         cmocka_unit_test(also_if_it_is_preempted_before_that),
+        cmocka_unit_test(a_wait_goes_on_while_a_handler_of_a_signal_is_preempted),
         cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
         cmocka_unit_test(also_where_no_thread_ran),
         cmocka_unit_test(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end),
+        cmocka_unit_test(a_thread_that_ends_soon_after_a_short_wait_was_not_killed),
         cmocka_unit_test(no_wake_up_is_lost_unnoticed),
         cmocka_unit_test(no_thread_delays_the_others_for_long),
         cmocka_unit_test(what_a_switch_costs_in_excess_of_one_is_that_of_the_next),
