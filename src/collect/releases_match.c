@@ -208,8 +208,6 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
         match_child(holder, wait);
 }
 
-/* A signal to the process, or else to its group, where each process has its own copy. Other
- * namespaces have other groups. */
 /* Returns what a signal handler has written, in an interrupted wait, to a descriptor that the wait
  * was for; NULL: nothing. */
 static struct release *written_by_handler(struct collect *c, const struct ended_wait *wait)
@@ -224,6 +222,8 @@ static struct release *written_by_handler(struct collect *c, const struct ended_
     return release && release->serial == wait->serial ? release : NULL;
 }
 
+/* A signal to the process, or else to its group, where each process has its own copy. Other
+ * namespaces have other groups. */
 static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;

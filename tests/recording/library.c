@@ -1,5 +1,4 @@
 /* A library with locks, loaded and unloaded by survive.c. Its constructor and destructor lock as well. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
