@@ -157,9 +157,10 @@ static void explain_places(struct findings *findings, const struct stuck_wait *f
         trail_string place = names_text(&findings->analysis->names, wait->place);
         if (wait->place == 0)
             return;
+        const char *before = &stuck->waits[wait->next] == first ? " and " : ", ";
         if (wait->place != last)
             used +=
-                (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used == 0 ? "" : ", ",
+                (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used == 0 ? "" : before,
                                  (int)(place.size < 200 ? place.size : 200), place.data);
         last = wait->place;
         wait = &stuck->waits[wait->next];

@@ -13,7 +13,7 @@
 
 /* Releases of OpenMP locks are recorded after they happened. A thread that loses its CPU before that
  * is waited for for nearly as long as the model waits. */
-#define AFTER_THE_FACT_NS (COLLECT_DELAY_NS / 4 * 3)
+#define AFTER_THE_FACT_NS (INT64_C(3) * COLLECT_DELAY_NS / 4)
 
 /* The end of a process is noticed this late at most, however busy the machine is. */
 #define NOTICED_NS 2000000000
