@@ -107,28 +107,76 @@ export function serve(words, input) {
     });
 }
 
+const SIZE = { width: 1280, height: 800 };
 let browser;
-/* `sign`: a selector that appears when the page has started; `first`: a function that runs before the page's code. */
-export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
+/* Pages that can be used again: a new one is a new process, whose start takes CPU time. */
+const unused = [];
+
+/* Returns an empty page of a context with these options. */
+async function newPage(options) {
     browser ??= await type.launch({ executablePath, timeout: PATIENCE, ...launchOptions });
     const context = await browser.newContext({
-        viewport: { width: 1280, height: 800 },
+        viewport: SIZE,
         acceptDownloads: true,
         ...options,
     });
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
-    page.errors = [];
-    page.addresses = new Set();
+    const { viewport, colorScheme, reducedMotion, ...others } = options;
+    page.kind = JSON.stringify(others);
     page.on("pageerror", (error) => page.errors.push(String(error.stack)));
     page.on("console", (line) => {
         if (line.type() === "error") page.errors.push(line.text());
     });
     page.on("request", (request) => page.addresses.add(new URL(request.url()).origin));
-    if (first) await page.addInitScript(first);
+    return page;
+}
+
+/* An unused page of a context that differs at most in what can be changed afterwards, with that changed, or none. */
+async function usedPage({ viewport, colorScheme, reducedMotion, ...others }) {
+    const at = unused.findIndex((page) => page.kind === JSON.stringify(others));
+    if (at < 0) return null;
+    const [page] = unused.splice(at, 1);
+    await page.setViewportSize(viewport ?? SIZE);
+    await page.emulateMedia({
+        colorScheme: colorScheme ?? "light",
+        reducedMotion: reducedMotion ?? "no-preference",
+    });
+    return page;
+}
+
+/* `sign`: a selector that appears when the page has started; `first`: a function that runs before the page's code. */
+export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
+    const page = (await usedPage(options)) ?? (await newPage(options));
+    page.errors = [];
+    page.addresses = new Set();
+    if (first) page.first = await page.addInitScript(first);
     await page.goto(url);
     await page.waitForSelector(sign);
     return page;
+}
+
+/* Ends the use of a page, whose server still runs: it can then be opened as if it were new. */
+export async function leavePage(page) {
+    try {
+        if (browserName !== "chromium") throw new Error("its history cannot be emptied");
+        await page.unrouteAll({ behavior: "ignoreErrors" });
+        await page.first?.dispose();
+        page.first = undefined;
+        await page.mouse.move(-1, -1);
+        await page.context().clearCookies();
+        /* A document without code, which has the same storage. */
+        await page.goto(new URL("app.css", page.url()).href);
+        await page.evaluate(() => {
+            localStorage.clear();
+            sessionStorage.clear();
+        });
+        page.session ??= await page.context().newCDPSession(page);
+        await page.session.send("Page.resetNavigationHistory");
+        unused.push(page);
+    } catch {
+        await page.context().close();
+    }
 }
 
 /* All inputs of a kind, as before a release, instead of a part. */

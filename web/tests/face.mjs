@@ -344,7 +344,7 @@ for (const [name, answers] of Object.entries({
     ],
 }))
     test(`${name}: what is typed is found, and Enter shows it`, async () => {
-        await serving(example(name), async (open, ask) => {
+        await serving(example(name), async (open, ask, leave) => {
             for (const [text, what, is] of answers) {
                 const page = await open();
                 await page.keyboard.press("/");
@@ -353,6 +353,7 @@ for (const [name, answers] of Object.entries({
                 await until(`${text}: ${what}`, async () =>
                     is((await shown[what](page, ask)) ?? ""),
                 );
+                await leave(page);
             }
         });
     });
@@ -471,7 +472,7 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
 });
 
 test("axe finds nothing to complain about on the first screen, from a phone to a wide screen", async () => {
-    await serving(example("shop-c"), async (open) => {
+    await serving(example("shop-c"), async (open, _, leave) => {
         for (const [width, height] of [
             [390, 844],
             [1280, 800],
@@ -486,12 +487,13 @@ test("axe finds nothing to complain about on the first screen, from a phone to a
                 await page.locator(".card, .chip").first().waitFor();
                 await idle(page);
                 equal(await complaints(page, colorScheme), [], `${width} ${colorScheme}`);
+                await leave(page);
             }
     });
 });
 
 test("the browser's back and forward go through what was looked at, and each view has its link", async () => {
-    await serving(example("shop-c-stuck"), async (open) => {
+    await serving(example("shop-c-stuck"), async (open, _, leave) => {
         const page = await open();
         /* What is seen: the address, the card and the span that are selected, and the open panel. */
         const seen = async (of) => {
@@ -546,6 +548,7 @@ test("the browser's back and forward go through what was looked at, and each vie
                 const { place: _, ...there } = await seen(other);
                 return JSON.stringify(there) === JSON.stringify(shown);
             });
+            await leave(other);
         }
     });
 });

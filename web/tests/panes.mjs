@@ -930,7 +930,7 @@ UserTaskEnd dt=1000000 task=10 stack=0`,
 }
 
 test("a task without a name leaves no hole in titles, nor does a region", async () => {
-    await serving(nameless(), async (open) => {
+    await serving(nameless(), async (open, _, leave) => {
         for (const [why, title, group] of [
             ["task=10", "task 10: 3.00 ms", "task (1)"],
             ["region=parse#1", "region parse#1: 2.00 ms", "region parse (1)"],
@@ -941,6 +941,7 @@ test("a task without a name leaves no hole in titles, nor does a region", async 
             equal(await chosen.textContent(), group, "its name's group");
             const label = title.replace(/:.*/, " over time");
             await page.getByRole("list", { name: label, exact: true }).waitFor();
+            await leave(page);
         }
     });
 });

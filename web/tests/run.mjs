@@ -11,6 +11,7 @@ import {
     given,
     idle,
     LABELS,
+    leavePage,
     main,
     measure,
     needBrowser,
@@ -99,7 +100,7 @@ function openTab(name) {
 }
 
 async function reopen(url, options, sign) {
-    if (page) await page.context().close();
+    if (page) await leavePage(page);
     page = await openPage(url, options, sign);
 }
 

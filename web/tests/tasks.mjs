@@ -8,6 +8,7 @@ import {
     equal,
     given as generate,
     idle,
+    leavePage,
     main,
     needBrowser,
     ok,
@@ -51,6 +52,8 @@ function task(name, what, open, run, sign = ".facts") {
                 await page.screenshot({
                     path: join(process.env.TRAIL_PICTURES, `task-${name}.png`),
                 });
+            await leavePage(page);
+            page = undefined;
         } finally {
             await page?.context().close();
             server?.kill();

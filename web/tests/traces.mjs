@@ -7,6 +7,7 @@ import {
     equal,
     given as generate,
     idle,
+    leavePage,
     openPage,
     scheduler as root,
     serve,
@@ -51,7 +52,10 @@ ${texts.join("")}EndOfGeneration
     );
 }
 
-/* Serves a trace until `run` has ended. `run` receives a page opener, and a function that asks the API. */
+/*
+ * Serves a trace until `run` has ended. `run` receives a page opener, a function that asks the API, and one that ends the use of
+ * a page, so that the next one opened costs less.
+ */
 export async function serving(path, run) {
     const { server, url } = await serve([path]);
     const base = url.replace(/\?.*/, "");
@@ -60,6 +64,7 @@ export async function serving(path, run) {
     const ask = (request) =>
         fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
     const pages = [];
+    let close = (page) => page.context().close();
     const open = async (more = "", options = {}, sign = ".facts", first = undefined) => {
         /* All lanes and charts, whatever is in the window. */
         const all = more.startsWith("#") && !more.includes("all=") ? "&all=ir&c=1" : "";
@@ -68,12 +73,18 @@ export async function serving(path, run) {
         await idle(page);
         return page;
     };
+    const leave = async (page) => {
+        equal(page.errors, [], "errors of the page");
+        pages.splice(pages.indexOf(page), 1);
+        await leavePage(page);
+    };
     try {
         await until("it has been read", async () => (await ask("status")).done);
-        await run(open, ask);
+        await run(open, ask, leave);
         for (const page of pages) equal(page.errors, [], "errors of the page");
+        close = leavePage;
     } finally {
-        for (const page of pages) await page.context().close();
+        for (const page of pages) await close(page);
         server.kill();
     }
 }
