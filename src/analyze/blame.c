@@ -16,7 +16,7 @@ struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
     size_t row;       /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
-    trail_name wait;
+    trail_name wait, outside_at;
 };
 
 /* The last waits of a goroutine, in order of their ends; `next` is the oldest. */
@@ -232,6 +232,7 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
                            share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
         ns_add(&row->outside_ns, ns);
         blame_most_add(&row->outside, piece->wait, ns);
+        blame_most_add(&row->outside_at, piece->outside_at, ns);
     }
 }
 
@@ -290,7 +291,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
                          .end_ns = wait->end_ns,
                          .begin_serial = wait->begin_serial,
                          .end_serial = later(wait->begin_serial, wait->end_serial),
-                         .wait = wait->wait};
+                         .wait = wait->wait,
+                         .outside_at = wait->outside_at};
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
         return true; /* a damaged clock */
     struct blame_past *own = past_of(blame, wait->goroutine);

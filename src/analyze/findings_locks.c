@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
+#include "analyze/findings_waits.h"
 #include "analyze/waits.h"
 #include "analyze/why_ready.h"
 
@@ -98,9 +99,10 @@ static void advise(struct findings *findings, const struct blame_row *row)
                        word(findings, TERM_tasks));
         return;
     }
-    trail_string wait = text_of(findings, row->outside.key > 0 ? (trail_name)row->outside.key : 0);
-    finding_explain(findings, "For %.0f %% of that time the holder waited itself (%.*s).", percent,
-                    SHOWN(wait));
+    char wait[WAIT_OWN_SIZE];
+    wait_put_own(findings, row, wait, sizeof wait);
+    finding_explain(findings, "For %.0f %% of that time the holder waited itself (%s).", percent,
+                    wait);
     finding_advise(findings, "Release the lock before that wait.");
 }
 

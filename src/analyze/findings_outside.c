@@ -352,7 +352,7 @@ void finding_slow_answer(struct findings *findings)
                                                    &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
-                    "One wait of %.*s (%.*s) took %s, 95 %% of the %s at most about %s",
+                    "One wait of %.*s (%.*s) took %s, 95 %% of the %s waits at most about %s",
                     SHOWN(place), SHOWN(wait), duration(most).text, counted(spread->count).text,
                     duration(usual).text);
         explain_peer(findings, row);

@@ -91,20 +91,10 @@ struct group_time wait_time_of(const struct findings *findings, const struct wai
     return time;
 }
 
-trail_name wait_sleeps_at(const struct findings *findings, int64_t goroutine)
+trail_name wait_own_place(const struct blame_row *row)
 {
-    const struct outside *outside = &findings->waits->outside;
-    trail_name place = 0;
-    size_t places = 0;
-    for (size_t i = 0; i < outside->count; i++) {
-        if (outside->rows[i].kind != WIRE_WAIT_SLEEP)
-            continue;
-        place = outside->rows[i].place;
-        if (outside->rows[i].longest.goroutine == goroutine)
-            return place;
-        places++;
-    }
-    return places == 1 ? place : 0;
+    /* It has at least three quarters of the time then. */
+    return row->outside_at.ns >= row->outside_ns / 2 ? (trail_name)row->outside_at.key : 0;
 }
 
 double wait_own_share(const struct blame_row *row)
@@ -118,16 +108,23 @@ bool wait_of_holder(const struct findings *findings, const struct blame_row *row
            (trail_name)row->outside.key != findings->waits->ready;
 }
 
+void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
+                  size_t size)
+{
+    trail_name for_what = row->outside.key > 0 ? (trail_name)row->outside.key : 0;
+    trail_name place = wait_own_place(row);
+    trail_string wait = text_of(findings, for_what), at = text_of(findings, place);
+    (void)snprintf(text, size, "%.*s%s%.*s", SHOWN(wait), place ? " at " : "",
+                   place ? SHOWN_SIZE(at) : 0, at.data);
+}
+
 void wait_explain_own(struct findings *findings, const struct blame_row *row)
 {
+    char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
-    trail_name for_what = (trail_name)row->outside.key;
     if (!wait_of_holder(findings, row))
         return;
-    bool slept = for_what == findings->waits->sleep;
-    trail_name place = slept ? wait_sleeps_at(findings, row->goroutine.key) : 0;
-    trail_string wait = text_of(findings, for_what), at = text_of(findings, place);
-    finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s%s%.*s).",
-                    100 * (share < 1 ? share : 1), SHOWN(wait), place ? " at " : "",
-                    place ? SHOWN_SIZE(at) : 0, at.data);
+    wait_put_own(findings, row, wait, sizeof wait);
+    finding_explain(findings, "For %.0f %% of that time it waited itself (%s).",
+                    100 * (share < 1 ? share : 1), wait);
 }

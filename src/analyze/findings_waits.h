@@ -65,14 +65,20 @@ struct group_time {
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
 
-/* The place where the goroutine slept longest, or the only one where any did; 0: unknown. */
-trail_name wait_sleeps_at(const struct findings *findings, int64_t goroutine);
+/* The place where the goroutine that others waited for waited itself for something outside of the
+ * program, most of the time; 0: unknown. */
+trail_name wait_own_place(const struct blame_row *row);
 
 /* The part of the time in which the goroutine that others waited for waited itself. */
 double wait_own_share(const struct blame_row *row);
 
 /* Whether it did so for most of that time, for something else than a CPU. */
 bool wait_of_holder(const struct findings *findings, const struct blame_row *row);
+
+/* Writes what the goroutine waited for itself, "sleep at flush (store.c:88)". */
+enum { WAIT_OWN_SIZE = 360 };
+void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
+                  size_t size);
 
 /* Explains what it waited for, if it did. */
 void wait_explain_own(struct findings *findings, const struct blame_row *row);

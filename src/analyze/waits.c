@@ -127,6 +127,14 @@ bool waits_for_result(const struct waits *waits, trail_name wait)
     return facts && facts->kind == WIRE_WAIT_FUTURE;
 }
 
+/* The place of a wait for something outside that has just ended; 0: it is none. */
+static trail_name outside_at(const struct waits *waits, const struct goroutine *g)
+{
+    const struct outside_now *now =
+        g->outside ? objects_find(&waits->outside.now, (uint64_t)g->id) : NULL;
+    return now && now->row != 0 && now->begin_ns == g->since_ns ? now->place : 0;
+}
+
 bool waits_blame(struct waits *waits, const struct goroutine *g, const struct place *place,
                  int64_t serial_at, trail_name wait, const trail_event *event)
 {
@@ -145,6 +153,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .end_serial = waits->activity->serial_ns,
         .wait = waits_blamed(waits, wait),
         .at = place ? place->name : g->name,
+        .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
         .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,

@@ -2956,7 +2956,7 @@ def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
         trace.block(at + 4 * MS + 30, holder - 1, "sync", ("main.commit",))
         at, holder = at + 4 * MS + 50, following
     found = trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")["lock-serialises"]["text"]
-    assert "For 87 % of that time the holder waited itself (sleep)." in found, found
+    assert "X in found, found
 
 
 @test
@@ -3290,7 +3290,7 @@ def a_recorded_server_that_answers_late_is_named_unless_it_had_no_cpu():
 def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     found = outside(19 * [MS] + [100 * MS], "read pipe:[7]")
     equal(list(found), ["slow-answer"])
-    assert found["slow-answer"]["text"].startswith("One wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 at most about "), found
+    assert found["slow-answer"]["text"].startswith("One wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 waits at most about "), found
     assert found["slow-answer"]["text"].endswith(" See what its peer did then."), found
     equal(outside(18 * [MS] + [100 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [MS] + [49 * MS], "read pipe:[7]"), {})
@@ -3402,7 +3402,7 @@ def exchanged(wait="poll socket:[7]", works="sleep", slow=100 * MS, service=MS, 
 @test
 def an_answer_in_poll_is_slow_if_what_serves_it_took_its_time():
     text = exchanged()["slow-answer"]["text"]
-    assert text.startswith("One wait of main.ask (main.go:10) (poll socket:[7]) took 100 ms, 95 % of the 20 at most about "), text
+    assert text.startswith("One wait of main.ask (main.go:10) (poll socket:[7]) took 100 ms, 95 % of the 20 waits at most about "), text
     assert " waited itself for 100 ms of that (sleep at main.look_up (main.go:10))." in text, text
     text = exchanged(works="run")["slow-answer"]["text"]
     assert ", which ended it, ran for 100 ms of that. " in text, text
