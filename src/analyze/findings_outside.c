@@ -18,6 +18,9 @@
 #define OUTSIDE_SHARE  0.3
 #define OUTSIDE_LEAST  INT64_C(50000000)
 #define CALLS_LEAST    8 /* blocking calls at once, on average */
+#define LATE_TIMES     20
+#define LATE_SHARE     0.8
+#define LATE_LEAST     0.3
 #define ANSWER_COUNT   20
 #define ANSWER_LEAST   INT64_C(50000000)
 #define ANSWER_TIMES   10 /* compared with the 95th percentile */
@@ -130,6 +133,42 @@ void finding_time_outs(struct findings *findings)
             finding_advise(findings, "Wake it when there is something to do, and wait without a "
                                      "time limit or with a longer one.");
         }
+    }
+}
+
+/*
+ * Sleeps in Go that end only when other goroutines are preempted, as no P is free to look at timers.
+ * How long they were meant to be is not known: they count if most of them may be late.
+ */
+void finding_late_timers(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        if (row->late < LATE_TIMES || (double)row->late < LATE_SHARE * (double)spread->count ||
+            share_of(row->late_ns, spread->sum_ns) < LATE_SHARE ||
+            share_of(row->late_ns, length_of(findings)) < LATE_LEAST || row->late_by.ns <= 0 ||
+            !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
+            continue;
+        const struct finding_of of =
+            finding_saves("late-timer", row->late_ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place),
+                     by = text_of(findings, (trail_name)row->late_by.key);
+        uint64_t procs = findings->activity->sums.procs;
+        finding_say(findings, &of, "Timers fire late at %.*s, since %.*s keeps %s", SHOWN(place),
+                    SHOWN(by), procs == 1 ? "the only P" : "the Ps");
+        finding_explain(
+            findings,
+            "%s of %s sleeps, %s in all, ended as soon as it or another was preempted. They "
+            "may have been late for %s in all.",
+            counted(row->late).text, counted(spread->count).text, duration(spread->sum_ns).text,
+            duration(row->late_ns).text);
+        if (procs == 1)
+            finding_advise(findings, "GOMAXPROCS is 1: raise it if the program may use more CPUs.");
+        else
+            finding_advise(findings, "Run fewer of them at a time, or let them yield "
+                                     "(runtime.Gosched).");
     }
 }
 

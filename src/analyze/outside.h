@@ -42,6 +42,12 @@ struct outside_row {
     bool of_server;     /* for what a server sends over a connection that the program made */
     bool deadline;      /* ended by the time-out of a context of Go */
 
+    /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long they
+     * may have been late, and the start function of the other one. */
+    uint64_t late;
+    int64_t late_ns;
+    struct blame_most late_by;
+
     /* Of answers and time-outs: the start function; whether it was asked within a region; how long
      * those waits took that what is recorded ended, and the place, in a C program the start function,
      * that did. */

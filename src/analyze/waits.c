@@ -239,12 +239,26 @@ static inline bool is_inferred(const struct waits *waits, const trail_event *eve
            ((event->flags & TRAIL_EVENT_INFERRED) || ns <= 1);
 }
 
+/* A goroutine of Go that runs for as long keeps timers waiting. */
+#define KEEPS_TIMERS_NS 5000000
+
+static __attribute__((noinline)) void note_preempted(struct waits *waits, const struct goroutine *g,
+                                                     const trail_event *event, int64_t ns)
+{
+    if (waits->is_go && event->proc >= 0)
+        waits->preempted[event->proc % PREEMPTED_PROCS] =
+            (struct preempted){event->proc, event->time_ns, ns, g->name};
+}
+
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
                        const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     if (is_inferred(waits, event, ns))
         return true;
+    if (__builtin_expect(ns >= KEEPS_TIMERS_NS, 0) && g->state == TRAIL_GO_RUNNING &&
+        event->transition.to == TRAIL_GO_RUNNABLE)
+        note_preempted(waits, g, event, ns);
     if (g->state == TRAIL_GO_RUNNABLE && event->transition.to == TRAIL_GO_RUNNING) {
         longest_note(&group->row.ready_longest, ns, g->since_ns, g->id);
         if (__builtin_expect(ns >= BLAME_OTHERS_NS, 0) && !note_ready(waits, g, event->time_ns))

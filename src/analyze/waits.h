@@ -117,6 +117,13 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
+/* The last goroutine of Go that kept a P for long, and was preempted. */
+enum { PREEMPTED_PROCS = 64 };
+struct preempted {
+    int64_t proc, ns, ran_ns;
+    trail_name name; /* its start function */
+};
+
 /* Goroutines that ended long after all others of their family, while a WaitGroup or their exit was
  * waited for. */
 struct straggler {
@@ -164,8 +171,9 @@ struct waits {
     struct idmap served;    /* goroutine -> number of short waits to send that it ended last */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
-    bool inferred;          /* a state was, where events are lost */
-    bool is_go;             /* system calls have the stack that they were called from */
+    struct preempted preempted[PREEMPTED_PROCS]; /* by the P's number, modulo this */
+    bool inferred;                               /* a state was, where events are lost */
+    bool is_go; /* system calls have the stack that they were called from */
     trail_name network, sync, condition, sleep, send, receive, select, yield,
         collection;   /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */

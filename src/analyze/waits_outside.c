@@ -239,6 +239,26 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
            idmap_put(&waits->calls, (uint64_t)g->id, (void *)(uintptr_t)wait);
 }
 
+/* A P that has no idle one beside it looks at its timers when a goroutine stops; within this time. */
+#define LATE_MOST_NS 50000
+
+/* The sleep of a goroutine of Go has ended: counts it if that was when another one was preempted. */
+static void note_late(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    const struct preempted *by =
+        event->proc >= 0 ? &waits->preempted[event->proc % PREEMPTED_PROCS] : NULL;
+    if (!by || event->goroutine >= 0 || by->proc != event->proc || by->ran_ns == 0 ||
+        ns_between(by->ns, event->time_ns) > LATE_MOST_NS || !now || now->row == 0)
+        return;
+    struct outside_row *row = &waits->outside.rows[now->row - 1];
+    int64_t ns = ns_between(g->since_ns, event->time_ns);
+    ns = ns < by->ran_ns ? ns : by->ran_ns;
+    row->late++;
+    ns_add(&row->late_ns, ns);
+    blame_most_add(&row->late_by, by->name, ns);
+}
+
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     trail_name call = 0;
@@ -255,6 +275,8 @@ bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const t
         event->goroutine == g->id ? NULL
                                   : goroutines_find(&waits->analysis->goroutines, event->goroutine);
     answer_leave(waits, g, waker, event->time_ns);
+    if (waits->is_go && g->reason == waits->sleep)
+        note_late(waits, g, event);
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, waker);
 }
 
@@ -346,6 +368,8 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
     if (row && deadline) {
         row->start = g->name;
         row->in_region |= is_request(waits, g);
+    } else {
+        note_late(waits, g, event);
     }
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }

@@ -2622,6 +2622,52 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
 
 
+def late_timers(times=20, slice=10 * MS, after=10 * US, sleeps=None, on_time=0, procs=1, main=True):
+    """One P. A goroutine sleeps again and again, each time until another one is preempted, which runs for `slice`, and so
+    much later; it has slept for `sleeps` then. `on_time`: sleeps that end while nothing runs."""
+    trace = Trace(procs)
+    sleeper = 1 if main else 3
+    trace.here(1, 2, 0)
+    if not main:
+        trace.create(5, 0, 3, ("main.play",))
+        trace.block(6, 0, "chan receive", ("main.main",))
+        trace.start(7, 0, 3)
+    trace.create(10, 0, 2, ("main.hog",))
+    now = 100
+    for i in range(times + on_time):
+        trace.block(now, 0, "sleep", ("time.Sleep", "main.tick"))
+        if i < on_time:
+            trace.at(now + slice, 0, f"GoUnblock g={sleeper} g_seq=%d stack=0", sleeper)
+            now += slice
+        else:
+            begin = now + ((sleeps or slice) - slice)
+            trace.start(begin + 10, 0, 2)
+            now = begin + 10 + slice
+            trace.at(now, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(('main.hog',))}")
+            trace.at(now + after, 0, f"GoUnblock g={sleeper} g_seq=%d stack=0", sleeper)
+            now += after
+        trace.start(now + 10, 0, sleeper)
+        now += 100
+    return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+
+@test
+def timers_that_fire_when_another_is_preempted_are_late():
+    found = late_timers()
+    assert "late-timer" in found, found
+    text = found["late-timer"]["text"]
+    assert text.startswith("Timers fire late at main.tick (main.go:11), since main.hog keeps the only P. 20 of 20 sleeps, 200 ms in all, ended as soon as it or another was preempted."), text
+    assert "They may have been late for 200 ms in all." in text and text.endswith("GOMAXPROCS is 1: raise it if the program may use more CPUs."), text
+    assert "late-timer" not in late_timers(19)
+    # One that gives the P back earlier, another moment, sleeps that are longer by themselves, or end in time.
+    assert "late-timer" in late_timers(slice=5 * MS) and "late-timer" not in late_timers(slice=4 * MS)
+    assert "late-timer" in late_timers(after=49 * US) and "late-timer" not in late_timers(after=51 * US)
+    assert "late-timer" in late_timers(sleeps=12 * MS) and "late-timer" not in late_timers(sleeps=13 * MS)
+    assert "late-timer" in late_timers(on_time=5) and "late-timer" not in late_timers(on_time=6)
+    # None waits for the one that sleeps.
+    assert "late-timer" not in late_timers(main=False)
+
+
 def parallel_loop(alone=6 * MS, wait="OpenMP barrier 0x10"):
     """Ten times, main and a worker run for 4 ms, and the worker so much longer while main waits for it."""
     trace = Trace(2)
