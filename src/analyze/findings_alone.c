@@ -192,6 +192,16 @@ static int64_t alone_ns(const struct activity *activity, trail_name name)
     return 0;
 }
 
+/* What `ns` of the work of a group can gain, were it done at the same time on the CPUs that there are. */
+static int64_t each_gain(const struct findings *findings, const struct wait_group *group,
+                         int64_t ns)
+{
+    int64_t slots = (int64_t)findings->activity->sums.procs;
+    int64_t least = ns / (int64_t)group->row.created;
+    int64_t runs = slots > 0 ? group->exec_ns / slots : 0;
+    return ns_between(runs > least ? runs : least, ns);
+}
+
 /* Workers are created, and each is waited for before the next is created. */
 void finding_one_at_a_time(struct findings *findings)
 {
@@ -204,7 +214,7 @@ void finding_one_at_a_time(struct findings *findings)
         int64_t joined = joined_ns(findings, group);
         int64_t alone = group->most_alive == 1 ? alone_ns(findings->activity, group->row.name) : 0;
         int64_t ns = joined > alone ? joined : alone;
-        int64_t gain = ns - ns / (int64_t)group->row.created;
+        int64_t gain = each_gain(findings, group, ns);
         if (share_of(ns, length) < EACH_SHARE)
             continue;
         const struct finding_of of =

@@ -2452,6 +2452,9 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     # These never work alone, but other goroutines wait for their results.
     assert "one-at-a-time" in one_by_one(4, reason="future result", sleeps=True)
     assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
+    # Two of four can run at the same time; four can sleep.
+    equal(round(one_by_one(4)["one-at-a-time"]["gain_ns"] / MS), 20)
+    equal(round(one_by_one(4, reason="future result", sleeps=True)["one-at-a-time"]["gain_ns"] / MS), 30)
 
 
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
