@@ -246,12 +246,12 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
 static void note_late(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    struct outside_row *row = now && now->row != 0 ? &waits->outside.rows[now->row - 1] : NULL;
     const struct preempted *by =
         event->proc >= 0 ? &waits->preempted[event->proc % PREEMPTED_PROCS] : NULL;
-    if (!by || event->goroutine >= 0 || by->proc != event->proc || by->ran_ns == 0 ||
-        ns_between(by->ns, event->time_ns) > LATE_MOST_NS || !now || now->row == 0)
+    if (!row || !by || event->goroutine >= 0 || by->proc != event->proc || by->ran_ns == 0 ||
+        ns_between(by->ns, event->time_ns) > LATE_MOST_NS)
         return;
-    struct outside_row *row = &waits->outside.rows[now->row - 1];
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     ns = ns < by->ran_ns ? ns : by->ran_ns;
     row->late++;
