@@ -566,8 +566,6 @@ void finding_never_woken(struct findings *findings)
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
     if (stuck->ticks)
-        finding_explain(findings,
-                        "The %s that still run only sleep now and then, and have woken none.",
-                        word(findings, TERM_tasks));
+        explain_ticks(findings);
     explain_never_woken(findings, wait);
 }

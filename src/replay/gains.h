@@ -16,8 +16,8 @@
 
 /*
  * Adds to the first findings, where a change can remove their cause, the sentence with its gain and
- * the option of `trail whatif`; one that gains nothing comes after the others. Once for an analysis; without the analyses above it does nothing.
- * Returns false if out of memory.
+ * the option of `trail whatif`; one that gains nothing comes after the others. Once for an analysis;
+ * without the analyses above it does nothing. Returns false if out of memory.
  */
 bool gains_add(const trail_analysis *answers);
 
