@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "collect/process.h"
 
 /* Signals that users send to a program through the recorder. */
 static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
@@ -121,21 +122,20 @@ static void look_after(struct child *child)
         (void)kill(getpid(), SIGSTOP);
 }
 
-/* Signals that come together are one wish: timeout(1) sends one to its command, and one to its group. */
-#define TOGETHER_NS INT64_C(300000000)
-
-/* The first signal goes to the program; if the program keeps running, the second makes the recorder
- * leave it. */
+/*
+ * The first signal goes to the program; if the program keeps running, the second makes the recorder
+ * leave it. timeout(1) sends two at once: a program that neither handles nor ignores them is about to
+ * end. The third leaves it in any case.
+ */
 static void pass_on(struct child *child, int number)
 {
-    if (!ends_programs(number) || child->first_ns == 0) {
+    unsigned asked = ends_programs(number) ? child->asked++ : 0;
+    if (asked == 0) {
         (void)kill(child->pid, number);
-        if (ends_programs(number))
-            child->first_ns = now_ns();
         return;
     }
     look_after(child);
-    if (!child->ended && now_ns() - child->first_ns >= TOGETHER_NS)
+    if (!child->ended && (asked > 1 || process_withstands(child->pid, number)))
         child->ended = child->given_up = true;
 }
 

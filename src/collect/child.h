@@ -15,9 +15,10 @@ struct child {
     bool ended;
     bool given_up; /* `ended` because the user asked for it; the program keeps running */
     int status;    /* from waitpid, once the program has ended */
-    /* Times of signals with a default action that ends a process; CLOCK_MONOTONIC; 0: none. */
-    int64_t first_ns; /* the first that was passed on: not from the terminal */
-    int64_t asked_ns; /* the last */
+    /* Signals to the recorder that are passed on: not from the terminal, and with a default action
+     * that ends a process. */
+    unsigned asked;
+    int64_t asked_ns; /* time of the last signal that ends programs; CLOCK_MONOTONIC; 0: none */
     sigset_t waited, old;
 };
 
@@ -43,7 +44,7 @@ void child_let_go(struct child *child);
 /*
  * Waits for a signal, at most `ns`, and passes it on; `ours` (0: none) is returned instead. Sets
  * child->ended when the program has ended, or when the recorder gets a second SIGTERM, SIGINT or
- * SIGHUP before that, not together with the first: the program then continues without the recorder (given_up).
+ * SIGHUP before that, which does not end it: the program then continues without the recorder (given_up).
  */
 int child_wait(struct child *child, int64_t ns, int ours);
 

@@ -301,14 +301,27 @@ long process_status_number(pid_t pid, const char *word, bool *several)
     return n >= 1 ? first : -1;
 }
 
+/* Returns a set of signals of the process, by its title in /proc/PID/status; 0: not known. */
+static uint64_t signals_of(pid_t pid, const char *title)
+{
+    char text[4096];
+    const char *at;
+    if (!small_file_text(text, sizeof text, "/proc/%d/status", pid) || !(at = strstr(text, title)))
+        return 0;
+    return strtoull(at + strlen(title), NULL, 16);
+}
+
+bool process_withstands(pid_t pid, int number)
+{
+    uint64_t kept = signals_of(pid, "\nSigCgt:") | signals_of(pid, "\nSigIgn:");
+    return kept >> (number - 1) & 1;
+}
+
 bool process_catches_alarm(pid_t pid)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
     uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including the signals of timer_create */
-    char text[4096];
-    const char *at;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         mask |= UINT64_C(1) << (signals[i] - 1);
-    return small_file_text(text, sizeof text, "/proc/%d/status", pid) &&
-           (at = strstr(text, "\nSigCgt:")) && strtoull(at + 8, NULL, 16) & mask;
+    return signals_of(pid, "\nSigCgt:") & mask;
 }

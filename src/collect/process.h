@@ -91,6 +91,9 @@ bool process_has_thread(const struct process *process, uint32_t tid);
  */
 long process_status_number(pid_t pid, const char *word, bool *several);
 
+/* Whether the process handles or ignores the signal. */
+bool process_withstands(pid_t pid, int number);
+
 /* Whether the process handles signals that do not come from another process, and that end calls. */
 bool process_catches_alarm(pid_t pid);
 

@@ -390,7 +390,7 @@ static bool start_program(struct recording *r)
 static void print_patience(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    if (r->patience_printed || r->child.first_ns == 0 || now - r->child.asked_ns < PATIENCE_NS)
+    if (r->patience_printed || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
     r->patience_printed = true;
     print_message("%s is still running; one more signal ends the recording without it", r->argv[0]);

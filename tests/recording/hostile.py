@@ -146,10 +146,8 @@ def test_deaf_program():
     wait_for(lambda: os.path.exists(pid_file))
     with open(pid_file) as file:
         pid = int(file.read())
-    # Signals that come together are one.
-    while recorder.poll() is None:
-        recorder.send_signal(signal.SIGTERM)
-        time.sleep(0.1)
+    send(recorder.pid, signal.SIGTERM)
+    recorder.send_signal(signal.SIGTERM)
     said = end(recorder)
     report("a program that ignores signals does not keep the recorder", "" if recorder.returncode == 0 else f"{recorder.returncode}: {said}")
     report("... which says that it goes on", "" if said and f"continues as process {pid}" in said else str(said))
