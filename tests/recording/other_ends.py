@@ -102,7 +102,7 @@ def a_parent_waits_for_the_exit_of_a_child_whose_pipe_is_full():
 @test
 def a_reader_has_the_other_end_itself():
     found = known(record(PROGRAM, "own", threads=1, ended=True))
-    assert re.search(r"has the other end of (pipe:\[\d+\]) and waits to read from \1\. Close the other end where", found["deadlock"]), found
+    assert re.search(r"has the other end of (pipe:\[\d+\]) and waits to read from \1\. The wait is at read_byte \(processes\.c:\d+\)\. Close the other end where", found["deadlock"]), found
 
 
 @test
