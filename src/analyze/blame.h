@@ -74,7 +74,7 @@ struct blame_row {
 struct blame_wait {
     int64_t goroutine, begin_ns, end_ns, begin_serial, end_serial;
     trail_name wait, at;
-    trail_name outside_at;       /* the place of a wait for what is outside; 0: it is none */
+    trail_name outside_at;       /* where, if it was for something outside the program; else 0 */
     bool named;                  /* `wait` identifies the object; otherwise `at` does */
     bool lock, once;             /* once: for an initialisation that another one runs */
     bool hands_over;             /* may be for work, or for a result */

@@ -171,7 +171,7 @@ static void explain_own_wait(struct findings *findings, int64_t goroutine)
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        double share = share_of(row->outside_ns, row->own_ns);
+        double share = wait_own_share(row);
         if (row->goroutine.key != goroutine || !wait_is_for_all(findings, row) ||
             row->outside.ns <= 0 || share < BUSY_SHARE)
             continue;
@@ -283,7 +283,7 @@ void finding_sleeper(struct findings *findings)
     for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        double share = share_of(row->outside_ns, row->own_ns);
+        double share = wait_own_share(row);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
             row->goroutine.key == 1 || row->outside.ns <= 0 ||
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||

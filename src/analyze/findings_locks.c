@@ -80,7 +80,7 @@ static void explain_others(struct findings *findings)
 /* Explains why the holder held it so long, and what to do; or only that. */
 static void advise(struct findings *findings, const struct blame_row *row)
 {
-    double share = share_of(row->outside_ns, row->own_ns);
+    double share = wait_own_share(row);
     if (row->outside.ns <= 0 || share < OUTSIDE_SHARE) {
         finding_advise(findings, "Hold it for a shorter time, or divide what it protects.");
         return;
@@ -144,8 +144,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     if (row->waits > 1)
         (void)snprintf(longest, sizeof longest, ", the longest %s", duration(row->longest.ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
-        share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE &&
-        of.gain_ns > findings->holder_ready_ns)
+        wait_own_share(row) >= OUTSIDE_SHARE && of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
                 lock, inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
@@ -238,7 +237,7 @@ void finding_long_hold(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
-                      share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE;
+                      wait_own_share(row) >= OUTSIDE_SHARE;
         if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
             worst = row;
     }
@@ -255,7 +254,7 @@ void finding_long_hold(struct findings *findings)
 /* For how long the holder of a lock that others waited for was ready but had no CPU. */
 static int64_t not_running_ns(const struct findings *findings, const struct blame_row *row)
 {
-    double share = share_of(row->outside_ns, row->own_ns);
+    double share = wait_own_share(row);
     bool no_cpu = (trail_name)row->outside.key == findings->waits->ready && share >= LACKED_SHARE;
     return is_held(row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
 }

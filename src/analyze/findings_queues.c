@@ -24,7 +24,7 @@ static bool passes_on(const struct findings *findings, const struct blame_row *r
 {
     const struct blame_row as = {.wait = (trail_name)row->outside.key};
     return row->outside.ns > 0 && row->outside.key > 0 && wait_is_for_room(findings, &as) &&
-           share_of(row->outside_ns, row->own_ns) >= BUSY_SHARE;
+           wait_own_share(row) >= BUSY_SHARE;
 }
 
 /* `by` takes from a queue, and what fills it at `at` waited for room. */

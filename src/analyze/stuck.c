@@ -314,8 +314,6 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
         .woke_other = woke_other(stuck, g, facts),
-        .for_own = is_for_own(stuck, g),
-        .unmoved = !is_served(stuck, g->reason),
         .holder = TRAIL_NONE,
     };
     bool joins = facts->kind == WIRE_WAIT_JOIN;
@@ -323,6 +321,10 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         stuck->main = wait;
     if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
         return;
+    if (!joins) {
+        wait.for_own = is_for_own(stuck, g);
+        wait.unmoved = !is_served(stuck, g->reason);
+    }
     if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
               : stuck->has_still && !says_more(&wait, &stuck->still))
         return;

@@ -34,10 +34,12 @@ struct stuck_wait {
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
     enum stuck_for wanted;
     bool can_be_held; /* a thread may have what it waits for, as far as is known */
-    trail_name
-        other_place; /* only of `still`: where others wait for its condition variable, or 0 */
-    bool for_own;    /* only of `still`: its own kind ended such waits before */
-    bool unmoved; /* no other wait at the place has ended since this one began; of `still`: ever */
+    /* No other wait at the place has ended since this one began; of `still`: ever. */
+    bool unmoved;
+    /* Only of `still`: its own kind ended such waits before; and where others wait for its condition
+     * variable, 0: nowhere. */
+    bool for_own;
+    trail_name other_place;
     int64_t holder; /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;         /* the holder is, by the variables in its stack */

@@ -195,8 +195,9 @@ extern const struct analysis_part waits_part;
 
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
- * variables (waits_conditions.c), waits for work (waits_work.c) and for what is outside the program (waits_outside.c). Functions that return
- * bool return false on out of memory, unless it says otherwise.
+ * variables (waits_conditions.c), waits for work (waits_work.c) and for what is outside the program
+ * (waits_outside.c). Functions that return bool return false on out of memory, unless it says
+ * otherwise.
  */
 
 /* MARK: Groups */

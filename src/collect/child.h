@@ -44,7 +44,8 @@ void child_let_go(struct child *child);
 /*
  * Waits for a signal, at most `ns`, and passes it on; `ours` (0: none) is returned instead. Sets
  * child->ended when the program has ended, or when the recorder gets a second SIGTERM, SIGINT or
- * SIGHUP before that, which does not end it: the program then continues without the recorder (given_up).
+ * SIGHUP before that, which does not end it: the program then continues without the recorder
+ * (given_up).
  */
 int child_wait(struct child *child, int64_t ns, int ours);
 

@@ -449,7 +449,7 @@ static void show_idle(const struct request *request)
                word(request, TERM_slots_idle));
         return;
     }
-    if (a->inferred_ns > length_of(request) / 2) {
+    if (overview_lacks_switches(a, length_of(request))) {
         printf("%-*s unknown: context switches were not recorded\n", label_width(request),
                word(request, TERM_slots_idle));
         return;

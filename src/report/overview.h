@@ -49,6 +49,12 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
 /* Returns the group of goroutines with that start function, or NULL. */
 const trail_group *overview_group(const trail_analysis *answers, trail_name name);
 
+/* Whether most of what CPU slots lacked would be inferred, and is not said. */
+static inline bool overview_lacks_switches(const trail_activity *activity, int64_t length_ns)
+{
+    return activity->inferred_ns > length_ns / 2;
+}
+
 static inline int64_t pause_length(const trail_gc_pause *pause)
 {
     return pause->end_ns - pause->begin_ns;

@@ -157,7 +157,7 @@ static void add_idle(const struct maker *m)
                  term(m->words, TERM_slots));
         return;
     }
-    if (a->inferred_ns > m->length_ns / 2) {
+    if (overview_lacks_switches(a, m->length_ns)) {
         set_text(tile, "unknown");
         set_note(tile, "context switches were not recorded");
         return;
