@@ -39,7 +39,7 @@ static bool is_in(const struct recorded *p, const struct recorded_trace *to)
 /* MARK: When */
 
 /* Returns since when all threads wait, but for those that sleep, which may only do so periodically;
- * INT64_MAX: one runs or is ready. */
+ * INT64_MAX: one runs or is ready, or none waits for anything else. */
 static int64_t quiet_since(const struct recorded_trace *to)
 {
     const struct thread *thread;
@@ -49,11 +49,12 @@ static int64_t quiet_since(const struct recorded_trace *to)
             const struct goroutine *g = &thread->g;
             if (g->state == G_RUNNING || g->state == G_RUNNABLE)
                 return INT64_MAX;
-            if (g->state == G_WAITING && g->wait != SHM_SLEEP && g->since_ns > since_ns)
+            if ((g->state == G_WAITING || g->state == G_SYSCALL) && g->wait != SHM_SLEEP &&
+                g->since_ns > since_ns)
                 since_ns = g->since_ns;
         }
     }
-    return since_ns;
+    return since_ns == INT64_MIN ? INT64_MAX : since_ns;
 }
 
 static bool is_quiet(const struct recorded_trace *to, int64_t since_ns)
