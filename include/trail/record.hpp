@@ -338,11 +338,8 @@ template <typename Inner> struct traced_awaiter {
     TRAIL_ALWAYS_INLINE_ auto await_suspend(std::coroutine_handle<Promise> handle)
     {
         using result = decltype(inner.await_suspend(handle));
-        /*
-         * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the awaiter is an aggregate with all
-         * members set.
-         */
-        trail_g *outer = block(self);
+        /* The awaiter is an aggregate with all members set. */
+        trail_g *outer = block(self); /* NOLINT(clang-analyzer-core.CallAndMessage) */
         if constexpr (std::is_void_v<result>) {
             inner.await_suspend(handle);
             back_to(outer);

@@ -41,7 +41,7 @@ static int64_t most_between(const trail_histogram *sleeps)
     return part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
 }
 
-/* Sleeps for short, looks, and sleeps again. */
+/* Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace. */
 void finding_polling(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
@@ -51,7 +51,7 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
-            row->woke * 4 > row->returns ||
+            row->woke * 4 > row->returns || row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)

@@ -421,14 +421,33 @@ void finding_slow_consumer(struct findings *findings)
     }
 }
 
-/* Whether another process makes the work, and sleeps most of the time: a client at its own pace. */
+/* Whether most sleeps of a group are until points in time. */
+static bool sleeps_until(const struct findings *findings, trail_name start)
+{
+    const struct outside *outside = &findings->waits->outside;
+    uint64_t all = 0, until = 0;
+    for (size_t i = 0; i < outside->count; i++) {
+        if (outside->rows[i].kind != WIRE_WAIT_SLEEP || outside->rows[i].waiter != start)
+            continue;
+        all += outside->rows[i].spread.count;
+        until += outside->rows[i].until;
+    }
+    return until * 2 > all;
+}
+
+/*
+ * Whether what makes the work sleeps most of the time to keep a pace: in another process, a client
+ * at its own, or until points in time.
+ */
 static bool is_paced(const struct findings *findings, const struct blame_pair *pair,
                      const trail_wait *most)
 {
     struct process_name waiter, waker;
-    return most->reason == findings->waits->sleep &&
-           process_name_of(text_of(findings, pair->waiter), &waiter) &&
-           process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid;
+    if (most->reason != findings->waits->sleep)
+        return false;
+    return sleeps_until(findings, pair->waker) ||
+           (process_name_of(text_of(findings, pair->waiter), &waiter) &&
+            process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid);
 }
 
 /*

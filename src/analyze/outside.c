@@ -39,6 +39,14 @@ void outside_forget(struct outside *outside, int64_t goroutine)
     objects_drop(&outside->now, (uint64_t)goroutine);
 }
 
+void outside_was_until(struct outside *outside, int64_t goroutine)
+{
+    const struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
+    struct outside_row *row = now && now->row ? &outside->rows[now->row - 1] : NULL;
+    if (row && !now->waits && row->kind == WIRE_WAIT_SLEEP)
+        row->until++;
+}
+
 void outside_break(struct outside *outside, int64_t goroutine)
 {
     struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);

@@ -38,6 +38,7 @@ struct outside_row {
     int64_t exec_ns;    /* that it ran in between */
     int64_t between_ns; /* from one wait to the next */
     uint64_t woke;      /* others that it woke in between */
+    uint64_t until;     /* sleeps until a point in time: a pace that the program keeps */
     bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server;     /* for what a server sends over a connection that the program made */
     bool deadline;      /* ended by the time-out of a context of Go */
@@ -100,6 +101,9 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait);
  */
 bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns,
                  const struct goroutine *waker);
+
+/* The last wait of the goroutine was a sleep until a point in time. */
+void outside_was_until(struct outside *outside, int64_t goroutine);
 
 /* The goroutine waits for something else. */
 void outside_break(struct outside *outside, int64_t goroutine);

@@ -123,11 +123,21 @@ trail_wait_for wait_for_of(const struct names *names, trail_name wait)
 
 /* MARK: Logs */
 
-bool wait_log_timed_out(const struct names *names, const trail_event *log)
+static bool is_wait_log(const struct names *names, const trail_event *log, const char *message)
 {
     return log->goroutine >= 0 &&
            text_is(trail_reader_string(names->reader, log->log.category), WIRE_WAIT_CATEGORY) &&
-           text_is(trail_reader_string(names->reader, log->log.message), WIRE_WAIT_TIMED_OUT);
+           text_is(trail_reader_string(names->reader, log->log.message), message);
+}
+
+bool wait_log_timed_out(const struct names *names, const trail_event *log)
+{
+    return is_wait_log(names, log, WIRE_WAIT_TIMED_OUT);
+}
+
+bool wait_log_until(const struct names *names, const trail_event *log)
+{
+    return is_wait_log(names, log, WIRE_WAIT_UNTIL);
 }
 
 bool announced_log(struct announced *announced, struct names *names, const trail_event *log)

@@ -75,6 +75,9 @@ trail_wait_for wait_for_of(const struct names *names, trail_name wait);
 /* Whether the log is the one after a goroutine's last wait that reports that it timed out. */
 bool wait_log_timed_out(const struct names *names, const trail_event *log);
 
+/* The same for a sleep until a point in time. */
+bool wait_log_until(const struct names *names, const trail_event *log);
+
 /* Zero-initialised is empty and ready. Not thread-safe. */
 struct announced {
     struct idmap texts; /* goroutine -> the name of its log's text, as a pointer */

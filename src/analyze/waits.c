@@ -439,7 +439,7 @@ static bool take_count(struct waits *waits, const trail_event *event)
     return !names->failed && !waits->analysis->stacks.failed;
 }
 
-/* The goroutine's last wait timed out. */
+/* Some logs tell more of the goroutine's last wait. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
@@ -447,6 +447,8 @@ static bool take_log(void *part, const trail_event *event)
     if (waits->analysis->counting && event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
         return take_count(waits, event);
+    if (waits->analysis->counting && wait_log_until(names, event))
+        outside_was_until(&waits->outside, event->goroutine);
     const struct goroutine *g =
         waits->analysis->counting ? goroutine_timed_out(waits->analysis, event) : NULL;
     if (!g || !wait_facts_of(names, g->reason))

@@ -208,6 +208,7 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
     op = op_add(c, thread, OP_WAKE, r->end);
     if (op) {
         op->flags = r->flags;
+        op->on_time = r->wait == SHM_SLEEP && r->object >> 63;
         op->unmatched = true;
     }
     thread->feed.waited_until = r->end;

@@ -166,11 +166,11 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
     EVENT(c, thread, ns, V2_UserLog, 0, names_wait_category(c), text, 0);
 }
 
-/* Writes that a time limit ended the wait: a log of the same category after it, "timed out". */
-static void log_timed_out(struct collect *c, struct thread *thread, int64_t ns)
+/* Writes what ended the wait, if it was a time: a log of the same category after it. */
+static void log_ended_by(struct collect *c, struct thread *thread, int64_t ns, const char *time)
 {
-    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY),
-          names_string(c, WIRE_WAIT_TIMED_OUT), 0);
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY), names_string(c, time),
+          0);
 }
 
 /*
@@ -180,9 +180,9 @@ static void log_timed_out(struct collect *c, struct thread *thread, int64_t ns)
 static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     bool last = thread->g.call.wait_number == thread->g.current_wait;
-    if (op->flags & SHM_EXPIRED && thread->g.in_call && last != thread->g.waited_in_call &&
-        thread->g.state == G_RUNNING)
-        log_timed_out(c, thread, ns);
+    if ((op->flags & SHM_EXPIRED || op->on_time) && thread->g.in_call &&
+        last != thread->g.waited_in_call && thread->g.state == G_RUNNING)
+        log_ended_by(c, thread, ns, op->on_time ? WIRE_WAIT_UNTIL : WIRE_WAIT_TIMED_OUT);
 }
 
 /* Writes "waiting for mutex stats_mu in thread worker (5)". */
@@ -296,7 +296,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
     if (thread->g.waited_in_call && op->flags & SHM_EXPIRED && !again)
-        log_timed_out(c, thread, ns);
+        log_ended_by(c, thread, ns, WIRE_WAIT_TIMED_OUT);
     /* No end is known: the wait has lasted longer than most, or until the process ended. */
     if (!oncpu_does_more(thread) && (op->wait_number || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);

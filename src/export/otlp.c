@@ -400,7 +400,7 @@ static bool is_of_wait(trail_string category, trail_string message)
             text_is(category, WIRE_HOLDS_INFERRED) || text_is(category, WIRE_HOLDS_OWNER) ||
             text_is(category, WIRE_HOLDS_ENDED)) &&
            (wait_text_of_wait(message).kind != WIRE_WAIT_NONE ||
-            text_is(message, WIRE_WAIT_TIMED_OUT));
+            text_is(message, WIRE_WAIT_TIMED_OUT) || text_is(message, WIRE_WAIT_UNTIL));
 }
 
 static void otlp_log(void *writer, const trail_event *event)

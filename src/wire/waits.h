@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Categories of the logs, and the text of the log after a wait that its time limit ended. */
+/* Categories of the logs, and the texts of logs after a wait that a time ended. */
 #define WIRE_WAIT_CATEGORY  "wait"  /* before a wait: "mutex stats_mu" */
 #define WIRE_HOLDS_CATEGORY "holds" /* before a wait, a lock that the thread holds: "mutex a_mu" */
 #define WIRE_HOLDS_INFERRED                                                                        \
@@ -20,6 +20,7 @@
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
+#define WIRE_WAIT_UNTIL     "until a time" /* after a sleep that was not for a length of time */
 /* Before the address of the peer of a TCP connection that the process made: "read server 10.0.0.1:5432". */
 #define WIRE_WAIT_SERVER "server "
 /*

@@ -2858,8 +2858,8 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse")):
-    """Thread 1 sleeps, is ready for some time and makes work, `count` times, for thread 2. Main
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0):
+    """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time and makes work, `count` times, for thread 2. Main
     waits for one of them to exit, or for a semaphore; another thread may run the same function."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
@@ -2872,13 +2872,15 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
     trace.start(30, 0, 1)
     trace.start(30, 1, 2)
     at = MS
-    for _ in range(count):
+    for i in range(count):
         trace.log(at - 10, 1, "wait", "semaphore items")
         trace.block(at, 1, "sync", ("main.parse",))
         trace.block(at + 10, 0, "sleep", ("main.fetch",))
         trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
         at += ready
         trace.start(at + sleeps + 10, 0, 1)
+        if i < until:
+            trace.log(at + sleeps + 15, 0, "wait", "until a time")
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
         at += sleeps + consumes
@@ -2908,6 +2910,9 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     pair = ("gateway (7): main.fetch", "gateway (7): main.parse")
     assert "slow-producer" in produced(awaited=pair[0], of=pair)
     assert "slow-producer" not in produced(awaited=pair[0], of=("client (8): main.fetch", pair[1]))
+    # It keeps a pace.
+    assert "slow-producer" in produced(until=10)
+    assert "slow-producer" not in produced(until=11)
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
 
@@ -3074,8 +3079,8 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None):
-    """Goroutine 1 sleeps repeatedly, and each time wakes another goroutine, or waits for something else in between."""
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0):
+    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between."""
     trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
     if by:
@@ -3088,11 +3093,13 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep
         trace.start(now // 2 + 10, 0, 2)
         trace.block(now // 2 + 20, 0, "chan receive", WORK_STACK)
         trace.start(now // 2 + 30, 0, 1)
-    for _ in range(count):
+    for i in range(count):
         trace.block(now, 0, reason, ("time.Sleep" if reason == "sleep" else "runtime.selectgo", "main.look"))
         now += sleep
         trace.wake(now, by or 0, 1, ("main.work",) if by else ())
         trace.start(now + 10, 0, 1)
+        if i < until:
+            trace.log(now + 15, 0, "wait", "until a time")
         if wakes:
             trace.wake(now + 100, 0, 2)
         now += 10 + ran
@@ -3135,6 +3142,8 @@ def short_sleeps_again_and_again_are_polling():
     equal(list(polled(201, sleep=4 * MS, ran=99 * US)), ["polling"])
     equal(polled(201, sleep=4 * MS, ran=101 * US), {})
     equal(polled(201, other=True), {})  # it also waits for something else
+    equal(list(polled(202, until=101)), ["polling"])
+    equal(polled(202, until=102), {})  # it keeps a pace
     equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
 

@@ -56,11 +56,14 @@ semaphore semaphore-clock mutex mutex-clock rwlock futex futex-until signal join
 
         def late(how=how, options=options):
             kernel, within, late, ready, waiting, unknown = seen = record(how, *options)
+            until = subprocess.check_output([TRAIL, "print", TRACE], text=True).count('"until a time"')
             may_differ = kernel / 10 + WAITS * BESIDE_NS + unknown
             # A virtual machine without a CPU is late, too. Time between two waits appears only in
             # the kernel's switches.
             most = max(within, late) + (0 if options else kernel - within)
             assert within - may_differ <= ready <= most + may_differ, seen
+            # Sleeps until a time are marked as such, those that were waits.
+            assert (until > 0) == (how in ("clock-until", "date")) and until <= WAITS, (until, seen)
             # A time limit may pass before the call, if the thread lost its CPU on the way there.
             assert waiting <= WAITS * (WAIT_NS + BESIDE_NS) + kernel / 10 + unknown, seen
             assert waiting >= WAITS * WAIT_NS or how.endswith(UNTIL), seen
