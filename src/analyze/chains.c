@@ -417,10 +417,22 @@ static void enter_ready(const struct chains *chains, struct chain_goroutine *g)
 }
 
 /* The goroutine waits or is in a system call from now on. */
+/* Only the exit of a thread ends the wait for it: if none did, and it is waited for again, a signal
+ * has interrupted the wait. */
+static void join_again(const struct chains *chains, const struct chain_goroutine *g)
+{
+    struct chain_wait *last = g->last < chains->wait_count ? &chains->waits[g->last] : NULL;
+    const struct wait_facts *facts = wait_facts_of(chains->names, g->reason);
+    if (last && last->end == CHAIN_TIMED && last->name == g->reason && facts &&
+        facts->kind == WIRE_WAIT_JOIN)
+        last->end = CHAIN_INTERRUPTED;
+}
+
 static bool begin_waiting(struct chains *chains, struct chain_goroutine *g, unsigned state,
                           trail_stack stack)
 {
     unsigned op = g->proc != TRAIL_NONE ? MARK_CALL : MARK_LEFT;
+    join_again(chains, g);
     g->wait = wait_begin(chains, g, g->reason, stack);
     return g->wait != CHAIN_NONE &&
            mark(chains, g, state == TRAIL_GO_WAITING ? MARK_WAIT : op, g->wait, stack);

@@ -68,10 +68,11 @@ struct chain_step {
 
 /* How a wait ended. */
 enum chain_end {
-    CHAIN_OPEN,    /* not in the trace */
-    CHAIN_WOKEN,   /* by another goroutine */
-    CHAIN_TIMED,   /* by time, or an answer from outside: as long after its begin */
-    CHAIN_ARRIVED, /* by a request from outside: at its own time */
+    CHAIN_OPEN,        /* not in the trace */
+    CHAIN_WOKEN,       /* by another goroutine */
+    CHAIN_TIMED,       /* by time, or an answer from outside: as long after its begin */
+    CHAIN_ARRIVED,     /* by a request from outside: at its own time */
+    CHAIN_INTERRUPTED, /* by a signal, for a moment: the next wait of the thread continues it */
 };
 
 struct chain_wait {

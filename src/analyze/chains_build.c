@@ -135,6 +135,8 @@ static bool waits(struct builder *b, uint32_t number)
         return step(b, CHAIN_DELAY, wait->end_ns - wait->begin_ns, number, 0);
     case CHAIN_ARRIVED:
         return step(b, CHAIN_UNTIL, wait->end_ns - chains->begin_ns, number, 0);
+    case CHAIN_INTERRUPTED:
+        return true;
     default:
         return step(b, CHAIN_FINISH, 0, number, 0);
     }

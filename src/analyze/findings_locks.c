@@ -101,8 +101,8 @@ static void advise(struct findings *findings, const struct blame_row *row)
     }
     char wait[WAIT_OWN_SIZE];
     wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %.0f %% of that time the holder waited itself (%s).", percent,
-                    wait);
+    finding_explain(findings, "For %.0f %% of that time the holder was itself waiting (%s).",
+                    percent, wait);
     finding_advise(findings, "Release the lock before that wait.");
 }
 

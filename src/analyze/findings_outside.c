@@ -172,6 +172,23 @@ void finding_late_timers(struct findings *findings)
     }
 }
 
+/* Whether a lock is held over these waits, for which others wait most of the time. */
+static bool is_held_over(const struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct names *names = &findings->analysis->names;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *lock = &blame->rows[i];
+        if (lock->lock && wait_of_holder(findings, lock) &&
+            wait_kind_name(names, (trail_name)lock->outside.key) ==
+                wait_kind_name(names, row->wait) &&
+            (lock->function == row->function || (trail_name)lock->outside_at.key == row->place) &&
+            blame_union_ns(&lock->held) >= blame_union_ns(&row->at_least_one) / 2)
+            return true;
+    }
+    return false;
+}
+
 /* A child process that is recorded, too. What it waits for itself comes first. */
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
@@ -216,6 +233,9 @@ void finding_outside(struct findings *findings)
         finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
                     100 * share_of(ns, length_of(findings)));
         finding_explain(findings, "%s.", row_words(row).text);
+        /* To hold the lock over them is the cause. */
+        if (is_held_over(findings, row))
+            finding_last(findings)->weight /= 4;
     }
 }
 
@@ -300,7 +320,7 @@ static void explain_peer(struct findings *findings, const struct outside_row *ro
     const trail_finding *lock = lock_behind(findings, row);
     if (took_most(row, peer->ns)) {
         finding_explain(findings,
-                        "%.*s, which ended it, waited itself for %s of that (%.*s at %.*s).",
+                        "%.*s, which ended it, was itself waiting for %s of that (%.*s at %.*s).",
                         SHOWN(name), duration(peer->ns).text, SHOWN(wait), SHOWN(at));
     } else if (took_most(row, peer->ran_ns)) {
         finding_explain(findings, "%.*s, which ended it, ran for %s of that.", SHOWN(name),

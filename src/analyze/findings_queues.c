@@ -415,8 +415,7 @@ void finding_slow_consumer(struct findings *findings)
         say_full(findings, &of, pair->waker, pair->at,
                  several(pair->waits, "wait", pair->ns, pair->longest.ns));
         finding_explain(findings,
-                        "Meanwhile the former waited itself "
-                        "for %.0f %% of its time (mostly %.*s).",
+                        "Meanwhile the former spent %.0f %% of its time waiting (mostly %.*s).",
                         100 * share_of(time.others, time.all), SHOWN(why));
     }
 }
@@ -448,6 +447,22 @@ static bool is_paced(const struct findings *findings, const struct blame_pair *p
     return sleeps_until(findings, pair->waker) ||
            (process_name_of(text_of(findings, pair->waiter), &waiter) &&
             process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid);
+}
+
+/* Where goroutines with this start function waited longest for that; 0: not known. */
+static trail_name outside_place(const struct findings *findings, trail_name start,
+                                const trail_wait *wait)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (row->waiter == start &&
+            wait_kind_name(&findings->analysis->names, row->wait) == wait->reason &&
+            (!most || row->spread.sum_ns > most->spread.sum_ns))
+            most = row;
+    }
+    return most ? most->place : 0;
 }
 
 /*
@@ -482,20 +497,23 @@ void finding_slow_producer(struct findings *findings)
             finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
-                     waiters = text_of(findings, pair->waiter);
+                     waiters = text_of(findings, pair->waiter),
+                     place = text_of(findings, outside_place(findings, pair->waker, makes.most));
         finding_say(findings, &of,
-                    "%.*s is the bottleneck, a slow producer: it waited itself for %.0f %% of its "
-                    "time (mostly %.*s)",
-                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why));
+                    "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
+                    "(mostly %.*s%s%.*s)",
+                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why),
+                    place.size ? " at " : "", SHOWN(place));
         finding_explain(findings,
                         "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
                         "%% of their time: %s.",
                         word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at), SHOWN(wait),
                         100 * share_of(takes.work, takes.all),
                         several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
-        finding_advise(findings,
-                       "Let it wait for several things at the same time, or let several "
-                       "%s produce.",
+        finding_advise(findings, "Let it %s, or let several %s produce.",
+                       makes.most->reason == waits->sleep
+                           ? "be woken by what it sleeps for"
+                           : "wait for several things at the same time",
                        word(findings, TERM_tasks));
     }
 }

@@ -125,6 +125,6 @@ void wait_explain_own(struct findings *findings, const struct blame_row *row)
     if (!wait_of_holder(findings, row))
         return;
     wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %.0f %% of that time it waited itself (%s).",
+    finding_explain(findings, "For %.0f %% of that time it was itself waiting (%s).",
                     100 * (share < 1 ? share : 1), wait);
 }

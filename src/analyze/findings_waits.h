@@ -65,11 +65,11 @@ struct group_time {
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
 
-/* The place where the goroutine that others waited for waited itself for something outside of the
+/* The place where the goroutine that others waited for was itself waiting for something outside of the
  * program, most of the time; 0: unknown. */
 trail_name wait_own_place(const struct blame_row *row);
 
-/* The part of the time in which the goroutine that others waited for waited itself. */
+/* The part of the time in which the goroutine that others waited for was itself waiting. */
 double wait_own_share(const struct blame_row *row);
 
 /* Whether it did so for most of that time, for something else than a CPU. */

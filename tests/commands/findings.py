@@ -1929,7 +1929,7 @@ def straggles(late, others=20 * MS, count=4, end=None):
 def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     found = straggles(80 * MS)["straggler"]
     assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after all others created "
-                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
+                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it was itself waiting \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
     assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events take time themselves
     # From 50 ms, a quarter of the time, and three times the time of the other two on.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
@@ -2007,7 +2007,7 @@ def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, read
 def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     found = arrives(8 * MS)["straggler"]
     assert re.match(r"One goroutine of main\.draw held up barrier step\. Goroutine 3 came last\. Others waited for it at main\.meet \(main\.go:10\) during \d+ % of the time: 20 waits, ", found["text"]), found
-    assert "waited itself (sleep at main.fetch (main.go:10))." in found["text"], found
+    assert "was itself waiting (sleep at main.fetch (main.go:10))." in found["text"], found
     equal((found["function"], found["object"]), ("main.draw", "barrier step"))
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
     # The stack of the one that comes last need not be recorded.
@@ -2550,7 +2550,7 @@ def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     found = filled()["queue"]
     text = found["text"]
     assert text.startswith("main.take takes from a queue more slowly than main.fill (main.go:10) fills it. The latter waited for room (condition room) for "), text
-    assert "20 waits, 200 ms in all" in text and "Meanwhile the former waited itself for " in text and "(mostly sleep)." in text, text
+    assert "20 waits, 200 ms in all" in text and "Meanwhile the former spent " in text and "(mostly sleep)." in text, text
     equal((found["function"], found["object"]), ("main.take", "condition room"))
     # A consumer that ends with the other, before three times the length of a wait, may be the one
     # that makes work.
@@ -2739,7 +2739,7 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
     found = initialised(300 * MS, kind=None)
     text = found["once"]["text"]
     assert text.startswith("An initialisation that runs once (sync.Once) at main.use (main.go:13) held others up for 300 ms. They waited for 900 ms in all"), text
-    assert "For 100 % of that time it waited itself (sleep at main.load (main.go:11))." in text, text
+    assert "For 100 % of that time it was itself waiting (sleep at main.load (main.go:11))." in text, text
     # From a fifth of the time, and 100 ms, on.
     assert "once" in initialised(201 * MS) and "once" not in initialised(199 * MS)
     assert "once" in initialised(101 * MS, of=300 * MS) and "once" not in initialised(99 * MS, of=300 * MS)
@@ -2897,7 +2897,7 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     found = produced()
     assert "slow-producer" in found, found
     text = found["slow-producer"]["text"]
-    assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep). Meanwhile, the goroutines of main.parse "), text
+    assert text.startswith("main.fetch is the bottleneck, a slow producer: it spent 88 % of its time waiting (mostly sleep at main.fetch (main.go:10)). Meanwhile, the goroutines of main.parse "), text
     assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
     # Consumers that have work for more than a fifth of the time, a server, and one of several
     # producers.
@@ -2989,28 +2989,43 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
-@test
-def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
-    """Each holds the lock for 4 ms, sleeps for 3.5 ms of these, and passes it on to the longest waiter."""
+def committed(child=False, lock="mutex a_mu"):
+    """Each holds the lock for 4 ms, sleeps or waits for a child process for 3.5 ms of these, and passes it on to the
+    longest waiter."""
     trace = Trace(4)
     for n in (1, 2, 3, 4):
         trace.here(n, 2, n - 1)
     for n in (2, 3, 4):
-        trace.log(MS + n, n - 1, "wait", "mutex a_mu")
+        trace.log(MS + n, n - 1, "wait", lock)
         trace.block(MS + 10 + n, n - 1, "sync", ("main.commit",))
     at, holder = 2 * MS, 1
     for i in range(40):
         following = holder % 4 + 1
-        trace.block(at, holder - 1, "sleep", ("main.commit",))
+        if child:
+            trace.log(at - 5, holder - 1, "wait", "child process")
+        trace.block(at, holder - 1, "sync" if child else "sleep", ("main.commit",))
         trace.at(at + 3500 * US, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
         trace.start(at + 3500 * US + 10, holder - 1, holder)
         trace.wake(at + 4 * MS, holder - 1, following, ("main.commit",))
         trace.start(at + 4 * MS + 10, following - 1, following)
-        trace.log(at + 4 * MS + 20, holder - 1, "wait", "mutex a_mu")
+        trace.log(at + 4 * MS + 20, holder - 1, "wait", lock)
         trace.block(at + 4 * MS + 30, holder - 1, "sync", ("main.commit",))
         at, holder = at + 4 * MS + 50, following
-    found = trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")["lock-serialises"]["text"]
-    assert "For 87 % of that time the holder waited itself (sleep at main.commit (main.go:10))." in found, found
+    return trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")
+
+
+@test
+def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
+    found = committed()["lock-serialises"]["text"]
+    assert "For 87 % of that time the holder was itself waiting (sleep at main.commit (main.go:10))." in found, found
+
+
+@test
+def a_lock_held_over_waits_for_child_processes_comes_before_these_waits():
+    found = committed(child=True)
+    assert list(found)[0] == "lock-serialises" and found["outside"]["weight"] < 0.25, found
+    # Nothing is held over them.
+    assert committed(child=True, lock="condition a_cv")["outside"]["weight"] > 0.8
 
 
 @test
@@ -3364,9 +3379,9 @@ def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
         text = outside(19 * [MS] + [100 * MS], "read pipe:[7]", peer_sleeps=ns)["slow-answer"]["text"]
         return text.split(". ", 1)[1]
 
-    assert said(90 * MS).startswith("main.answer, which ended it, waited itself for 90.0 ms of that (sleep at main.answer (main.go:10))."), said(90 * MS)
+    assert said(90 * MS).startswith("main.answer, which ended it, was itself waiting for 90.0 ms of that (sleep at main.answer (main.go:10))."), said(90 * MS)
     # Half of the time, and less.
-    assert "waited itself" in said(50 * MS)
+    assert "was itself waiting" in said(50 * MS)
     assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what main.answer did meanwhile."), said(50 * MS - 1)
     # Before the wait it does not count.
     assert "for 100 ms of that" in said(100 * MS + 500 * US), said(100 * MS + 500 * US)
@@ -3461,7 +3476,7 @@ def exchanged(wait="poll socket:[7]", works="sleep", slow=100 * MS, service=MS, 
 def an_answer_in_poll_is_slow_if_what_serves_it_took_its_time():
     text = exchanged()["slow-answer"]["text"]
     assert text.startswith("One wait of main.ask (main.go:10) (poll socket:[7]) took 100 ms, 95 % of the 20 waits at most about "), text
-    assert " waited itself for 100 ms of that (sleep at main.look_up (main.go:10))." in text, text
+    assert " was itself waiting for 100 ms of that (sleep at main.look_up (main.go:10))." in text, text
     text = exchanged(works="run")["slow-answer"]["text"]
     assert ", which ended it, ran for 100 ms of that. " in text, text
     # A server has nothing to do while its client pauses, in whatever call it waits.
@@ -3777,7 +3792,7 @@ def shared(sleep, group=True, alike=True, every=10 * MS, of=0):
 def goroutines_that_wait_for_one_of_them_name_what_that_waits_for():
     text = shared(8 * MS)["straggler"]["text"]
     assert text.startswith("Goroutines of main.page waited for one of them at main.fetch (main.go:11) for 88 % of the time. 18 waits, 162 ms in all, the longest 9.00 ms, "
-                           "ended by main.fetch (main.go:11). For 89 % of that time it waited itself (sleep at main.load (main.go:11))."), text
+                           "ended by main.fetch (main.go:11). For 89 % of that time it was itself waiting (sleep at main.load (main.go:11))."), text
     # From half of the waits, and of the time, on.
     assert "straggler" in shared(4600 * US) and "straggler" not in shared(4400 * US)
     assert "straggler" in shared(8 * MS, of=161 * MS) and "straggler" not in shared(8 * MS, of=163 * MS)

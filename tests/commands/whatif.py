@@ -553,6 +553,22 @@ def a_thread_that_had_ended_is_joined_all_the_same():
 
 
 @test
+def a_signal_does_not_end_a_join():
+    """Each 10 a signal makes main ready for a moment, which waits for worker; that runs for 50."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    for ms in range(0, 50, 10):
+        t.block(ms, 1, "join worker", "main")
+        t.wake(ms + 10, 0 if ms < 40 else 2, 1)
+        t.start(ms + 10, 1)
+    t.end(50, 2)
+    t.end(50, 1)
+    path = t.make("interrupted")
+    near(then(path, "--faster=worker=2x"), 25)
+
+
+@test
 def two_runners_need_two_cpus():
     # One begins at once, the other when main waits; main continues when the first has ended.
     near(then(one_cpu(), "--cpus=2"), 40 + 3)
