@@ -196,12 +196,13 @@ void finding_deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
-        bool inferred = false, waits[STUCK_CHILD + 1] = {false};
+        bool inferred = false, by_use = false, waits[STUCK_CHILD + 1] = {false};
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;
+            by_use = by_use || wait->by_use;
             waits[wait->wanted] = true;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
@@ -218,6 +219,9 @@ void finding_deadlock(struct findings *findings)
         finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
                     duration(ns).text);
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
+        if (by_use)
+            finding_explain(findings, "No other %s was seen to use that end of the pipe.",
+                            word(findings, TERM_task));
         explain_places(findings, first);
         if (stuck->ticks_beside)
             explain_ticks(findings);

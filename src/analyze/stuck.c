@@ -28,8 +28,8 @@ static const struct place *place_of(const struct stuck *stuck, const struct goro
     return parked ? parked->place : NULL;
 }
 
-/* The only goroutine alive with this start function; TRAIL_NONE: there is none, or several. */
-static int64_t only_one(const struct stuck *stuck, trail_name name)
+/* The only goroutine alive with this start function; TRAIL_NONE: there is none, or *several. */
+static int64_t only_one(const struct stuck *stuck, trail_name name, bool *several)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t found = TRAIL_NONE;
@@ -37,11 +37,41 @@ static int64_t only_one(const struct stuck *stuck, trail_name name)
         const struct goroutine *g = slot->value;
         if (g->name != name)
             continue;
-        if (found != TRAIL_NONE)
+        if (found != TRAIL_NONE) {
+            *several = true;
             return TRAIL_NONE;
+        }
         found = g->id;
     }
+    *several = false;
     return found;
+}
+
+/*
+ * The only goroutine alive of the kind that alone has been seen to use the other end of the pipe that
+ * is waited for. What never waited there nor ended a wait is not seen: it only completes circles.
+ */
+static struct holder user_of(const struct stuck *stuck, const struct wait_facts *facts)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    const struct names *names = &stuck->analysis->names;
+    struct holder user = {.goroutine = TRAIL_NONE};
+    bool writes = facts->kind == WIRE_WAIT_WRITE, several;
+    if (!blame || (!writes && facts->kind != WIRE_WAIT_READ) ||
+        !text_begins(names_text(names, facts->object), "pipe:"))
+        return user;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *other = wait_facts_of(names, row->wait);
+        if (!other || other->object != facts->object)
+            continue;
+        trail_name start = other->kind == facts->kind ? row->start : row->waiter;
+        if (start == 0 || (user.name != 0 && user.name != start))
+            return (struct holder){.goroutine = TRAIL_NONE};
+        user.name = start;
+    }
+    user.goroutine = user.name ? only_one(stuck, user.name, &several) : TRAIL_NONE;
+    return user;
 }
 
 static enum stuck_for wanted_of(const struct wait_facts *facts)
@@ -57,12 +87,17 @@ static enum stuck_for wanted_of(const struct wait_facts *facts)
 static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts,
                        struct stuck_wait *wait)
 {
-    bool joins = facts->kind == WIRE_WAIT_JOIN;
-    if (!joins && facts->kind != WIRE_WAIT_WRITE && !is_known_lock(facts) && !wait->ends)
+    bool joins = facts->kind == WIRE_WAIT_JOIN, several = false;
+    struct holder user = user_of(stuck, facts);
+    wait->by_use = user.goroutine != TRAIL_NONE;
+    if (!joins && facts->kind != WIRE_WAIT_WRITE && !is_known_lock(facts) && !wait->ends &&
+        !wait->by_use)
         return false;
     struct holder holder =
-        joins ? (struct holder){.goroutine = only_one(stuck, facts->object), .name = facts->object}
-              : holders_find(stuck->holders, facts->kind, facts->object);
+        joins          ? (struct holder){.goroutine = only_one(stuck, facts->object, &several),
+                                         .name = facts->object}
+        : wait->by_use ? user
+                       : holders_find(stuck->holders, facts->kind, facts->object);
     wait->kind = facts->kind_name;
     wait->object = facts->object;
     wait->wanted = wanted_of(facts);
@@ -72,7 +107,7 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
     wait->inferred = holder.inferred;
     wait->by_owner = holder.by_owner;
     wait->ended = holder.ended;
-    return !joins || holder.goroutine != TRAIL_NONE;
+    return !joins || holder.goroutine != TRAIL_NONE || several;
 }
 
 /* The same for a goroutine of Go, of which only the place is known. */
@@ -209,6 +244,22 @@ static void find_circles(struct stuck *stuck)
             stuck->waits[at].circle = stuck->circles;
             at = stuck->waits[at].next;
         } while (at != i);
+    }
+}
+
+/* Forgets what only completes circles, of waits that are in none. */
+static void forget_users(struct stuck *stuck)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_wait *wait = &stuck->waits[i];
+        if (!wait->by_use || wait->circle)
+            continue;
+        wait->holder = TRAIL_NONE;
+        wait->holder_name = 0;
+        if (!wait->ends) {
+            wait->next = SIZE_MAX;
+            wait->can_go = true;
+        }
     }
 }
 
@@ -546,6 +597,7 @@ static bool window_ends(void *part, int64_t now)
     if (!stuck_endless_find(stuck, now))
         return false;
     find_circles(stuck);
+    forget_users(stuck);
     if (stuck->analysis->counting)
         find_still(stuck, now);
     if (stuck->analysis->counting)

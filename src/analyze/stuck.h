@@ -44,6 +44,7 @@ struct stuck_wait {
     trail_name holder_name;
     bool inferred;         /* the holder is, by the variables in its stack */
     bool ended;            /* ... has ended without a release */
+    bool by_use;           /* ... is, as the only one seen to use the other end of the pipe */
     bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
     trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */

@@ -83,27 +83,36 @@ static size_t first_of(const struct stuck *stuck, uint64_t process)
     return at < stuck->count && id_block(stuck->waits[at].goroutine) == process ? at : SIZE_MAX;
 }
 
+/* What can go on. */
+struct active {
+    struct idmap processes; /* + 1 */
+    struct idmap names;     /* start functions */
+};
+
 /* Notes that a goroutine can go on, and with it its process. */
-static bool lets_go(struct idmap *active, int64_t goroutine)
+static bool lets_go(struct active *active, int64_t goroutine, trail_name name)
 {
     static char yes;
-    return idmap_put(active, id_block(goroutine) + 1, &yes);
+    return idmap_put(&active->processes, id_block(goroutine) + 1, &yes) &&
+           (name == 0 || idmap_put(&active->names, name, &yes));
 }
 
 /*
  * Whether a goroutine that can go on may end the wait: any of those processes, for a wait with a
- * row; else the holder. `active` has the processes with such a goroutine.
+ * row; any with the start function, for the exit of one of several; else the holder.
  */
 static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
-                    const struct idmap *active)
+                    const struct active *active)
 {
     trail_string list;
     uint64_t process;
     size_t count = 0;
+    if (wait->wanted == STUCK_JOIN && wait->holder == TRAIL_NONE)
+        return idmap_find(&active->names, wait->object) != NULL;
     if (!wait->ends)
         return wait->next == SIZE_MAX || stuck->waits[wait->next].can_go;
     for (list = wait->ends->name; next_process(&list, &process); count++)
-        if (first_of(stuck, process) == SIZE_MAX || idmap_find(active, process + 1))
+        if (first_of(stuck, process) == SIZE_MAX || idmap_find(&active->processes, process + 1))
             return true;
     return count == 0;
 }
@@ -112,17 +121,18 @@ static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
 #define MOST_ROUNDS 1000
 
 /* Marks waits until those that are left have only each other. */
-static bool mark(struct stuck *stuck, struct idmap *active, int64_t now)
+static bool mark(struct stuck *stuck, struct active *active, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     bool changed = true;
     IDMAP_EACH(slot, alive) {
-        struct stuck_wait key = {.goroutine = (int64_t)slot->id};
+        const struct goroutine *g = slot->value;
+        struct stuck_wait key = {.goroutine = g->id};
         if (bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine))
             continue;
-        if (stuck_is_ticker(stuck, slot->value, now))
+        if (stuck_is_ticker(stuck, g, now))
             stuck->ticks_beside = true;
-        else if (!lets_go(active, key.goroutine))
+        else if (!lets_go(active, g->id, g->name))
             return false;
     }
     for (size_t round = 0; changed; round++) {
@@ -132,7 +142,7 @@ static bool mark(struct stuck *stuck, struct idmap *active, int64_t now)
             if (wait->can_go || (round < MOST_ROUNDS && !can_end(stuck, wait, active)))
                 continue;
             wait->can_go = changed = true;
-            if (!lets_go(active, wait->goroutine))
+            if (!lets_go(active, wait->goroutine, wait->name))
                 return false;
         }
     }
@@ -153,15 +163,17 @@ static size_t next_of_own(const struct stuck *stuck, size_t at)
 
 bool stuck_endless_find(struct stuck *stuck, int64_t now)
 {
-    struct idmap active = {0};
+    struct active active = {0};
     bool good = stuck->ends.count == 0 || mark(stuck, &active, now);
-    idmap_free(&active);
+    idmap_free(&active.processes);
+    idmap_free(&active.names);
     for (size_t i = 0; good && i < stuck->count; i++) {
         struct stuck_wait *wait = &stuck->waits[i];
         trail_string list = wait->ends ? wait->ends->name : (trail_string){0};
         uint64_t process;
         /* The first one of the row has the other end. */
-        if (!wait->can_go && next_process(&list, &process))
+        if (!wait->can_go && next_process(&list, &process) &&
+            !(wait->by_use && wait->next != SIZE_MAX))
             wait->next = process == id_block(wait->goroutine) ? next_of_own(stuck, i)
                                                               : first_of(stuck, process);
     }

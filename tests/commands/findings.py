@@ -1038,6 +1038,39 @@ def one_that_only_sleeps_does_not_end_a_deadlock_of_processes():
     assert "have woken none" not in ended_by(CROSS)[1]["deadlock"]["text"]
 
 
+def shipped(readers=1, reads=True):
+    """1 holds a lock and writes to a full pipe, from which 2 has read, which then waits for the lock."""
+    trace = Trace(readers + 2)
+    trace.here(9, 2, 0)
+    trace.create(10, 0, 1, ("main.ship",))
+    trace.start(20, 1, 1)
+    for g in range(2, 2 + readers):
+        trace.create(30 + g, 0, g, ("main.drain",))
+        trace.start(40 + g, g, g)
+    if reads:
+        trace.log(MS - 10, 2, "wait", "read pipe:[7]")
+        trace.block(MS, 2, "sync", ("main.drain",))
+        trace.wake(MS + 500 * US, 1, 2, ("main.ship",))
+        trace.start(MS + 500 * US + 10, 2, 2)
+    trace.log(2 * MS - 30, 1, "holds", "mutex out_mu")
+    trace.log(2 * MS - 20, 1, "wait", "write pipe:[7]")
+    trace.block(2 * MS, 1, "sync", ("main.ship",))
+    for g in range(2, 2 + readers):
+        trace.log(2 * MS + 10, g, "wait", "mutex out_mu")
+        trace.block(2 * MS + 20, g, "sync", ("main.drain",))
+    return trace.findings(300 * MS, "--words=threads")
+
+
+@test
+def who_has_read_from_a_pipe_that_is_full_may_complete_a_deadlock():
+    text = shipped()["deadlock"]["text"]
+    assert "main.ship (1) holds mutex out_mu and waits to write to pipe:[7]; thread main.drain (2) has the other end of pipe:[7] and waits for mutex out_mu. " in text, text
+    assert " No other thread was seen to use that end of the pipe. " in text and text.endswith(" Release the lock before reading or writing."), text
+    found = shipped(reads=False)
+    assert "deadlock" not in found and "held by thread main.drain" not in str(found), found
+    assert "deadlock" not in shipped(readers=2)
+
+
 @test
 def three_a_reader_and_one_alone_can_be_in_a_deadlock():
     found, _ = waiting([(["mutex a"], "mutex b"), (["mutex b"], "rwlock to read c"), (["rwlock to write c"], "mutex a")])
