@@ -322,6 +322,9 @@ static void doubt_trace(struct request *request)
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
+    if (trial_may_be_told(chains))
+        doubt(request, CONFIDENCE_LOW,
+              "threads ran until the end: if they are told to end, it may come sooner than this");
     if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,
               "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",

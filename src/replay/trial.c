@@ -79,3 +79,30 @@ bool trial_misses_places(const struct chains *chains)
 {
     return chains->unplaced * 50 > chains->wait_count;
 }
+
+/* Parts of the time: of the life of such a thread at least, and of the waits for their exit at most. */
+#define TOLD_LIFE  0.9
+#define TOLD_JOINS 0.02
+
+bool trial_may_be_told(const struct chains *chains)
+{
+    double length = (double)replay_real_ns(chains);
+    int64_t joins = 0;
+    if (chains->goal == CHAIN_NONE)
+        return false;
+    for (size_t i = 0; i < chains->wait_count; i++) {
+        const struct chain_wait *wait = &chains->waits[i];
+        const struct wait_facts *facts =
+            wait->thread == chains->goal ? wait_facts_of(chains->names, wait->name) : NULL;
+        if (facts && facts->kind == WIRE_WAIT_JOIN && wait->end != CHAIN_OPEN)
+            joins += wait->end_ns - wait->begin_ns;
+    }
+    if ((double)joins > TOLD_JOINS * length)
+        return false;
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        if (thread->joined && (double)(thread->ran_ns - thread->begin_ns) >= TOLD_LIFE * length)
+            return true;
+    }
+    return false;
+}

@@ -56,4 +56,11 @@ bool trial_pool(const struct trial *trial, const struct change *change, enum tri
 /* Whether so many wake-ups lack their place in the waker's chain that the result is uncertain. */
 bool trial_misses_places(const struct chains *chains);
 
+/*
+ * Whether threads may run until they are told to end, which leaves nothing in the trace: they lived
+ * for most of it, and the one that decides the end hardly waited for their exit. The replay takes
+ * all that they did for work that must be done, so that it may end too late.
+ */
+bool trial_may_be_told(const struct chains *chains);
+
 #endif

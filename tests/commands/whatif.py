@@ -479,6 +479,34 @@ def a_lock_off_the_critical_path_gains_nothing():
     equal((found["gain_title"], found["gain_figure"]), ("less waiting in a replay", "300 ms"))
 
 
+def kept_by_reader(rounds):
+    """2 has a_mu for 95 of each 100 up to 500, and main wants it in the first of them; main waits for the exit of 2."""
+    t = Trace(2)
+    t.create(0, 1, 2, "reader")
+    t.start(0, 2)
+    for begin in range(0, 500, 100):
+        if begin < rounds * 100:
+            t.block(begin + 10, 1, "mutex a_mu", "take", "main")
+            t.release(begin + 95, 2, "mutex a_mu", 95, to=1)
+            t.start(begin + 95, 1)
+    t.block(rounds * 100, 1, "join reader", "main")
+    t.wake(501, 2, 1)
+    t.end(501, 2)
+    t.start(501, 1)
+    t.end(502, 1)
+    return t.make(f"kept-{rounds}")
+
+
+@test
+def what_runs_until_it_is_told_to_end_may_end_sooner():
+    assert "replayed" not in first_finding(kept_by_reader(5))
+    told = "threads ran until the end: if they are told to end, it may come sooner than this"
+    assert told in str(answer("whatif", "--free=a_mu", kept_by_reader(5))), answer("whatif", "--free=a_mu", kept_by_reader(5))
+    # The last round is over at 200: it is not main that ends 2.
+    assert "the same work is done no earlier" in first_finding(kept_by_reader(2))["replayed"], first_finding(kept_by_reader(2))
+    assert told not in str(answer("whatif", "--free=a_mu", kept_by_reader(2)))
+
+
 def logged_to_slow_pipe(rounds=8):
     """2 and 3 take turns with log_mu, and each holds it while it writes to a pipe, from which 4 takes every 50 ms after
     a sleep."""
