@@ -107,8 +107,8 @@ void finding_permits(struct findings *findings)
                                                          : channel;
         finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
         finding_explain(findings,
-                        "The %s that use it waited for each other at %.*s during %.0f %% of the "
-                        "time, %s, until %.*s gave one back.",
+                        "The %s that use it waited for one at %.*s during %.0f %% of the time, %s, "
+                        "until %.*s gave one back.",
                         word(findings, TERM_tasks), SHOWN(at),
                         100 * share_of(ns, length_of(findings)),
                         several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
