@@ -323,7 +323,7 @@ static void doubt_trace(struct request *request)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
     if (trial_may_be_told(chains))
-        doubt(request, CONFIDENCE_LOW,
+        doubt(request, CONFIDENCE_MEDIUM,
               "threads ran until the end: if they are told to end, it may come sooner than this");
     if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,

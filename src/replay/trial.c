@@ -97,7 +97,7 @@ bool trial_may_be_told(const struct chains *chains)
         if (facts && facts->kind == WIRE_WAIT_JOIN && wait->end != CHAIN_OPEN)
             joins += wait->end_ns - wait->begin_ns;
     }
-    if ((double)joins > TOLD_JOINS * length)
+    if (joins == 0 || (double)joins > TOLD_JOINS * length)
         return false;
     for (size_t i = 0; i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
