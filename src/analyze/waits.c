@@ -439,7 +439,7 @@ static bool take_count(struct waits *waits, const trail_event *event)
     return !names->failed && !waits->analysis->stacks.failed;
 }
 
-/* Some logs tell more of the goroutine's last wait. */
+/* What ended the goroutine's last wait, if it was a time. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;

@@ -322,9 +322,10 @@ static void doubt_trace(struct request *request)
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
-    if (trial_may_be_told(chains))
+    if (trial_may_be_stopped(chains))
         doubt(request, CONFIDENCE_MEDIUM,
-              "threads ran until the end: if they are told to end, it may come sooner than this");
+              "threads ran until the end: if they only run until they are stopped, it may come "
+              "sooner");
     if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,
               "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",

@@ -256,7 +256,7 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
     /* What answers the pool answers at the same rate in a replay. */
     less = less && (sooner || kind != CHANGE_POOL);
     bool tasks = less && gains->second.goal.of == GOAL_TASK;
-    if (!sooner && !tasks && trial_may_be_told(gains->trial.chains))
+    if (!sooner && !tasks && trial_may_be_stopped(gains->trial.chains))
         return true;
     /* More than the bound: the finding and the replay do not mean the same. */
     if (end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||

@@ -81,10 +81,10 @@ bool trial_misses_places(const struct chains *chains)
 }
 
 /* Parts of the time: of the life of such a thread at least, and of the waits for their exit at most. */
-#define TOLD_LIFE  0.9
-#define TOLD_JOINS 0.02
+#define STOPPED_LIFE  0.9
+#define STOPPED_JOINS 0.02
 
-bool trial_may_be_told(const struct chains *chains)
+bool trial_may_be_stopped(const struct chains *chains)
 {
     double length = (double)replay_real_ns(chains);
     int64_t joins = 0;
@@ -97,11 +97,11 @@ bool trial_may_be_told(const struct chains *chains)
         if (facts && facts->kind == WIRE_WAIT_JOIN && wait->end != CHAIN_OPEN)
             joins += wait->end_ns - wait->begin_ns;
     }
-    if (joins == 0 || (double)joins > TOLD_JOINS * length)
+    if (joins == 0 || (double)joins > STOPPED_JOINS * length)
         return false;
     for (size_t i = 0; i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
-        if (thread->joined && (double)(thread->ran_ns - thread->begin_ns) >= TOLD_LIFE * length)
+        if (thread->joined && (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length)
             return true;
     }
     return false;

@@ -498,13 +498,13 @@ def kept_by_reader(rounds):
 
 
 @test
-def what_runs_until_it_is_told_to_end_may_end_sooner():
+def what_runs_until_it_is_stopped_may_end_sooner():
     assert "replayed" not in first_finding(kept_by_reader(5))
-    told = "threads ran until the end: if they are told to end, it may come sooner than this"
-    assert told in str(answer("whatif", "--free=a_mu", kept_by_reader(5))), answer("whatif", "--free=a_mu", kept_by_reader(5))
+    stopped = "threads ran until the end: if they only run until they are stopped, it may come sooner"
+    assert stopped in str(answer("whatif", "--free=a_mu", kept_by_reader(5))), answer("whatif", "--free=a_mu", kept_by_reader(5))
     # The last round is over at 200: it is not main that ends 2.
     assert "the same work is done no earlier" in first_finding(kept_by_reader(2))["replayed"], first_finding(kept_by_reader(2))
-    assert told not in str(answer("whatif", "--free=a_mu", kept_by_reader(2)))
+    assert stopped not in str(answer("whatif", "--free=a_mu", kept_by_reader(2)))
 
 
 def logged_to_slow_pipe(rounds=8):
