@@ -409,6 +409,26 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
     });
 });
 
+test("a phone shows the whole text of a single card, and its button", async () => {
+    await serving(example("shop-go"), async (open) => {
+        const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
+        await page.locator(".card").waitFor();
+        await idle(page);
+        const cut = await page
+            .locator(".card")
+            .evaluate((card) =>
+                [...card.querySelectorAll("h2, p, button")]
+                    .filter(
+                        (of) =>
+                            of.scrollHeight > of.clientHeight ||
+                            of.getBoundingClientRect().right > card.getBoundingClientRect().right,
+                    )
+                    .map((of) => of.textContent),
+            );
+        equal(cut, [], "cut off");
+    });
+});
+
 test("a phone shows the cards, the timeline of a finding, or one panel; controls are for fingers", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
         const phone = { viewport: { width: 390, height: 844 }, hasTouch: true };

@@ -10,6 +10,7 @@ import {
     idle,
     leavePage,
     main,
+    measure,
     needBrowser,
     ok,
     openPage,
@@ -181,6 +182,24 @@ task(
         const row = rows.findIndex((one) => /lock\.wait\s+mutex cache_mu/.test(one));
         const { y, height } = await page.locator(".table tbody tr").nth(3).boundingBox();
         ok(y + height <= page.viewportSize().height, "rows are in view");
+        const lanesInView = () =>
+            Promise.all(
+                [0, 1].map((which) =>
+                    page
+                        .frameLocator("iframe")
+                        .nth(which)
+                        .locator("canvas.rows")
+                        .evaluate((of) => {
+                            const { top, bottom } = of.getBoundingClientRect();
+                            const panels = document.querySelector(".panels");
+                            return Math.min(bottom, panels.getBoundingClientRect().top) - top;
+                        }),
+                ),
+            );
+        const lane = measure("lane-height");
+        await until("three lanes of both beside the differences", async () =>
+            (await lanesInView()).every((px) => px >= 3 * lane),
+        );
         ok(/78\.4 ms\s+0 ns\s+−78\.4 ms\s+gone/.test(rows[row]), rows[row]);
         ok(!rows.some((one) => /\s0 ns\s+0 ns/.test(one)), "what did not change is left out");
         /* One click shows the lock in both, and the task in both. */
@@ -188,6 +207,9 @@ task(
         const first = page.frameLocator("iframe").first();
         await first.locator("[role=tabpanel]", { hasText: "mutex cache_mu" }).waitFor();
         await first.locator(".lock-time").waitFor();
+        await until("two lanes of both beside a panel", async () =>
+            (await lanesInView()).every((px) => px >= 2 * lane),
+        );
         const tasks = rows.findIndex((one) => /tasks\s+task\s+request/.test(one));
         await click(page.locator(".table tbody tr").nth(tasks));
         for (const which of [0, 1])
