@@ -390,12 +390,13 @@ TRAIL_API size_t trail_analysis_regions(const trail_analysis *analysis, const tr
 TRAIL_API size_t trail_analysis_region_groups(const trail_analysis *analysis,
                                               const trail_group **rows);
 
-typedef struct trail_log {
+/* A message that belongs to a task. */
+typedef struct trail_task_log {
     int64_t time_ns;
     int64_t goroutine;
     trail_name category;
     trail_string message;
-} trail_log;
+} trail_task_log;
 
 typedef struct trail_task {
     uint64_t id;
@@ -407,8 +408,8 @@ typedef struct trail_task {
     int64_t start_goroutine;
     uint64_t regions;
     uint64_t log_count;
-    const trail_log *logs;     /* with TRAIL_ANALYZE_LOGS: log_count of them; else NULL */
-    const int64_t *goroutines; /* goroutines that took part, by number */
+    const trail_task_log *logs; /* with TRAIL_ANALYZE_LOGS: log_count of them; else NULL */
+    const int64_t *goroutines;  /* goroutines that took part, by number */
     size_t goroutine_count;
     const uint32_t *children; /* indexes of tasks, in order of appearance */
     size_t child_count;

@@ -432,6 +432,32 @@ TRAIL_API bool trail_flight_start(const trail_flight_options *options, trail_err
 TRAIL_API bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err);
 TRAIL_API void trail_flight_stop(void);
 
+typedef struct trail_flight_slow {
+    size_t size;        /* sizeof(trail_flight_slow) */
+    const char *name;   /* of tasks and regions; NULL: all */
+    int64_t limit_ns;   /* what lasts longer is slow */
+    const char *folder; /* for the files slow-TIME-PID.trace, with mode 0600; must exist */
+    int64_t every_ns;   /* write at most one in this time; 0: 1 min; at least 1 s */
+    uint64_t max_bytes; /* stop when one would make all of them larger than this; 0: 1 GiB */
+    /*
+     * Called after each attempt, on a thread of the library, with the file or with the reason why
+     * there is none; the other is NULL. May be NULL. Must not call trail_flight_stop, nor this
+     * function.
+     */
+    void (*written)(void *context, const char *path, const trail_error *err);
+    void *context;
+} trail_flight_slow;
+
+/*
+ * Writes a snapshot of the flight recorder when a task or region takes longer than a limit, at its
+ * end, or if it has lasted for twice the limit. One limit at a time: a call replaces it, NULL and
+ * trail_flight_stop remove it, each after a snapshot in progress. Each call counts
+ * anew. What began before is not timed.
+ * A thread of the library checks 20 times a second, and writes; the program's threads only
+ * note when something begins and ends, for about 1,000 tasks and regions that are open at once.
+ */
+TRAIL_API bool trail_flight_on_slow(const trail_flight_slow *options, trail_error *err);
+
 /* MARK: What was lost */
 
 /* Calls for which a format has no event. */

@@ -14,7 +14,7 @@ struct task {
     uint64_t family;     /* order in which parents were set, for the order of children */
     int64_t *goroutines; /* with duplicates, which are removed when there are too many */
     size_t goroutine_count, goroutine_capacity;
-    trail_log *logs;
+    trail_task_log *logs;
     size_t log_capacity;
 };
 
@@ -95,7 +95,7 @@ static bool take_log(struct tasks *tasks, struct task *task, const trail_event *
         task->row.log_count--;
         return false;
     }
-    task->logs[at] = (trail_log){
+    task->logs[at] = (trail_task_log){
         .time_ns = event->time_ns,
         .goroutine = event->goroutine,
         .category = names_of(&tasks->analysis->names, event->log.category),

@@ -177,7 +177,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
 
 static void put_log(struct row *row, const void *of)
 {
-    const trail_log *log = of;
+    const trail_task_log *log = of;
     row_time(row, "time>", "time_ns", log->time_ns);
     row_id(row, "{task_column}>", "goroutine", log->goroutine);
     row_text(row, "category<", "category",

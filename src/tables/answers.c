@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "replay/gains.h"
+
 static trail_string name_of(struct trail_tables *tables, trail_name name)
 {
     trail_string text = trail_analysis_text(tables->answers, name);
@@ -85,11 +87,35 @@ static bool regions_fill(struct trail_tables *tables)
     return true;
 }
 
+/* A part of a trace is not replayed: what it depends on may be outside. */
+static bool replay(const struct trail_tables *tables)
+{
+    return tables->options.has_from || tables->options.has_to || gains_add(tables->answers);
+}
+
+static trail_string text_of_words(struct trail_tables *tables, const char *words)
+{
+    return words ? text_of_bytes(tables, words, strlen(words)) : (trail_string){0};
+}
+
+static void put_replayed(struct trail_tables *tables, size_t row, const trail_finding *finding)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_FINDINGS];
+    const bool is = finding->replayed != NULL;
+    put_text_if(rows, FINDINGS_REPLAYED, row, text_of_words(tables, finding->replayed));
+    put_text_if(rows, FINDINGS_REPLAYED_OF, row, text_of_words(tables, finding->replayed_of));
+    put_i64_if(rows, FINDINGS_REPLAYED_NOW_NS, row, is, finding->replayed_now_ns);
+    put_i64_if(rows, FINDINGS_REPLAYED_THEN_NS, row, is, finding->replayed_then_ns);
+}
+
 static bool findings_fill(struct trail_tables *tables)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_FINDINGS];
     const trail_finding *finding;
-    size_t count = trail_analysis_findings(tables->answers, &finding);
+    size_t count;
+    if (!replay(tables))
+        return false;
+    count = trail_analysis_findings(tables->answers, &finding);
     if (!rows_room(rows, count))
         return false;
     for (; count > 0; count--, finding++) {
@@ -108,6 +134,7 @@ static bool findings_fill(struct trail_tables *tables)
         put_i64_if(rows, FINDINGS_TASK, row, finding->task != TRAIL_NONE, finding->task);
         put_i64_if(rows, FINDINGS_BEGIN_NS, row, finding->has_moment, finding->begin_ns);
         put_i64_if(rows, FINDINGS_END_NS, row, finding->has_moment, finding->end_ns);
+        put_replayed(tables, row, finding);
     }
     return true;
 }
@@ -147,7 +174,7 @@ static const struct {
     {TRAIL_TABLE_GOROUTINES, TRAIL_ANALYZE_GOROUTINES, goroutines_fill},
     {TRAIL_TABLE_TASKS, TRAIL_ANALYZE_TASKS, tasks_fill},
     {TRAIL_TABLE_REGIONS, TRAIL_ANALYZE_REGIONS, regions_fill},
-    {TRAIL_TABLE_FINDINGS, TRAIL_ANALYZE_ALL_FINDINGS, findings_fill},
+    {TRAIL_TABLE_FINDINGS, TRAIL_ANALYZE_ALL_FINDINGS | GAINS_ANALYSES, findings_fill},
 };
 
 unsigned answers_needed(const struct trail_tables *tables)

@@ -11,6 +11,7 @@
 #include "tracer/flight.h"
 #include "tracer/misuse.h"
 #include "tracer/read.h"
+#include "tracer/slow.h"
 
 /* A stop waits for the stream, or for the library's thread. Guarded by tracer.lock. */
 static bool stopping;
@@ -406,6 +407,7 @@ void trail_flight_stop(void)
     tracer_init();
     if (read_refuses_call(NULL))
         return;
+    slow_stop();
     pthread_mutex_lock(&tracer.lock);
     if (!begin_stop(flight_on)) {
         pthread_mutex_unlock(&tracer.lock);

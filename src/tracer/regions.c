@@ -6,6 +6,7 @@
 #include "tracer/annotation.h"
 #include "tracer/lock.h"
 #include "tracer/memory.h"
+#include "tracer/slow.h"
 #include "tracer/stack.h"
 
 /* MARK: The open regions of a goroutine */
@@ -24,7 +25,7 @@ static uint32_t region_mark(uint64_t task, const struct table_entry *name)
     return hash_mark(task, name ? name->hash : 0);
 }
 
-static void push_region(trail_g *g, uint32_t mark)
+static void push_region(trail_g *g, uint32_t mark, const char *name)
 {
     if (g->regions_session_ != tracer.first_generation) {
         g->regions_session_ = tracer.first_generation;
@@ -32,7 +33,7 @@ static void push_region(trail_g *g, uint32_t mark)
     }
     if (g->region_count_ < TRAIL_CHECKED_REGIONS_)
         g->regions_[g->region_count_] = mark;
-    g->region_count_++;
+    slow_begin(g->id, ++g->region_count_, name);
 }
 
 /* Whether a region began in this session and has not ended. */
@@ -49,7 +50,7 @@ static bool pop_region(trail_g *g, uint32_t mark)
         return true;
     if (g->region_count_ <= TRAIL_CHECKED_REGIONS_ && g->regions_[g->region_count_ - 1] != mark)
         return false;
-    g->region_count_--;
+    slow_end(g->id, g->region_count_--);
     return true;
 }
 
@@ -122,7 +123,8 @@ void regions_forget(trail_g *g)
         *link = end->next;
         end->next = kept.free;
         kept.free = end;
-        g->region_count_ -= g->region_count_ > 0;
+        if (g->region_count_)
+            slow_end(g->id, g->region_count_--);
         __atomic_fetch_sub(&regions_kept, 1, __ATOMIC_RELAXED);
     }
     if (g->region_count_) {
@@ -130,7 +132,8 @@ void regions_forget(trail_g *g)
         kept.ended[kept.next_ended].regions = g->region_count_;
         kept.next_ended = (kept.next_ended + 1) % MAX_ENDED;
     }
-    g->region_count_ = 0;
+    while (g->region_count_)
+        slow_end(g->id, g->region_count_--);
     pthread_mutex_unlock(&kept.lock);
 }
 
@@ -241,7 +244,7 @@ static void begin_region(trail_m *m, uint64_t generation, uint64_t task, const c
     const struct table_entry *entry = string_intern(m, generation, name);
     uint64_t id = entry ? entry->id : 0;
     regions_settle(m, generation);
-    push_region(m->g, region_mark(task, entry));
+    push_region(m->g, region_mark(task, entry), name);
     if (tracer.v2)
         V2(m, generation, UserRegionBegin, task, id, stack);
     else

@@ -13,6 +13,7 @@
 #include "tracer/read.h"
 #include "tracer/regions.h"
 #include "tracer/sample.h"
+#include "tracer/slow.h"
 
 struct tracer tracer;
 uint32_t trail_tracing_;
@@ -75,6 +76,7 @@ static void after_fork(void)
     sample_after_fork();
     read_after_fork();
     regions_after_fork();
+    slow_after_fork();
     threads_after_fork();
 }
 

@@ -6,6 +6,7 @@
 #include "tracer/categories.h"
 #include "tracer/event.h"
 #include "tracer/fields.h"
+#include "tracer/slow.h"
 #include "tracer/tsan.h"
 
 /* v1 cuts a message to the size of a buffer, less the record before it. */
@@ -21,6 +22,7 @@ uint64_t trail_task_begin_(uint64_t parent, const char *name)
     stack = stack_id(stack_here(m, generation, 0));
     id = string_id(m, generation, name);
     EVENT(m, generation, UserTaskBegin, UserTaskCreate, task, parent, id, stack);
+    slow_begin(task, SLOW_TASK_DEPTH, name);
     close_annotation(m, generation);
     return task;
 }
@@ -35,6 +37,7 @@ void trail_task_end_(uint64_t task)
     RECORD_OUTSIDE_UNLESS(m, task_end, task);
     stack = stack_id(stack_here(m, generation, 0));
     EVENT(m, generation, UserTaskEnd, UserTaskEnd, task, stack);
+    slow_end(task, SLOW_TASK_DEPTH);
     close_annotation(m, generation);
 }
 

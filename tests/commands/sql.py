@@ -208,17 +208,18 @@ def goroutines_are_those_of_the_analysis():
 
 @test
 def findings_are_those_of_the_summary():
-    found = 0
+    found = replayed = 0
     for trace in TRACES:
         right = json.loads(good("summary", "--json", trace))["findings"]
         rows = table(trace, "findings")
         equal([int(row["finding"]) for row in rows], list(range(len(right))))
-        keys = ("kind", "text", "gain_ns", "function", "object", "goroutine", "task", "begin_ns", "end_ns")
+        keys = ("kind", "text", "gain_ns", "function", "object", "goroutine", "task", "begin_ns", "end_ns", "replayed", "replayed_of", "replayed_now_ns", "replayed_then_ns")
         equal([{k: row[k] for k in keys} for row in rows], [{k: whole(of.get(k)) for k in keys} for of in right])
         notes = [row["is_note"] for row in rows]
         equal(notes, sorted(notes))
         found += len(right)
-    assert found > 0
+        replayed += sum("replayed" in of for of in right)
+    assert found > 0 and replayed > 0
 
 
 @test

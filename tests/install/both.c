@@ -1,6 +1,9 @@
 /* libtrail-record and libtrail in one program: one reads what the other writes. */
 #include <stdio.h>
 #include <string.h>
+#include <trail/analyze.h>
+#include <trail/export.h>
+#include <trail/lanes.h>
 #include <trail/read.h>
 #include <trail/record.h>
 

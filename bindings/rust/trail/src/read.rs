@@ -38,6 +38,19 @@ pub struct Finding {
     pub task: Option<i64>,
     pub begin_ns: Option<i64>,
     pub end_ns: Option<i64>,
+    /// What a replay of the trace without the problem has shown. None: not replayed.
+    pub replayed: Option<Replayed>,
+}
+
+/// A figure of a replay, in the trace and without the problem; the same: nothing is gained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    pub text: String,
+    /// "end": the time up to the end; "median" and "p99": of the length of tasks; "waits": the time in which threads wait for
+    /// each other.
+    pub of: String,
+    pub now_ns: i64,
+    pub then_ns: i64,
 }
 
 impl Trace {
@@ -80,6 +93,12 @@ impl Trace {
                     task: row.get("task").int(),
                     begin_ns: row.get("begin_ns").int(),
                     end_ns: row.get("end_ns").int(),
+                    replayed: text("replayed").map(|sentence| Replayed {
+                        text: sentence,
+                        of: text("replayed_of").unwrap_or_default(),
+                        now_ns: row.get("replayed_now_ns").int().unwrap_or(0),
+                        then_ns: row.get("replayed_then_ns").int().unwrap_or(0),
+                    }),
                 });
             }
         }
