@@ -18,8 +18,8 @@
 #define DEFAULT_EVERY_NS  ((int64_t)60 * 1000000000)
 #define LEAST_EVERY_NS    ((int64_t)1000000000)
 #define DEFAULT_MAX_BYTES (UINT64_C(1) << 30)
-#define OPEN_TIMES                                                                                 \
-    2 /* how many times the limit something lasts before it is slow without its end */
+/* How many times the limit something lasts before it is slow without its end. */
+#define OPEN_TIMES 2
 
 #define SPANS     1024
 #define PROBES    8
@@ -64,7 +64,7 @@ static struct {
 } slow;
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER; /* of starts and stops */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed; /* valid while there is a thread */
 
 /* MARK: In the host's threads */
 
@@ -265,7 +265,7 @@ static bool wait_to_look(void)
     struct timespec until;
     bool end;
     pthread_mutex_lock(&lock);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += LOOK_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
@@ -300,6 +300,7 @@ static void stop(void)
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
     pthread_join(slow.thread, NULL);
+    pthread_cond_destroy(&changed);
     slow.has_thread = false;
 }
 
@@ -326,11 +327,29 @@ static bool check(const trail_flight_slow *options, trail_error *err)
     return true;
 }
 
+static bool start_thread(trail_error *err)
+{
+    sigset_t all, old;
+    pthread_condattr_t attr;
+    int status;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attr);
+    pthread_condattr_destroy(&attr);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    status = pthread_create(&slow.thread, NULL, look, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (status == 0)
+        return true;
+    pthread_cond_destroy(&changed);
+    return record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that writes: %s",
+                       strerror(status));
+}
+
 /* `control` is held, and the thread does not run. */
 static bool begin(const trail_flight_slow *options, trail_error *err)
 {
-    sigset_t all, old;
-    int status;
     const char *name = options->name ? options->name : "";
     /* Threads of the host may still be at the end of an earlier limit. */
     for (size_t i = 0; i < SPANS; i++) {
@@ -350,13 +369,8 @@ static bool begin(const trail_flight_slow *options, trail_error *err)
     __atomic_store_n(&slow.name_hash, *name ? table_hash_bytes(name, strlen(name)) : 0,
                      __ATOMIC_RELAXED);
     __atomic_store_n(&slow.limit_ns, (uint64_t)options->limit_ns, __ATOMIC_RELAXED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    status = pthread_create(&slow.thread, NULL, look, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (status != 0)
-        return record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that writes: %s",
-                           strerror(status));
+    if (!start_thread(err))
+        return false;
     slow.has_thread = true;
     __atomic_store_n(&slow_on, 1, __ATOMIC_RELAXED);
     return true;
@@ -383,5 +397,4 @@ void slow_after_fork(void)
     slow.has_thread = false;
     pthread_mutex_init(&control, NULL);
     pthread_mutex_init(&lock, NULL);
-    pthread_cond_init(&changed, NULL);
 }
