@@ -7,10 +7,20 @@ mkdirSync(out, { recursive: true });
 
 /* The titles of the kinds of waits, by their words: WAIT_KIND(NAME, "word", "title", ... */
 const kinds = readFileSync(new URL("../src/wire/wait_kinds.def", import.meta.url), "utf8");
-const rows = [...kinds.matchAll(/^WAIT_KIND\(\w+, *"([^"]+)", *"([^"]+)"/gm)];
+const rows = [...kinds.matchAll(/^WAIT_KIND\((\w+), *"([^"]+)", *"([^"]+)"/gm)];
 if (rows.length !== kinds.match(/^WAIT_KIND\(/gm)?.length)
     throw new Error("wait_kinds.def has a row that is not understood");
-const titles = Object.fromEntries(rows.map(([, word, title]) => [word, title]));
+const titles = Object.fromEntries(rows.map(([, , word, title]) => [word, title]));
+
+/* With which words logs name each kind: WAIT(name, group, KIND, "words", ... */
+const waits = readFileSync(new URL("../src/wire/waits.def", import.meta.url), "utf8");
+const named = [...waits.matchAll(/^WAIT\(\w+, *\w+, *(\w+), *"([^"]+)"/gm)];
+const logWords = Object.fromEntries(
+    rows.map(([, kind, word]) => [
+        word,
+        named.filter(([, of]) => of === kind).map(([, , words]) => words),
+    ]),
+);
 
 /* The classes of waits by their words: WAIT_CLASS(CLASS, "word") */
 const classes = Object.fromEntries(
@@ -44,6 +54,7 @@ const options = {
     logLevel: "warning",
     define: {
         WAIT_TITLES: JSON.stringify(titles),
+        WAIT_LOG_WORDS: JSON.stringify(logWords),
         WAIT_CLASSES: JSON.stringify(classes),
         TOKENS: JSON.stringify(tokens),
     },

@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/search.h"
 #include "base/text.h"
+#include "wire/waits.h"
 
 /* Limits on the logs, spans and steps examined for one wait. */
 enum { MOST_LOGS = 4096, MOST_SPANS = 256, MOST_STEPS = 8 };
@@ -36,24 +37,26 @@ static bool is_half(const trail_span *row, int64_t ns)
 
 /* MARK: Recorded holds */
 
-/* Returns what follows "WORD: KIND OBJECT" in the text of a log; NULL if it is about something
- * else. */
-static const char *behind(const trail_lanes *lanes, const trail_mark *log, const char *word,
-                          const trail_wait_for *lock, const char **end)
+/*
+ * Takes "WORD: WORDS OBJECT" from the front of the text of a log, where the words are of the lock's
+ * kind: "held: rwlock to read prices_rw 1ms". Returns false if it is about something else.
+ */
+static bool take_lock(const trail_lanes *lanes, const trail_mark *log, const char *word,
+                      const trail_wait_for *lock, trail_string *rest)
 {
-    trail_string text = trail_lanes_text(lanes, log->name);
     trail_string object = trail_lanes_text(lanes, lock->object);
-    const char *parts[] = {word, lock->kind, " "}, *at = text.data;
-    *end = text.data + text.size;
-    for (size_t i = 0; i < 3; i++) {
-        size_t size = strlen(parts[i]);
-        if ((size_t)(*end - at) < size || memcmp(at, parts[i], size) != 0)
-            return NULL;
-        at += size;
-    }
-    if ((size_t)(*end - at) < object.size || memcmp(at, object.data, object.size) != 0)
-        return NULL;
-    return at + object.size;
+    size_t words;
+    *rest = trail_lanes_text(lanes, log->name);
+    if (!text_take(rest, word))
+        return false;
+    enum wire_wait kind = wire_wait_parse(rest->data, rest->size, &words);
+    if (kind == WIRE_WAIT_NONE || strcmp(wire_wait_kinds[kind].word, lock->kind) != 0 ||
+        rest->size - words <= object.size || rest->data[words] != ' ' ||
+        memcmp(rest->data + words + 1, object.data, object.size) != 0)
+        return false;
+    rest->data += words + 1 + object.size;
+    rest->size -= words + 1 + object.size;
+    return true;
 }
 
 /*
@@ -62,11 +65,11 @@ static const char *behind(const trail_lanes *lanes, const trail_mark *log, const
  */
 static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
 {
-    const char *end, *at = behind(lanes, log, "held: ", lock, &end);
-    if (!at || at == end || *at++ != ' ')
+    trail_string rest;
+    if (!take_lock(lanes, log, "held: ", lock, &rest) || !text_take(&rest, " "))
         return -1;
-    at += at < end && *at == '~';
-    return duration_parse(at, end);
+    (void)text_take(&rest, "~");
+    return duration_parse(rest.data, rest.data + rest.size);
 }
 
 /* Finds the hold that covers the longest part of the wait, by the log at its end. */
@@ -101,8 +104,9 @@ static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for
     const trail_mark *logs;
     size_t count = trail_lanes_logs(lanes, &logs);
     for (size_t i = count; i > 0 && count - i < MOST_LOGS; i--) {
-        const char *end, *at = behind(lanes, &logs[i - 1], "holds: ", lock, &end);
-        if (at != end || logs[i - 1].lane == UINT32_MAX)
+        trail_string rest;
+        if (!take_lock(lanes, &logs[i - 1], "holds: ", lock, &rest) || rest.size > 0 ||
+            logs[i - 1].lane == UINT32_MAX)
             continue;
         uint64_t span =
             trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, logs[i - 1].lane, logs[i - 1].time_ns);

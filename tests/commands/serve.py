@@ -23,7 +23,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import ROOT, TRAIL, WORK, equal, run, trace  # noqa: E402
+from command import ROOT, TRAIL, WORK, assembled, equal, run, text_of, trace  # noqa: E402
 from tap import main, test
 
 EXAMPLES = {
@@ -210,6 +210,17 @@ def a_span_tells_who_woke_it_whom_it_woke_and_where_it_was():
         assert "waker" not in server.get("span", lane=1, at=345)
         span = server.get("span", kind="proc", lane=0, at=295)
         equal(span["goroutine"], {"lane": 3, "id": 4, "name": "main.helper", "span": 1})
+
+
+@test
+def a_wait_for_a_lock_tells_who_held_it():
+    """G 1's first wait in locks-1.26.txt, for what G 2 had; also if logs name the kind otherwise than waits."""
+    text = text_of("locks-1.26")
+    for words in "mutex", "rwlock to write", "file lock":
+        with Server(assembled(words, text.replace("mutex a_mu", words + " a_mu"))) as server:
+            server.done()
+            span = server.get("span", lane=0, at=100)
+            equal((span["state"], span["held_by"]["id"]), ("waiting", 2), words)
 
 
 @test

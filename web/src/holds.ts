@@ -23,14 +23,34 @@ function goroutineOf(lane: number): number | undefined {
     return lanes.peek().get(lane)?.id;
 }
 
+declare const WAIT_LOG_WORDS: Record<string, string[]>;
+
+/* How logs name a lock, "rwlock prices": "rwlock to read prices", "rwlock to write prices". */
+export function logNames(lock: string): string[] {
+    const at = lock.indexOf(" ");
+    return (WAIT_LOG_WORDS[lock.slice(0, at)] ?? []).map((words) => words + lock.slice(at));
+}
+
 /* The hold that the trace ends in: its goroutine's last log "holds: mutex cache_mu", which came at its begin or later. */
-async function openHold(lock: string, holder: number | undefined): Promise<Hold[]> {
+async function openHold(name: string, holder: number | undefined): Promise<Hold[]> {
     if (holder === undefined) return [];
-    const text = `holds: ${lock}`;
+    const text = `holds: ${name}`;
     const { results } = await api.logsWith(text, { last: 1 });
     const last = results.find((one) => one.text.endsWith(text) && goroutineOf(one.lane) === holder);
     if (!last) return [];
     return [{ goroutine: holder, from: last.at, to: end.peek(), isOpen: true }];
+}
+
+/* The holds that logs with this name have, to a time if there are more. */
+async function endedHolds(name: string, from: number): Promise<{ of: Hold[]; to: number }> {
+    const words = `held: ${name} `;
+    const { results, more } = await api.logsWith(words, { from });
+    const of = results.flatMap(({ text, lane, at }) => {
+        const ns = text.includes(words) ? lengthOfHold(text) : null;
+        const goroutine = goroutineOf(lane);
+        return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
+    });
+    return { of, to: more ? (results.at(-1)?.at ?? from) : Number.POSITIVE_INFINITY };
 }
 
 /*
@@ -38,19 +58,17 @@ async function openHold(lock: string, holder: number | undefined): Promise<Hold[
  * ends, if that is known, also that hold.
  */
 export async function holdsOf(lock: string, from: number, holder?: number): Promise<Holds> {
-    if (!lock) return noHolds;
-    const words = `held: ${lock} `;
-    const [{ results, more }, open] = await Promise.all([
-        api.logsWith(words, { from }),
-        openHold(lock, holder),
+    const names = logNames(lock);
+    if (names.length === 0) return noHolds;
+    const [ended, open] = await Promise.all([
+        Promise.all(names.map((name) => endedHolds(name, from))),
+        Promise.all(names.map((name) => openHold(name, holder))),
     ]);
-    const ended = results.flatMap(({ text, lane, at }) => {
-        const ns = text.includes(words) ? lengthOfHold(text) : null;
-        const goroutine = goroutineOf(lane);
-        return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
-    });
-    const to = more ? (results.at(-1)?.at ?? from) : Number.POSITIVE_INFINITY;
-    return { of: [...ended, ...open], isCut: more || from > 0, from, to };
+    const to = Math.min(...ended.map((part) => part.to));
+    const of = ended.flatMap((part) => part.of).filter((hold) => hold.to <= to);
+    of.sort((a, b) => a.to - b.to);
+    const isCut = to < Number.POSITIVE_INFINITY || from > 0;
+    return { of: [...of, ...open.flat()], isCut, from, to };
 }
 
 /* The holds by lane, in time order; null: none is on a lane. */
