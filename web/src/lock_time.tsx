@@ -9,7 +9,7 @@ import type { Frame } from "./api";
 import { nameColor, palette } from "./colors";
 import { duration } from "./format";
 import { type Hold, heldInPanel, inferHolds } from "./held";
-import { type Holds, holdsOf, noHolds, onLanes } from "./holds";
+import { type Holds, holdsOf, logNames, noHolds, onLanes } from "./holds";
 import { laneOf, lanes } from "./lanes";
 import { Waiting } from "./panel";
 import { named } from "./path";
@@ -64,7 +64,9 @@ export interface Wait extends Range {
 function patternOf(of: LockId): string {
     /* Special characters of a pattern are replaced by "*"; hits are compared afterwards. */
     const plain = (text: string) => text.replace(/[[\]|*]/g, "*");
-    return of.wait_kind ? `block[${plain(`${of.wait_kind} ${of.object ?? ""}`)}]` : "block[sync*]";
+    if (!of.wait_kind) return "block[sync*]";
+    const names = logNames(`${of.wait_kind} ${of.object ?? ""}`);
+    return `block[${names.map(plain).join("|")}]`;
 }
 
 function beginsWith(stack: Frame[] | undefined, top: Frame[] | undefined): boolean {

@@ -113,7 +113,7 @@ test("of more holds than one answer has, those of the timeline's window are show
 GoBlock dt=1 reason_string=3 stack=0
 GoStart dt=20000 g=1 g_seq=2
 ${"UserLog dt=10000 task=0 key_string=4 value_string=5 stack=0\n".repeat(HOLDS).trim()}`,
-        { 1: "wait", 2: "mutex hot_mu", 3: "sync", 4: "held", 5: "mutex hot_mu 2us" },
+        { 1: "wait", 2: "rwlock to read hot_rw", 3: "sync", 4: "held", 5: "rwlock to write hot_rw 2us" },
         `EventBatch gen=1 m=101 time=1000 size=auto
 ProcStatus dt=1 p=1 pstatus=1
 GoStatus dt=1 g=2 m=101 gstatus=2
@@ -122,13 +122,13 @@ GoUnblock dt=10000 g=1 g_seq=1 stack=0
     );
     const ends = String(execFileSync(trail, ["print", path]))
         .split("\n")
-        .filter((line) => line.includes('held: "mutex hot_mu'))
+        .filter((line) => line.includes('held: "rwlock to write hot_rw'))
         .map((line) => Math.round(1e9 * Number(line.trim().split(" ")[0])));
     equal(ends.length, HOLDS, "holds in the trace");
     await serving(path, async (open, ask) => {
         const { end } = await ask("status");
         const page = await open("#tab=locks&top=0");
-        await page.locator(".table tbody tr", { hasText: "hot_mu" }).click();
+        await page.locator(".table tbody tr", { hasText: "hot_rw" }).click();
         const bars = page.locator(".lock-time .region:not(.wait-bar)");
         const shows = (from) => {
             const wanted = Math.min(1000, ends.filter((at) => at >= from).length);
