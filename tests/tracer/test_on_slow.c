@@ -112,6 +112,7 @@ static void assert_is_about(const char *what)
     assert_int_equal(stat(seen.path, &file), 0);
     assert_int_equal(file.st_mode & 0777, 0600);
     trail_reader_close(reader);
+    trail_source_close(source);
 }
 
 /* MARK: Tests */
