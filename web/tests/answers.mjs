@@ -113,7 +113,13 @@ test("of more holds than one answer has, those of the timeline's window are show
 GoBlock dt=1 reason_string=3 stack=0
 GoStart dt=20000 g=1 g_seq=2
 ${"UserLog dt=10000 task=0 key_string=4 value_string=5 stack=0\n".repeat(HOLDS).trim()}`,
-        { 1: "wait", 2: "rwlock to read hot_rw", 3: "sync", 4: "held", 5: "rwlock to write hot_rw 2us" },
+        {
+            1: "wait",
+            2: "rwlock to read hot_rw",
+            3: "sync",
+            4: "held",
+            5: "rwlock to write hot_rw 2us",
+        },
         `EventBatch gen=1 m=101 time=1000 size=auto
 ProcStatus dt=1 p=1 pstatus=1
 GoStatus dt=1 g=2 m=101 gstatus=2
