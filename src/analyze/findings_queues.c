@@ -229,11 +229,12 @@ static bool is_held_up(const struct group_time *time)
 }
 
 /*
- * Returns the function in which a group waits for most of `wait`, or 0. Its rows may hold waits of other
- * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
+ * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other groups,
+ * too; if all other rows are less than half of the group's waits, the rest is in this one.
  */
-static trail_name waits_mostly_in(const struct findings *findings, const struct wait_group *group,
-                                  const trail_wait *wait)
+static const struct outside_row *waits_mostly_in(const struct findings *findings,
+                                                 const struct wait_group *group,
+                                                 const trail_wait *wait)
 {
     const struct outside *outside = &findings->waits->outside;
     const struct outside_row *most = NULL;
@@ -248,7 +249,7 @@ static trail_name waits_mostly_in(const struct findings *findings, const struct 
     }
     bool sure = most && most->function != 0 && most->waiter == group->row.name &&
                 most->spread.sum_ns >= half_ns && all_ns - most->spread.sum_ns < half_ns;
-    return sure ? most->function : 0;
+    return sure ? most : NULL;
 }
 
 /*
@@ -323,9 +324,9 @@ void finding_pool_too_small(struct findings *findings)
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, time.most->reason),
                      in = {"", 0};
-        trail_name mostly_in = waits_mostly_in(findings, pool, time.most);
-        if (mostly_in != 0)
-            in = text_of(findings, mostly_in);
+        const struct outside_row *mostly_in = waits_mostly_in(findings, pool, time.most);
+        if (mostly_in)
+            in = text_of(findings, mostly_in->function);
         finding_say(findings, &of, "%.*s is the bottleneck: its pool of %s %s is too small",
                     SHOWN(name), counted(pool->workers).text,
                     word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
@@ -449,22 +450,6 @@ static bool is_paced(const struct findings *findings, const struct blame_pair *p
             process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid);
 }
 
-/* Where goroutines with this start function waited longest for that; 0: not known. */
-static trail_name outside_place(const struct findings *findings, trail_name start,
-                                const trail_wait *wait)
-{
-    const struct outside *outside = &findings->waits->outside;
-    const struct outside_row *most = NULL;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
-        if (row->waiter == start &&
-            wait_kind_name(&findings->analysis->names, row->wait) == wait->reason &&
-            (!most || row->spread.sum_ns > most->spread.sum_ns))
-            most = row;
-    }
-    return most ? most->place : 0;
-}
-
 /*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
  * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
@@ -497,8 +482,9 @@ void finding_slow_producer(struct findings *findings)
             finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
-                     waiters = text_of(findings, pair->waiter),
-                     place = text_of(findings, outside_place(findings, pair->waker, makes.most));
+                     waiters = text_of(findings, pair->waiter);
+        const struct outside_row *in = waits_mostly_in(findings, made_by, makes.most);
+        trail_string place = text_of(findings, in ? in->place : 0);
         finding_say(findings, &of,
                     "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
                     "(mostly %.*s%s%.*s)",
