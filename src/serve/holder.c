@@ -11,10 +11,9 @@
 
 #include <string.h>
 
-#include "base/duration.h"
+#include "analyze/wait_names.h"
 #include "base/search.h"
 #include "base/text.h"
-#include "wire/waits.h"
 
 /* Limits on the logs, spans and steps examined for one wait. */
 enum { MOST_LOGS = 4096, MOST_SPANS = 256, MOST_STEPS = 8 };
@@ -37,26 +36,13 @@ static bool is_half(const trail_span *row, int64_t ns)
 
 /* MARK: Recorded holds */
 
-/*
- * Takes "WORD: WORDS OBJECT" from the front of the text of a log, where the words are of the lock's
- * kind: "held: rwlock to read prices_rw 1ms". Returns false if it is about something else.
- */
-static bool take_lock(const trail_lanes *lanes, const trail_mark *log, const char *word,
-                      const trail_wait_for *lock, trail_string *rest)
+/* Whether a log is about the lock, whose kind logs may name by several words: "rwlock to read". */
+static bool is_about(const trail_lanes *lanes, const struct wait_text *text,
+                     const trail_wait_for *lock)
 {
-    trail_string object = trail_lanes_text(lanes, lock->object);
-    size_t words;
-    *rest = trail_lanes_text(lanes, log->name);
-    if (!text_take(rest, word))
-        return false;
-    enum wire_wait kind = wire_wait_parse(rest->data, rest->size, &words);
-    if (kind == WIRE_WAIT_NONE || strcmp(wire_wait_kinds[kind].word, lock->kind) != 0 ||
-        rest->size - words <= object.size || rest->data[words] != ' ' ||
-        memcmp(rest->data + words + 1, object.data, object.size) != 0)
-        return false;
-    rest->data += words + 1 + object.size;
-    rest->size -= words + 1 + object.size;
-    return true;
+    return text->kind != WIRE_WAIT_NONE &&
+           strcmp(wire_wait_kinds[text->kind].word, lock->kind) == 0 &&
+           text_equal(text->object, trail_lanes_text(lanes, lock->object));
 }
 
 /*
@@ -65,11 +51,21 @@ static bool take_lock(const trail_lanes *lanes, const trail_mark *log, const cha
  */
 static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
 {
-    trail_string rest;
-    if (!take_lock(lanes, log, "held: ", lock, &rest) || !text_take(&rest, " "))
+    trail_string text = trail_lanes_text(lanes, log->name);
+    if (!text_take(&text, "held: "))
         return -1;
-    (void)text_take(&rest, "~");
-    return duration_parse(rest.data, rest.data + rest.size);
+    struct wait_text hold = wait_text_of_hold(text);
+    return is_about(lanes, &hold, lock) ? hold.held_ns : -1;
+}
+
+/* Whether the log is of a lock that its thread holds while it waits. */
+static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
+{
+    trail_string text = trail_lanes_text(lanes, log->name);
+    if (!text_take(&text, "holds: "))
+        return false;
+    struct wait_text held = wait_text_of_wait(text);
+    return is_about(lanes, &held, lock);
 }
 
 /* Finds the hold that covers the longest part of the wait, by the log at its end. */
@@ -104,9 +100,7 @@ static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for
     const trail_mark *logs;
     size_t count = trail_lanes_logs(lanes, &logs);
     for (size_t i = count; i > 0 && count - i < MOST_LOGS; i--) {
-        trail_string rest;
-        if (!take_lock(lanes, &logs[i - 1], "holds: ", lock, &rest) || rest.size > 0 ||
-            logs[i - 1].lane == UINT32_MAX)
+        if (logs[i - 1].lane == UINT32_MAX || !is_held(lanes, &logs[i - 1], lock))
             continue;
         uint64_t span =
             trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, logs[i - 1].lane, logs[i - 1].time_ns);
