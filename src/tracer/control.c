@@ -2,6 +2,7 @@
 #include "tracer/control.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,19 @@ struct timespec deadline_after(int64_t ns)
 {
     uint64_t at = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(ns > 0 ? ns : 0);
     return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
+}
+
+bool library_thread(pthread_t *thread, void *(*run)(void *), void *context, const char *what,
+                    trail_error *err)
+{
+    sigset_t all, old;
+    int status;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    status = pthread_create(thread, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return status == 0 || record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that %s: %s",
+                                      what, strerror(status));
 }
 
 /* MARK: The switch */

@@ -12,7 +12,6 @@
 #include "tracer/read.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -423,19 +422,9 @@ static void *pump(void *arg)
 
 bool read_start_thread(trail_error *err)
 {
-    sigset_t all, old;
-    int status;
-    if (thread_on)
-        return true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    status = pthread_create(&thread, NULL, pump, (void *)(uintptr_t)epoch);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (status != 0)
-        return record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that reads: %s",
-                           strerror(status));
-    thread_on = true;
-    return true;
+    if (!thread_on)
+        thread_on = library_thread(&thread, pump, (void *)(uintptr_t)epoch, "reads", err);
+    return thread_on;
 }
 
 void read_end_thread(bool stuck)

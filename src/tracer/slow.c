@@ -3,18 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tracer/annotation.h"
+#include "tracer/control.h"
 #include "tracer/read.h"
 #include "tracer/table.h"
 #include "wire/recorded.h"
 
-#define LOOK_NS           50000000u
+#define LOOK_NS           50000000
 #define DEFAULT_EVERY_NS  ((int64_t)60 * 1000000000)
 #define LEAST_EVERY_NS    ((int64_t)1000000000)
 #define DEFAULT_MAX_BYTES (UINT64_C(1) << 30)
@@ -53,7 +53,7 @@ static struct {
     uint32_t found_state; /* atomic: FOUND_... */
     struct slow_event found;
 
-    /* The rest is the thread's, and between threads that of the call that starts or stops it. */
+    /* Owned by the thread while it runs, otherwise by the caller that holds `control`. */
     char folder[4096];
     int64_t every_ns, next_ns;
     uint64_t max_bytes, bytes;
@@ -262,13 +262,9 @@ static void write_snapshot(const struct slow_event *event)
 /* Returns false when the thread is to end. */
 static bool wait_to_look(void)
 {
-    struct timespec until;
+    struct timespec until = deadline_after(LOOK_NS);
     bool end;
     pthread_mutex_lock(&lock);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     if (!slow.end)
         (void)pthread_cond_timedwait(&changed, &lock, &until);
     end = slow.end;
@@ -329,22 +325,15 @@ static bool check(const trail_flight_slow *options, trail_error *err)
 
 static bool start_thread(trail_error *err)
 {
-    sigset_t all, old;
     pthread_condattr_t attr;
-    int status;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attr);
     pthread_condattr_destroy(&attr);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    status = pthread_create(&slow.thread, NULL, look, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (status == 0)
-        return true;
-    pthread_cond_destroy(&changed);
-    return record_fail(err, TRAIL_NO_MEMORY, "cannot create the thread that writes: %s",
-                       strerror(status));
+    slow.has_thread = library_thread(&slow.thread, look, NULL, "writes", err);
+    if (!slow.has_thread)
+        pthread_cond_destroy(&changed);
+    return slow.has_thread;
 }
 
 /* `control` is held, and the thread does not run. */
@@ -371,7 +360,6 @@ static bool begin(const trail_flight_slow *options, trail_error *err)
     __atomic_store_n(&slow.limit_ns, (uint64_t)options->limit_ns, __ATOMIC_RELAXED);
     if (!start_thread(err))
         return false;
-    slow.has_thread = true;
     __atomic_store_n(&slow_on, 1, __ATOMIC_RELAXED);
     return true;
 }
