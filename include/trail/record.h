@@ -451,8 +451,8 @@ typedef struct trail_flight_slow {
 /*
  * Writes a snapshot of the flight recorder when a task or region takes longer than a limit, at its
  * end, or if it has lasted for twice the limit. One limit at a time: a call replaces it, NULL and
- * trail_flight_stop remove it, each after a snapshot in progress. Each call counts
- * anew. What began before is not timed.
+ * trail_flight_stop remove it, each after a snapshot in progress. Each call counts anew. What began
+ * before is not timed.
  * A thread of the library checks 20 times a second, and writes; the program's threads only
  * note when something begins and ends, for about 1,000 tasks and regions that are open at once.
  */

@@ -416,7 +416,6 @@ static void enter_ready(const struct chains *chains, struct chain_goroutine *g)
     g->stopped_ns = chains->stopped_ns;
 }
 
-/* The goroutine waits or is in a system call from now on. */
 /* Only the exit of a thread ends the wait for it: if none did, and it is waited for again, a signal
  * has interrupted the wait. */
 static void join_again(const struct chains *chains, const struct chain_goroutine *g)
@@ -428,6 +427,7 @@ static void join_again(const struct chains *chains, const struct chain_goroutine
         last->end = CHAIN_INTERRUPTED;
 }
 
+/* The goroutine waits or is in a system call from now on. */
 static bool begin_waiting(struct chains *chains, struct chain_goroutine *g, unsigned state,
                           trail_stack stack)
 {

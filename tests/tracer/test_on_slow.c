@@ -1,5 +1,5 @@
-/* Snapshots of slow tasks and regions: when one is written, what it says, and the limits. No time
- * matters: what is slow has a limit of 1 ns, what is not has one of an hour or another name. */
+/* Snapshots of slow tasks and regions: when one is written, what it says, and the limits. Timing does
+ * not matter: a limit of 1 ns makes everything slow, one of an hour nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
