@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The system calls of a program's threads, as strace(1) counts them, with `trail record` and without. Prints TAP.
+"""What `trail record` adds to a program: the system calls of its threads, as strace(1) counts them with and without it,
+and libraries. Prints TAP.
 
 usage: quiet.py TRAIL PRELOAD PROGRAM; the program is that of quiet.c
 """
@@ -45,12 +46,16 @@ def calls(*command):
     return [count for _, count in sorted(threads.items(), key=lambda thread: thread[0] != began)]
 
 
-def compare(*words):
-    if not shutil.which("strace") or subprocess.run(["strace", "-qq", "true"], capture_output=True).returncode != 0:
-        raise Skip("strace cannot trace here")
+def not_sanitized():
     with open(PRELOAD, "rb") as library:
         if re.search(rb"lib[at]san\.so|__[at]san_init", library.read()):
             raise Skip("a sanitizer makes calls of its own")
+
+
+def compare(*words):
+    if not shutil.which("strace") or subprocess.run(["strace", "-qq", "true"], capture_output=True).returncode != 0:
+        raise Skip("strace cannot trace here")
+    not_sanitized()
     alone = calls(PROGRAM, *words)
     trace = os.path.join(WORK, "x.trace")
     recorded = calls(TRAIL, "record", "-q", "-o", trace, "--", PROGRAM, *words)
@@ -74,6 +79,18 @@ def nor_do_threads_by_the_options_that_record_more():
         for one, other in zip(alone, recorded):
             differ = {name for name in set(one) | set(other) if one[name] != other[name]}
             assert differ <= BY_TIME, (options, {name: (one[name], other[name]) for name in differ})
+
+
+@test
+def the_library_loads_no_other_into_a_program():
+    if not shutil.which("readelf"):
+        raise Skip("no readelf")
+    not_sanitized()
+    for library in (PRELOAD, os.path.join(os.path.dirname(PRELOAD), "libtrail-heap.so")):
+        listing = subprocess.check_output(["readelf", "-dW", library], text=True)
+        needed = re.findall(r"NEEDED.*\[(.*?)\]", listing)
+        others = [name for name in needed if not re.match(r"(ld-linux.*|libc|libpthread|libdl|librt)\.so\b", name)]
+        assert needed and not others, needed
 
 
 if __name__ == "__main__":
