@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "commands/version.h"
+#include "sql/cache.h"
 #include "sql/queries.h"
 #include "sql/show.h"
 #include "sql/tables.h"
@@ -33,7 +35,7 @@ struct request {
     struct duckdb_options duckdb;
     const char *host, *binary;
     struct window window;
-    bool repair;
+    bool repair, cache;
 };
 
 static int take_memory(const struct command *command, void *memory, const char *value)
@@ -72,6 +74,9 @@ static const struct option rows[] = {
      TO_TEXT(struct request, duckdb.spill)},
     {0, "threads", "N", "threads that DuckDB may use (one per file, at most one per CPU)",
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
+    {0, "cache", NULL,
+     "keep the tables that the query uses, and read them from there the next time",
+     TO_FLAG(struct request, cache)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
     {0, "host", "NAME", "the machine on which the traces were made (this one)",
@@ -485,6 +490,28 @@ static int prompt(struct session *session)
     return code;
 }
 
+/* MARK: The cache */
+
+static const char *sql_of(const char *query)
+{
+    const struct sql_named *named = query && *query == '@' ? sql_query_find(query + 1) : NULL;
+    return named ? named->sql : query;
+}
+
+/* Access to files ends here, unless the user allows it. */
+static int use_cache(struct session *session)
+{
+    const struct request *request = session->request;
+    const struct window *w = &request->window;
+    char variant[400];
+    (void)snprintf(variant, sizeof variant, "%s %s %d%" PRId64 " %d%" PRId64 " %d", TRAIL_VERSION,
+                   version_commit, w->has_from, w->from_ns, w->has_to, w->to_ns, request->repair);
+    int code = sql_cache_use(&session->tables, sql_of(request->query), variant);
+    if (code == EXIT_GOOD && !request->duckdb.files)
+        code = duckdb_run(&session->duckdb, "SET enable_external_access = false");
+    return code;
+}
+
 /* MARK: The session */
 
 /* Reports files that cannot be opened once, not for each query; queries run on the others. */
@@ -541,13 +568,16 @@ static int begin(struct session *session)
                    : most > 0   ? most
                                 : 1);
     struct duckdb_options options = request->duckdb;
-    if (!options.threads)
+    if (!options.threads && !request->cache)
         options.threads = session->threads;
+    options.files |= request->cache;
     code = open_inputs(session);
     if (code == EXIT_GOOD)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
+    if (code == EXIT_GOOD && request->cache)
+        code = use_cache(session);
     if (code == EXIT_GOOD)
         code = define(session, put_numbers);
     if (code == EXIT_GOOD)
@@ -605,6 +635,9 @@ static int take_words(struct request *request, const struct options *options)
         if (is_query(options->words[i]))
             return usage_error(request->command, "one query, as the last argument");
     request->file_count = (size_t)count;
+    if (request->cache && request->binary)
+        return usage_error(request->command,
+                           "--cache does not know whether the program of --binary has changed");
     bool facts = request->query && *request->query == '.';
     if (count == 0 && !facts)
         return usage_error(request->command, "no trace given");

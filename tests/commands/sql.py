@@ -1281,6 +1281,86 @@ def what_a_killed_export_leaves_is_hidden():
     assert files() and all(name.startswith(".") for name in files()), files()
 
 
+# MARK: The cache
+
+
+def cached(folder, *args, **more):
+    return run("sql", "--cache", *args, env={"XDG_CACHE_HOME": os.path.join(WORK, folder)}, **more)
+
+
+def reads_the_cache(folder, *args):
+    """Whether DuckDB's plan of a query, the last argument, reads no trace."""
+    code, out, err = cached(folder, "--csv", *args[:-1], "explain " + args[-1])
+    equal((code, err), (0, ""))
+    return b"TRAIL_" not in out
+
+
+@with_duckdb
+def a_query_with_the_cache_answers_as_without():
+    both = EXAMPLES[3], HAND
+    names = [name for name, _ in clickhouse_columns()] + views()
+    queries = [f"select * from {name} order by all" for name in names]
+    queries += ["select stack(stack, file), path(stack, file), wall_ns(begin_ns, file) as wall from states order by all"]
+    without = run("sql", *both, "; ".join(queries))
+    assert without[0] == 0, without[2]
+    equal(cached("both", *both, "; ".join(queries)), without)
+    equal(cached("both", *both, "; ".join(queries)), without)
+    assert reads_the_cache("both", *both, "select 1 from " + ", ".join(names))
+    equal(cached("both", "--csv", *both, stdin=b"select count(*) as n from events;"), run("sql", "--csv", *both, "select count(*) as n from events"))
+    equal(os.stat(os.path.join(WORK, "both", "trail", "sql")).st_mode & 0o777, 0o700)
+
+
+@with_duckdb
+def the_cache_goes_by_what_is_in_a_file():
+    path, query = os.path.join(WORK, "changing.trace"), "select count(*) as n from events"
+    for trace in EXAMPLES[3], HAND:
+        shutil.copy(trace, path)
+        for options in [], ["--to=1us"], []:
+            equal(cached("changing", *options, path, query), run("sql", *options, path, query))
+    equal(len([name for name in os.listdir(os.path.join(WORK, "changing", "trail", "sql")) if name.endswith(".db")]), 4)
+
+
+@with_duckdb
+def a_damaged_trace_is_reported_each_time():
+    path, query = os.path.join(WORK, "cut.trace"), "select count(*) as n from events"
+    data = open(EXAMPLES[3], "rb").read()
+    open(path, "wb").write(data[: len(data) * 3 // 4])
+    without = run("sql", path, query)
+    assert without[0] == 1 and without[2], without
+    for _ in range(2):
+        equal(cached("damaged", path, query), without)
+
+
+@with_duckdb
+def what_was_not_asked_for_a_month_goes():
+    folder, query = os.path.join(WORK, "old", "trail", "sql"), "select count(*) as n from events"
+    cached("old", HAND, query)
+    (name,) = os.listdir(folder)
+    os.utime(os.path.join(folder, name), (1, 1))
+    cached("old", HAND, query)
+    equal(os.listdir(folder), [name])
+    os.utime(os.path.join(folder, name), (1, 1))
+    cached("old", EXAMPLES[3], query)
+    assert name not in os.listdir(folder) and len(os.listdir(folder)) == 1, os.listdir(folder)
+
+
+@with_duckdb
+def queries_with_the_cache_reach_nothing_else():
+    for query in f"select * from read_text('{HAND}')", "drop table trail_cache.events", "set enable_external_access = true":
+        code, out, err = cached("reach", HAND, f"select count(*) from events; {query}")
+        assert code == 2 and err, (query, code, out, err)
+    code, _, err = cached("reach", "--binary=/bin/true", HAND, "select 1")
+    assert code == 2 and "--binary" in err, err
+    code, _, err = run("sql", "--cache", HAND, "select 1", env={"XDG_CACHE_HOME": "/dev/null/x"})
+    assert code == 3 and "/dev/null" in err, err
+    if os.geteuid() == 0:
+        folder = os.path.join(WORK, "foreign", "trail", "sql")
+        os.makedirs(folder)
+        os.chown(folder, 65534, 65534)
+        code, _, err = cached("foreign", HAND, "select 1")
+        assert code == 3 and "another user" in err and not os.listdir(folder), err
+
+
 def run_part(part):
     if part == "sql" and not have_duckdb:
         print("1..0 # SKIP no libduckdb.so")

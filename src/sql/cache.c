@@ -1,0 +1,238 @@
+/* See cache.h. */
+#include "sql/cache.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "sql/queries.h"
+#include "sql/views.h"
+#include "ui/cli.h"
+#include "ui/folders.h"
+#include "ui/show.h"
+
+/* How long a database stays after its last use. */
+#define KEPT_SECONDS (30 * 86400)
+
+struct place {
+    int folder;
+    char file[64]; /* the path of the database in it */
+};
+
+/* MARK: The place */
+
+/* By the XDG Base Directory Specification. Returns false if there is none. */
+static bool folder_path(char *path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = -1;
+    if (cache && *cache == '/')
+        length = snprintf(path, size, "%s/trail/sql", cache);
+    else if (home && *home == '/')
+        length = snprintf(path, size, "%s/.cache/trail/sql", home);
+    return length > 0 && (size_t)length < size;
+}
+
+/*
+ * Traces may contain secrets, and root may have another user's HOME: the folder is the user's own, and is not looked up
+ * again, since other users may replace what leads to it.
+ */
+static int open_folder(struct place *place)
+{
+    char path[4096];
+    struct folders folders = {0};
+    struct stat status;
+    if (!folder_path(path, sizeof path)) {
+        print_message("no folder for the cache: set XDG_CACHE_HOME or HOME");
+        return EXIT_INOUT;
+    }
+    int code = folders_make(&folders, path);
+    folders_end(&folders, true);
+    if (code != EXIT_GOOD)
+        return code;
+    place->folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (place->folder < 0 || fstat(place->folder, &status) != 0)
+        return print_output_error(path, errno);
+    if (status.st_uid != geteuid()) {
+        print_message("%s: the folder belongs to another user: set XDG_CACHE_HOME", path);
+        return EXIT_INOUT;
+    }
+    return fchmod(place->folder, 0700) == 0 ? EXIT_GOOD : print_output_error(path, errno);
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return hash_mix(hash, hash_bytes(text, strlen(text)));
+}
+
+static bool name_file(struct place *place, struct sql_tables *tables, const char *variant)
+{
+    uint64_t hash = mix_text(0, variant);
+    for (size_t i = 0; i < tables->count; i++) {
+        input_trace_id(&tables->inputs[i], tables->host, tables->ids[i]);
+        hash = mix_text(mix_text(hash, tables->files[i]), tables->ids[i]);
+    }
+    (void)snprintf(place->file, sizeof place->file, "/proc/self/fd/%d/%016" PRIx64 ".db",
+                   place->folder, hash);
+    return show_is_whole();
+}
+
+/* Removes what was not used for long. Closes the folder. */
+static void remove_old(const struct place *place)
+{
+    DIR *folder = fdopendir(place->folder);
+    struct dirent *entry;
+    time_t now = time(NULL);
+    while (folder && (entry = readdir(folder))) {
+        struct stat file;
+        if (fstatat(dirfd(folder), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(file.st_mode) && file.st_mtime < now - KEPT_SECONDS)
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder)
+        (void)closedir(folder);
+    else
+        (void)close(place->folder);
+}
+
+/* MARK: What a query needs */
+
+/* Whether the text contains the word, in any case. */
+static bool has_word(const char *text, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = text; (at = strcasestr(at, word)); at++) {
+        bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (begins && !(isalnum((unsigned char)at[size]) || at[size] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Whether the query reads the table: itself, through one of the first views, which use only those above them, or through a macro.
+ * A table that is missed is read from the traces.
+ */
+static bool needs(const char *query, const char *table, size_t views)
+{
+    if (!query || has_word(query, table))
+        return true;
+    if (strcmp(table, "frames") == 0 && (strcasestr(query, "stack(") || strcasestr(query, "path(")))
+        return true;
+    if (strcmp(table, "traces") == 0 && has_word(query, "wall_ns"))
+        return true;
+    for (size_t i = 0; i < views; i++)
+        if (has_word(query, sql_views[i].name) && needs(sql_views[i].sql, table, i))
+            return true;
+    return false;
+}
+
+static size_t count_views(void)
+{
+    size_t count = 0;
+    while (sql_views[count].name)
+        count++;
+    return count;
+}
+
+/* MARK: The database */
+
+static bool try_run(struct duckdb *duckdb, const char *sql)
+{
+    duckdb_result result;
+    bool good = duckdb->query(duckdb->connection, sql, &result) == 0;
+    duckdb->destroy_result(&result);
+    return good;
+}
+
+static bool attach(struct duckdb *duckdb, const char *file, bool to_write)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&sql, &size);
+    if (!to)
+        return false;
+    fputs("ATTACH ", to);
+    sql_put_text(to, file);
+    fputs(to_write ? " AS trail_cache" : " AS trail_cache (READ_ONLY)", to);
+    bool good = fclose(to) == 0 && try_run(duckdb, sql);
+    free(sql);
+    return good;
+}
+
+/* Makes the name of a table mean the one in the cache. Returns false if the cache has none. */
+static bool take_table(struct duckdb *duckdb, const char *table)
+{
+    char sql[200];
+    (void)snprintf(sql, sizeof sql, "CREATE OR REPLACE VIEW %s AS FROM trail_cache.%s", table,
+                   table);
+    return try_run(duckdb, sql);
+}
+
+/* Whether all tables that the query needs are there; if so, it will read them. */
+static bool take_tables(struct duckdb *duckdb, const char *query)
+{
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        const char *table = trail_table_get((trail_table_id)i)->name;
+        if (needs(query, table, count_views()) && !take_table(duckdb, table))
+            return false;
+    }
+    return true;
+}
+
+/* Adds those that are not there, in one transaction. False after a message, or if a trace is damaged, which then is reported. */
+static bool add_tables(struct sql_tables *tables, const char *query)
+{
+    char sql[200];
+    bool good = try_run(tables->duckdb, "BEGIN");
+    for (int i = 0; i < TRAIL_TABLES && good; i++) {
+        const char *table = trail_table_get((trail_table_id)i)->name;
+        if (!needs(query, table, count_views()))
+            continue;
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE TABLE IF NOT EXISTS trail_cache.%s AS FROM trail_%s()", table,
+                       table);
+        good = duckdb_run(tables->duckdb, sql) == EXIT_GOOD && tables->code == EXIT_GOOD;
+        sql_tables_forget(tables);
+    }
+    return try_run(tables->duckdb, good ? "COMMIT" : "ROLLBACK") && good;
+}
+
+/* Returns false if the traces must be read instead. */
+static bool fill(struct sql_tables *tables, const char *file, const char *query)
+{
+    if (!attach(tables->duckdb, file, true)) {
+        print_message("the cache is in use by another process: the traces are read");
+        return false;
+    }
+    bool good = add_tables(tables, query);
+    return try_run(tables->duckdb, "DETACH trail_cache") && good &&
+           attach(tables->duckdb, file, false) && take_tables(tables->duckdb, query);
+}
+
+int sql_cache_use(struct sql_tables *tables, const char *query, const char *variant)
+{
+    struct place place = {.folder = -1};
+    int code = open_folder(&place);
+    if (code == EXIT_GOOD && !name_file(&place, tables, variant))
+        code = exit_no_memory();
+    if (code == EXIT_GOOD) {
+        bool there = attach(tables->duckdb, place.file, false);
+        if (there && !take_tables(tables->duckdb, query))
+            there = !try_run(tables->duckdb, "DETACH trail_cache");
+        if (there || fill(tables, place.file, query))
+            (void)utimensat(AT_FDCWD, place.file, NULL, 0);
+    }
+    if (place.folder >= 0)
+        remove_old(&place);
+    return code;
+}
