@@ -453,7 +453,8 @@ void finding_slow_answer(struct findings *findings)
 void finding_slow_run(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
+    /* Where context switches are missing, it may have had no CPU. */
+    for (size_t i = 0; !findings->waits->inferred && i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *runs = &row->runs;
         int64_t most = row->longest_run.ns, usual = trail_histogram_quantile(runs, 0.95);
