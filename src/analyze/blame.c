@@ -16,6 +16,8 @@ struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
     size_t row;       /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
+    bool in_vain;     /* a wait for a permit that no other goroutine ended */
+    int64_t exec_ns;  /* of that: what the goroutine had run */
     trail_name wait, outside_at;
 };
 
@@ -285,8 +287,35 @@ static bool ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int6
     return true;
 }
 
-static bool add(struct blame *blame, const struct blame_wait *wait)
+/*
+ * A wait for a permit goes on if the goroutine was woken, but another one took the permit: the wait
+ * then begins when the first one did. Drops that one.
+ */
+static void resume(struct blame_past *own, struct blame_wait *wait)
 {
+    for (size_t i = 1; wait->permit && i <= PIECES; i++) {
+        size_t at = (own->next - i) % PIECES;
+        const struct piece *piece = &own->pieces[at];
+        if (piece->ready_ns > 0)
+            continue;
+        if (!piece->in_vain || piece->wait != wait->wait ||
+            ns_between(piece->exec_ns, wait->exec_ns) > BLAME_TOGETHER_NS)
+            return;
+        wait->begin_ns = piece->begin_ns;
+        wait->begin_serial = piece->begin_serial;
+        for (; own->next != at; own->pieces[own->next] = (struct piece){0})
+            own->next = (own->next - 1) % PIECES;
+        return;
+    }
+}
+
+static bool add(struct blame *blame, const struct blame_wait *ended)
+{
+    struct blame_past *own = past_of(blame, ended->goroutine);
+    struct blame_wait resumed = *ended, *wait = &resumed;
+    if (!own)
+        return false;
+    resume(own, wait);
     struct piece rest = {.begin_ns = wait->begin_ns,
                          .end_ns = wait->end_ns,
                          .begin_serial = wait->begin_serial,
@@ -295,10 +324,9 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
                          .outside_at = wait->outside_at};
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
         return true; /* a damaged clock */
-    struct blame_past *own = past_of(blame, wait->goroutine);
-    if (!own)
-        return false;
     if (wait->waker == TRAIL_NONE || wait->waker == wait->goroutine) {
+        rest.in_vain = wait->permit;
+        rest.exec_ns = wait->exec_ns;
         piece_put(own, &rest);
         return true;
     }

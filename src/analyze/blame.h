@@ -77,6 +77,8 @@ struct blame_wait {
     trail_name outside_at;       /* where, if it was for something outside the program; else 0 */
     bool named;                  /* `wait` identifies the object; otherwise `at` does */
     bool lock, once;             /* once: for an initialisation that another one runs */
+    bool permit;                 /* for a semaphore's */
+    int64_t exec_ns;             /* of a permit: what the goroutine has run so far */
     bool hands_over;             /* may be for work, or for a result */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */

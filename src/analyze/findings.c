@@ -75,7 +75,7 @@ static const char *append(struct findings *findings, const char *text, const cha
 void finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...)
 {
     const trail_longest *moment = of->moment;
-    double share = share_of(of->gain_ns, length_of(findings));
+    double share = share_of(of->weight_ns ? of->weight_ns : of->gain_ns, length_of(findings));
     va_list args;
     if (!GROW(findings->rows, findings->capacity, findings->count + 1)) {
         findings->failed = true;
@@ -439,22 +439,27 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
     return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
 }
 
-/* The largest gain of the findings of a kind so far; 0: there is none. */
-static int64_t most_gain(const struct findings *findings, const char *kind)
+/* The largest share of the time that ranks one of the findings of a kind; 0: there is none. */
+static double most_share(const struct findings *findings, const char *kind)
 {
-    int64_t most = 0;
+    double most = 0;
     for (size_t i = 0; i < findings->count; i++)
-        if (strcmp(findings->rows[i].kind, kind) == 0 && findings->rows[i].gain_ns > most)
-            most = findings->rows[i].gain_ns;
+        if (strcmp(findings->rows[i].kind, kind) == 0 && findings->rows[i].weight > most)
+            most = findings->rows[i].weight;
     return most;
+}
+
+/* The same as a time. */
+static int64_t most_ns(const struct findings *findings, const char *kind)
+{
+    return part_of(length_of(findings), most_share(findings, kind));
 }
 
 /* Whether a lock explains why one ran at a time for half of the time or more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
     bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
-    return one &&
-           share_of(most_gain(findings, "lock-serialises"), length_of(findings)) >= READY_MOST;
+    return one && most_share(findings, "lock-serialises") >= READY_MOST;
 }
 
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
@@ -472,7 +477,7 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     if (runner && finding_names(findings, "spins", runner->row.name))
         return true;
     /* Those that hand over are ready as often as those that are handed something. */
-    return most_gain(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
+    return most_ns(findings, "hand-offs") > ns / 2 || findings->holder_ready_ns > ns / 2;
 }
 
 /* Explains which of the program's other threads had the CPUs. */
@@ -524,7 +529,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     if (!others)
         explain_runner(findings, most);
     /* The threads that keep the holder of a lock from a CPU are ready for long themselves. */
-    int64_t holder_ns = most_gain(findings, "holder-not-running");
+    int64_t holder_ns = most_ns(findings, "holder-not-running");
     if (holder_ns > 0)
         finding_last(findings)->weight = share_of(holder_ns, length) / 2;
     /* Times of several goroutines do not show that other programs took most of the trace's. */
@@ -565,7 +570,7 @@ void finding_ready_for_long(struct findings *findings)
         left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;
     double share = share_of(activity.runnable_ns, time_with_work(&activity));
     bool long_ones = most && most->row.ready_longest.ns >= READY_LEAST;
-    int64_t gc_ns = (int64_t)findings->activity->sums.procs * most_gain(findings, "gc-share");
+    int64_t gc_ns = (int64_t)findings->activity->sums.procs * most_ns(findings, "gc-share");
     /* Goroutines that are ready for short times only are normal where all Ps have work. */
     bool all_short = findings->waits->is_go && activity.procs > 1;
     if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||

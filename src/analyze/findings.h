@@ -120,7 +120,8 @@ enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
 struct finding_of {
     const char *kind;
     enum finding_rank rank;
-    int64_t gain_ns; /* at most */
+    int64_t gain_ns;   /* at most */
+    int64_t weight_ns; /* what ranks it; 0: `gain_ns` */
     const trail_longest *moment;
     trail_name function, object;
     bool note;  /* about other programs */

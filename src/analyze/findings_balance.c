@@ -91,12 +91,12 @@ static const struct outside_row *polls_for(const struct findings *findings,
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const struct blame_union *slept = &row->at_least_one;
-        if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES || slept->count == 0 ||
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES ||
             mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
             share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
             continue;
-        int64_t late = ns_between(group->busiest_end_ns, slept->last[slept->count - 1].end);
-        if (late >= -row->spread.max_ns && late <= row->spread.max_ns &&
+        int64_t after = outside_slept_on_ns(row, group->busiest_end_ns);
+        if (after >= -row->spread.max_ns && after <= row->spread.max_ns &&
             (!most || row->spread.sum_ns > most->spread.sum_ns))
             most = row;
     }
@@ -142,12 +142,13 @@ void finding_imbalance(struct findings *findings)
             is_initialiser(findings, group->busiest.goroutine))
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
-        int64_t even = all / at_once(findings, group);
+        int64_t slots = at_once(findings, group), even = all / slots;
         struct awaited row = awaited_of(findings, group);
         if (most / BALANCE_TIMES < others || row.at == 0)
             continue;
         int64_t uneven = ns_between(even, most);
-        int64_t gain = part_of(row.ns, share_of(uneven, most));
+        /* What it did alone, divided among all. */
+        int64_t gain = ns_between(row.ns / slots, row.ns);
         if (share_of(uneven, row.ns) < UNEVEN_LEAST)
             continue;
         const struct finding_of of = finding_saves("imbalance", gain < uneven ? gain : uneven,

@@ -18,7 +18,8 @@
 #define YIELDS_LEAST       10000
 #define YIELD_MOST         20000 /* running, per yield */
 #define SCHED_YIELDS_LEAST 1000
-#define HANDOFF_SHARE      0.3
+#define HANDOFF_SHARE      0.3 /* of the time that they lived */
+#define HANDOFF_LEAST      0.1
 #define MISSED_ROUNDS      2
 #define MISSED_SHARE       0.8 /* of the waits that timed out */
 #define MISSED_LATE        0.2
@@ -120,6 +121,13 @@ static const struct place *handed_place(const struct findings *findings, const s
     return NULL;
 }
 
+/* The time up to the end of the last of the group: a program may do other things after that. */
+static int64_t lived_ns(const struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = ns_between(findings->analysis->span.begin_ns, group->last_end_ns);
+    return group->workers > 0 && ns > 0 ? ns : length_of(findings);
+}
+
 /* Explains where it waited for what is handed over, and where that comes from, if these are known. */
 static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
 {
@@ -140,7 +148,8 @@ static void explain_handed(struct findings *findings, const struct handed *most,
                     "It waited (%.*s%s) %s times, once every %s, %s in all with locks and the time "
                     "until it ran again.",
                     SHOWN(reason), at, counted(most->count).text,
-                    duration(mean(length_of(findings), most->count)).text, duration(ns).text);
+                    duration(mean(lived_ns(findings, most->group), most->count)).text,
+                    duration(ns).text);
     if (row && row->peer.start)
         finding_explain(findings, "%.*s hands it over.", SHOWN(from));
 }
@@ -163,11 +172,16 @@ void finding_handoffs(struct findings *findings)
     int64_t ns = handed_ns(findings, most.group);
     if ((mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) &&
          !answers_back(findings, &most)) ||
-        share_of(ns, length) < HANDOFF_SHARE)
+        share_of(ns, lived_ns(findings, most.group)) < HANDOFF_SHARE ||
+        share_of(ns, length) < HANDOFF_LEAST)
         return;
-    const struct finding_of of = finding_saves(
-        "hand-offs", ns < length ? ns : length, most.wait ? &most.wait->longest : NULL,
+    /* If hardly anything is done in between, running is mostly for the hand-over. */
+    int64_t gain = ns;
+    ns_add(&gain, brief ? most.group->exec_ns : 0);
+    struct finding_of of = finding_saves(
+        "hand-offs", gain < length ? gain : length, most.wait ? &most.wait->longest : NULL,
         most.group->row.name, most.wait ? most.wait->reason : most.group->brief_for);
+    of.weight_ns = ns < length ? ns : length;
     trail_string name = text_of(findings, of.function);
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
     explain_handed(findings, &most, ns);

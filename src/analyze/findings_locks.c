@@ -127,11 +127,23 @@ static void put_process(const struct findings *findings, const struct blame_row 
         (void)snprintf(text, size, " of %.*s", SHOWN(holder));
 }
 
+/* What may be saved of `ns` if all that is done then fills the CPUs instead. */
+static int64_t gain_of(const struct findings *findings, int64_t ns)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    if (findings->waits->inferred || sums->procs == 0)
+        return ns;
+    int64_t idle = ns_between(sums->running_ns / (int64_t)sums->procs, length_of(findings));
+    return idle <= 0 ? 0 : idle < ns ? idle : ns;
+}
+
 static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
                      const char *effect)
 {
-    const struct finding_of of =
-        finding_saves(kind, blame_union_ns(&row->held), &row->longest, row->function, row->wait);
+    int64_t held = blame_union_ns(&row->held);
+    struct finding_of of =
+        finding_saves(kind, gain_of(findings, held), &row->longest, row->function, row->wait);
+    of.weight_ns = held;
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
@@ -144,10 +156,10 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     if (row->waits > 1)
         (void)snprintf(longest, sizeof longest, ", the longest %s", duration(row->longest.ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
-        wait_own_share(row) >= OUTSIDE_SHARE && of.gain_ns > findings->holder_ready_ns)
-        findings->holder_ready_ns = of.gain_ns;
+        wait_own_share(row) >= OUTSIDE_SHARE && held > findings->holder_ready_ns)
+        findings->holder_ready_ns = held;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
-                lock, inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
+                lock, inferred ? " (inferred from its release)" : "", duration(held).text);
     finding_explain(findings, "%s. %s wait%s took %s%s%s at %.*s.", effect,
                     counted(row->waits).text, plural_s(row->waits), duration(row->ns).text, of_all,
                     longest, SHOWN(at));

@@ -15,18 +15,26 @@
 #define POLL_EXEC_MOST 100000
 #define POLL_EXEC_PART 20
 #define POLL_SHARE     0.5
-#define OUTSIDE_SHARE  0.3
-#define OUTSIDE_LEAST  INT64_C(50000000)
-#define CALLS_LEAST    8 /* blocking calls at once, on average */
-#define LATE_TIMES     20
-#define LATE_SHARE     0.8
-#define LATE_LEAST     0.3
-#define ANSWER_COUNT   20
-#define ANSWER_LEAST   INT64_C(50000000)
-#define ANSWER_TIMES   10 /* compared with the 95th percentile */
-#define ANSWER_SHARE   0.05
-#define PEER_SHARE     0.5
-#define SERVER_SHARE   0.4 /* the same of a C program, which is known to have connected to it */
+/* The same of longer sleeps of the main goroutine that end when another one has ended. */
+#define LOOK_TIMES    40
+#define LOOK_MOST     INT64_C(50000000)
+#define OUTSIDE_SHARE 0.3
+#define OUTSIDE_LEAST INT64_C(50000000)
+#define CALLS_LEAST   8 /* blocking calls at once, on average */
+#define LATE_TIMES    20
+#define LATE_SHARE    0.8
+#define LATE_LEAST    0.3
+#define ANSWER_COUNT  20
+#define ANSWER_LEAST  INT64_C(50000000)
+#define ANSWER_TIMES  10 /* compared with the 95th percentile */
+#define ANSWER_SHARE  0.05
+#define RUN_BESIDE    5 /* usual runs before and after a long one */
+#define RUN_TIMES     20
+#define RUN_SHARE     0.1
+#define PEER_SHARE    0.5
+#define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
+#define DELAYED_MOST  INT64_C(60000000)
+#define SERVER_SHARE  0.4 /* the same of a C program, which is known to have connected to it */
 
 /* The waits of a row. */
 static struct several row_words(const struct outside_row *row)
@@ -41,6 +49,27 @@ static int64_t most_between(const trail_histogram *sleeps)
     return part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
 }
 
+/*
+ * Whether another goroutine ended in the main goroutine's last sleep there: it looked for that. What
+ * sleeps as often without an end in sight may keep a pace, and stop the others after it.
+ */
+static bool looks_for_end(const struct findings *findings, const struct outside_row *row)
+{
+    const struct waits *waits = findings->waits;
+    if (row->returns < LOOK_TIMES || row->longest.goroutine != 1 || row->woke > 0 ||
+        mean(row->spread.sum_ns, row->spread.count) > LOOK_MOST)
+        return false;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        int64_t after = outside_slept_on_ns(row, group->last_end_ns);
+        /* Those that have not ended count at the end of the trace. */
+        if (group->row.ended > 0 && group->row.ended == group->workers && after >= 0 &&
+            after <= row->spread.max_ns)
+            return true;
+    }
+    return false;
+}
+
 /* Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace. */
 void finding_polling(struct findings *findings)
 {
@@ -48,8 +77,8 @@ void finding_polling(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
-            mean(spread->sum_ns, spread->count) > POLL_MOST ||
+        bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
+        if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
             row->woke * 4 > row->returns || row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
@@ -418,6 +447,41 @@ void finding_slow_answer(struct findings *findings)
     }
 }
 
+/*
+ * One of many that ran between two waits at the same place ran far longer than nearly all others, and
+ * not at first or last.
+ */
+void finding_slow_run(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    /* Where context switches are missing, it may have had no CPU. */
+    for (size_t i = 0; !findings->waits->inferred && i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *runs = &row->runs;
+        int64_t most = row->longest_run.ns, usual = trail_histogram_quantile(runs, 0.95);
+        if (runs->count < ANSWER_COUNT || row->runs_before < RUN_BESIDE ||
+            runs->count - row->runs_before <= RUN_BESIDE || most < ANSWER_LEAST ||
+            most / RUN_TIMES < usual || share_of(most, length_of(findings)) < RUN_SHARE)
+            continue;
+        const struct finding_of of = finding_saves("slow-run", ns_between(usual, most),
+                                                   &row->longest_run, row->function, row->wait);
+        trail_string name = text_of(findings, row->runner), place = text_of(findings, row->place),
+                     wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "%.*s ran for %s between two waits (%.*s at %.*s), 95 %% of the %s times at "
+                    "most about %s",
+                    SHOWN(name), duration(most).text, SHOWN(wait), SHOWN(place),
+                    counted(runs->count).text, duration(usual).text);
+        finding_explain(findings,
+                        "No wait of it is recorded meanwhile: it computed, or touched much "
+                        "memory for the first time.");
+        finding_advise(findings, "%s",
+                       findings->waits->is_go
+                           ? "A CPU profile of that time shows the function."
+                           : "Record with --cpu-samples=1000 to see in which function.");
+    }
+}
+
 /* Whether what answers is recorded. */
 static bool is_answered(const struct outside_row *row)
 {
@@ -426,12 +490,33 @@ static bool is_answered(const struct outside_row *row)
 }
 
 /*
+ * Whether what answers usually waited for the rest of the request, as long as a delayed
+ * acknowledgement takes: Linux sends one after 40 ms, and Nagle's algorithm waits for it before it
+ * sends the second small part.
+ */
+static bool is_delayed(const struct findings *findings, const struct outside_row *row)
+{
+    const struct wait_facts *its = facts_of(findings, row->peer.wait);
+    int64_t usual = trail_histogram_quantile(&row->spread, 0.5);
+    return row->of_server && took_most(row, row->peer.ns) && its && its->kind == WIRE_WAIT_READ &&
+           usual >= DELAYED_LEAST && usual <= DELAYED_MOST;
+}
+
+/*
  * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
  */
 static void explain_answerer(struct findings *findings, const struct outside_row *row)
 {
-    trail_string by = text_of(findings, (trail_name)row->answerer.key);
-    if (is_answered(row)) {
+    trail_string by = text_of(findings, (trail_name)row->answerer.key),
+                 wait = text_of(findings, row->peer.wait), at = text_of(findings, row->peer.place);
+    if (is_answered(row) && is_delayed(findings, row)) {
+        finding_explain(findings,
+                        "Meanwhile %.*s waited for the rest of the request (%.*s at %.*s). Nagle's "
+                        "algorithm holds small parts back until those before are acknowledged, "
+                        "which takes 40 ms.",
+                        SHOWN(by), SHOWN(wait), SHOWN(at));
+        finding_advise(findings, "Send each request in one write, or set TCP_NODELAY.");
+    } else if (is_answered(row)) {
         finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,");
         finding_last(findings)->weight /= 2;
@@ -525,6 +610,26 @@ void finding_deadlines(struct findings *findings)
     }
 }
 
+/* What the end of a Go program needs waits in system calls most of the time. */
+static void say_needed_call(struct findings *findings, const struct outside_row *row)
+{
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    if ((row->kind != WIRE_WAIT_KERNEL && row->kind != WIRE_WAIT_FILE_LOCK) || ns < OUTSIDE_LEAST ||
+        share_of(ns, length_of(findings)) < BUSY_SHARE ||
+        !wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
+        return;
+    const struct finding_of of =
+        finding_saves("blocking-calls", ns, &row->longest, row->function, row->wait);
+    trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+                 waiter = text_of(findings, row->waiter);
+    finding_say(findings, &of, "%.*s waited %s %.*ss for %.0f %% of the time", SHOWN(place),
+                row->kind == WIRE_WAIT_KERNEL ? "in" : "for", SHOWN(wait),
+                100 * share_of(ns, length_of(findings)));
+    finding_explain(findings, "%s, of %.*s.",
+                    several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text,
+                    SHOWN(waiter));
+}
+
 /* Goroutines of Go wait in system calls, each of which needs a thread of its own. */
 void finding_blocking_calls(struct findings *findings)
 {
@@ -534,10 +639,12 @@ void finding_blocking_calls(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
-                     row->kind == WIRE_WAIT_CHILD;
+                     row->kind == WIRE_WAIT_FILE_LOCK || row->kind == WIRE_WAIT_CHILD;
         double at_once = share_of(row->spread.sum_ns, ns);
-        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once < CALLS_LEAST)
+        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once < CALLS_LEAST) {
+            say_needed_call(findings, row);
             continue;
+        }
         const struct finding_of of = {"blocking-calls", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->function, .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);

@@ -27,16 +27,16 @@ static bool passes_on(const struct findings *findings, const struct blame_row *r
            wait_own_share(row) >= BUSY_SHARE;
 }
 
-/* `by` takes from a queue, and what fills it at `at` waited for room. */
+/* `by` takes from a queue, and what fills it at `at` waited for room for `ns`. */
 static void say_full(struct findings *findings, const struct finding_of *of, trail_name by,
-                     trail_name at, struct several waits)
+                     trail_name at, int64_t ns, struct several waits)
 {
     trail_string name = text_of(findings, by), filled = text_of(findings, at),
                  wait = text_of(findings, of->object);
     finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it", SHOWN(name),
                 SHOWN(filled));
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
-                    SHOWN(wait), 100 * share_of(of->gain_ns, length_of(findings)), waits.text);
+                    SHOWN(wait), 100 * share_of(ns, length_of(findings)), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
 }
 
@@ -54,7 +54,7 @@ void finding_queue(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
-        say_full(findings, &of, row->place, row->at,
+        say_full(findings, &of, row->place, row->at, ns,
                  several(row->waits, "wait", row->ns, row->longest.ns));
     }
 }
@@ -292,6 +292,21 @@ static bool is_for_answers(const struct findings *findings, trail_name wait)
 }
 
 /*
+ * The time that may be saved if those that end the waits of `pair` were faster: that of the waits,
+ * and until they had done what was left when those that waited had ended.
+ */
+static int64_t pair_gain(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct waits *waits = findings->waits;
+    int64_t gain = blame_union_ns(&pair->waiting), length = length_of(findings);
+    int64_t ended = waits->by_name[pair->waiter]->last_end_ns,
+            after = ns_between(ended, waits->by_name[pair->waker]->last_end_ns);
+    if (ended != 0 && after > 0)
+        ns_add(&gain, after);
+    return gain < length ? gain : length;
+}
+
+/*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
  * makes something now and then, and makes others work, is no pool. What waits for a result has asked
@@ -319,8 +334,8 @@ void finding_pool_too_small(struct findings *findings)
             result ? time_when_asked(findings, pool, pair->waiter) : wait_time_of(findings, pool);
         if (!is_held_up(&time))
             continue;
-        const struct finding_of of =
-            finding_saves("pool-too-small", ns, &pair->longest, pair->waker, pair->wait);
+        const struct finding_of of = finding_saves("pool-too-small", pair_gain(findings, pair),
+                                                   &pair->longest, pair->waker, pair->wait);
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, time.most->reason),
                      in = {"", 0};
@@ -410,10 +425,10 @@ void finding_slow_consumer(struct findings *findings)
         struct group_time time = wait_time_of(findings, waits->by_name[pair->waker]);
         if (!is_held_up(&time))
             continue;
-        const struct finding_of of =
-            finding_saves("queue", ns, &pair->longest, pair->waker, pair->wait);
+        const struct finding_of of = finding_saves("queue", pair_gain(findings, pair),
+                                                   &pair->longest, pair->waker, pair->wait);
         trail_string why = text_of(findings, time.most->reason);
-        say_full(findings, &of, pair->waker, pair->at,
+        say_full(findings, &of, pair->waker, pair->at, ns,
                  several(pair->waits, "wait", pair->ns, pair->longest.ns));
         finding_explain(findings,
                         "Meanwhile the former spent %.0f %% of its time waiting (mostly %.*s).",

@@ -542,7 +542,10 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         finding_explain(findings,
                         "Either the wake-up came before the wait and was lost, or nothing "
                         "wakes it.");
-    finding_advise(findings, "Check the condition before the wait, and wake at each change of it.");
+    finding_advise(findings, "%s",
+                   text_is(text_of(findings, wait->kind), "future")
+                       ? "Set each promise, or destroy it, also where its work fails."
+                       : "Check the condition before the wait, and wake at each change of it.");
 }
 
 /* Every goroutine waits for another one, and at least one of them for what none holds. */

@@ -14,8 +14,10 @@ void outside_init(struct outside *outside)
 
 static void drop_rows(struct outside *outside)
 {
-    for (size_t i = 0; i < outside->count; i++)
+    for (size_t i = 0; i < outside->count; i++) {
         trail_histogram_free(&outside->rows[i].spread);
+        trail_histogram_free(&outside->rows[i].runs);
+    }
     outside->count = 0;
 }
 
@@ -81,6 +83,23 @@ static size_t row_of(struct outside *outside, const struct outside_wait *wait)
     return number;
 }
 
+/* Counts what a goroutine ran between two waits in the row. Returns false on out of memory. */
+static bool count_run(struct outside_row *row, const struct outside_now *now,
+                      const struct outside_wait *wait)
+{
+    int64_t ns = ns_between(now->exec_ns, wait->exec_ns);
+    row->returns++;
+    row->woke += now->woke;
+    ns_add(&row->between_ns, ns_between(now->end_ns, wait->begin_ns));
+    ns_add(&row->exec_ns, ns);
+    if (ns > row->longest_run.ns) {
+        row->longest_run = (trail_longest){ns, now->end_ns, wait->goroutine};
+        row->runs_before = row->runs.count;
+        row->runner = now->waiter;
+    }
+    return trail_histogram_add(&row->runs, ns);
+}
+
 bool outside_begin(struct outside *outside, const struct outside_wait *wait)
 {
     struct outside_now *now = objects_get(&outside->now, (uint64_t)wait->goroutine);
@@ -88,12 +107,8 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (!now || number == 0)
         return false;
     struct outside_row *row = &outside->rows[number - 1];
-    if (now->row == number) {
-        row->returns++;
-        row->woke += now->woke;
-        ns_add(&row->between_ns, ns_between(now->end_ns, wait->begin_ns));
-        ns_add(&row->exec_ns, ns_between(now->exec_ns, wait->exec_ns));
-    }
+    if (now->row == number && !count_run(row, now, wait))
+        return false;
     *now = (struct outside_now){.row = number,
                                 .waits = true,
                                 .wait = wait->wait,
@@ -149,4 +164,10 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
     if (row->longest.goroutine == goroutine)
         row->longest_ends = now->ends;
     return trail_histogram_add(&row->spread, ns);
+}
+
+int64_t outside_slept_on_ns(const struct outside_row *row, int64_t time_ns)
+{
+    const struct blame_union *slept = &row->at_least_one;
+    return slept->count > 0 ? ns_between(time_ns, slept->last[slept->count - 1].end) : INT64_MIN;
 }

@@ -34,14 +34,18 @@ struct outside_row {
     struct outside_peer peer; /* of the longest */
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
-    uint64_t returns;   /* a goroutine waited here again, without another wait in between */
-    int64_t exec_ns;    /* that it ran in between */
-    int64_t between_ns; /* from one wait to the next */
-    uint64_t woke;      /* others that it woke in between */
-    uint64_t until;     /* sleeps until a point in time: a pace that the program keeps */
-    bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
-    bool of_server;     /* for what a server sends over a connection that the program made */
-    bool deadline;      /* ended by the time-out of a context of Go */
+    uint64_t returns;          /* a goroutine waited here again, without another wait in between */
+    int64_t exec_ns;           /* that it ran in between */
+    trail_histogram runs;      /* the same of each */
+    trail_longest longest_run; /* the longest of these, from the end of the wait before */
+    uint64_t runs_before;      /* how many were before it */
+    trail_name runner;         /* the start function of the one that ran so */
+    int64_t between_ns;        /* from one wait to the next */
+    uint64_t woke;             /* others that it woke in between */
+    uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
+    bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
+    bool of_server; /* for what a server sends over a connection that the program made */
+    bool deadline;  /* ended by the time-out of a context of Go */
 
     /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long they
      * may have been late, and the start function of the other one. */
@@ -110,6 +114,9 @@ void outside_break(struct outside *outside, int64_t goroutine);
 
 /* The goroutine has woken another one. */
 void outside_woke(struct outside *outside, int64_t goroutine);
+
+/* How long after a time the last sleep of the row ended; negative: before it. */
+int64_t outside_slept_on_ns(const struct outside_row *row, int64_t time_ns);
 
 /* The goroutine has ended. */
 void outside_forget(struct outside *outside, int64_t goroutine);

@@ -156,6 +156,8 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
+        .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
+        .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,
         .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,

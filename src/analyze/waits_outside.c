@@ -287,6 +287,8 @@ static enum wire_wait kind_of_call(const struct waits *waits, const struct stack
         const char *part;
         enum wire_wait kind;
     } kinds[] = {
+        {"syscall.Flock", WIRE_WAIT_FILE_LOCK},
+        {"golang.org/x/sys/unix.Flock", WIRE_WAIT_FILE_LOCK},
         {"os.(*Process)", WIRE_WAIT_CHILD},
         {"os.(*File)", WIRE_WAIT_FILE},
         {"os.", WIRE_WAIT_FILE},
@@ -316,6 +318,7 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
         .wait = names_put(names, title, strlen(title)),
         .function = own.function,
         .place = waits_name_frame(waits, &own),
+        .waiter = g->name,
     };
     return outside_begin(&waits->outside, &call) &&
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
