@@ -8,10 +8,13 @@ import {
     complaints,
     equal,
     idle,
+    leavePage,
     main,
     needBrowser,
     ok,
+    openPage,
     runJson,
+    serve,
     test,
     until,
     withSign,
@@ -427,6 +430,20 @@ test("a phone shows the whole text of a single card, and its button", async () =
             );
         equal(cut, [], "cut off");
     });
+});
+
+test("a phone shows two traces and their differences", async () => {
+    const { server, url } = await serve(["shop-c", "shop-c-fixed"].map(example));
+    try {
+        const page = await openPage(url, { viewport: { width: 390, height: 844 } }, "iframe");
+        await page.getByRole("button", { name: "Differences" }).click();
+        await page.locator(".table tbody tr").nth(3).waitFor();
+        ok(await page.locator(".verdict").isVisible(), "the verdict");
+        ok(await page.locator("iframe").first().isVisible(), "the first trace");
+        await leavePage(page);
+    } finally {
+        server.kill();
+    }
 });
 
 test("a phone shows the cards, the timeline of a finding, or one panel; controls are for fingers", async () => {
