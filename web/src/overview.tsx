@@ -5,7 +5,7 @@
  */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { showFinding } from "./culprit";
+import { CARDS, showFinding } from "./culprit";
 import { Card, Chip } from "./findings";
 import { withSign } from "./format";
 import { isFramed } from "./framed";
@@ -28,7 +28,6 @@ const panelOf: Record<string, Tab> = {
 
 /* Figures that the head of the page already has. */
 const inHead = new Set(["length_ns", "goroutines"]);
-const FINDINGS = 3;
 /* The number of figures that fit next to cards, in this order. */
 const BESIDE = 4;
 const ALONE = 6;
@@ -118,7 +117,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     const { tiles, findings, origin_ns } = props.of;
     const { isFolded } = props;
     const Form = isFolded ? Chip : Card;
-    const rest = findings.length - FINDINGS;
+    const rest = findings.length - CARDS;
     if (findings.length === 0)
         return (
             <>
@@ -129,7 +128,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     return (
         <>
             <ul class="findings">
-                {findings.slice(0, FINDINGS).map((of) => (
+                {findings.slice(0, CARDS).map((of) => (
                     <Form key={keyOf(of)} of={of} origin={origin_ns} />
                 ))}
             </ul>

@@ -87,6 +87,50 @@ for (const name of [
         });
     });
 
+test("a finding without a goroutine is explained without one", async () => {
+    await serving(example("load-go1.19"), async (open) => {
+        const [finding] = runJson("summary", example("load-go1.19")).findings;
+        equal(finding.goroutine ?? null, null, "of all of them");
+        const page = await open();
+        const card = page.locator(".card");
+        const title = page.locator(".details h2");
+        const said = page.locator(".details .say");
+        await said.waitFor();
+        await page.keyboard.press("ArrowDown");
+        await until("a goroutine", async () => /^G\d/.test(await title.textContent()));
+        equal(await said.count(), 0, "explanations of a goroutine");
+        await card.getByRole("button").click();
+        await said.waitFor();
+        equal(await title.textContent(), "Finding 1", "what is explained");
+    });
+});
+
+test("what a card says is not repeated in the selection", async () => {
+    for (const width of [1280, 1680])
+        await serving(example("shop-c"), async (open, _, leave) => {
+            const [finding] = runJson("summary", example("shop-c")).findings;
+            const page = await open("", { viewport: { width, height: 800 } });
+            const said = page.locator(".details .say");
+            const card = page.locator(".card");
+            await said.waitFor();
+            const [part] = finding.details.split(". ");
+            const texts = async (of) => (await of.textContent()).replaceAll("\u00a0", " ");
+            const times = async (text) =>
+                (await texts(page.locator("main"))).split(withSign(text)).length - 1;
+            equal(await times(part), 1, "the evidence");
+            equal(await times(finding.heading), 1, "the heading");
+            ok((await texts(said)).includes(part), "beside the span");
+            /* Where the card is folded, or the span is another, nothing is missing. */
+            await page.keyboard.press("ArrowLeft");
+            await until("the evidence in the card", async () => (await texts(card)).includes(part));
+            await page.keyboard.press("ArrowRight");
+            await said.waitFor();
+            await page.getByRole("button", { name: "Overview", exact: true }).click();
+            await until("the heading", async () => (await texts(said)).startsWith(finding.heading));
+            await leave(page);
+        });
+});
+
 test("the search takes keys at once", async () => {
     await serving(example("shop-c"), async (open) => {
         const page = await open();
