@@ -12,7 +12,7 @@ import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
+import { overview, status, type Tab, tab, untouched } from "./state";
 import { keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
@@ -55,12 +55,12 @@ export function lead(tile: Tile, origin: number): void {
     jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
 }
 
-/* Moves to the first finding that has a place; a phone begins with the cards. */
+/* Moves to the first finding that has a place. */
 function beginThere(of: Summary): void {
     const worst = of.findings.find(
         (one) => one.begin_ns !== undefined || one.task !== undefined || one.region !== undefined,
     );
-    if (worst && untouched() && !isPhone()) showFinding(worst, of.origin_ns);
+    if (worst && untouched()) showFinding(worst, of.origin_ns);
 }
 
 function TileButton(props: { tile: Tile; origin: number }) {

@@ -10,6 +10,7 @@ import {
     idle,
     leavePage,
     main,
+    measure,
     needBrowser,
     ok,
     openPage,
@@ -367,6 +368,7 @@ const shown = {
     range: (page) => fragment(page, "r"),
     panel: (page) => page.textContent("[role=tabpanel]"),
     filter: (page) => page.getByLabel("Filter").inputValue(),
+    stacks: (page) => page.getByLabel("Stacks of").inputValue(),
 };
 for (const [name, answers] of Object.entries({
     "shop-c": [
@@ -387,6 +389,7 @@ for (const [name, answers] of Object.entries({
         ["goroutine 22", "lane", (id) => id === "22"],
         ["flushOnce", "places", (text) => /flushOnce/.test(text)],
         ["task 7", "panel", (text) => text.includes("task 7 request: 38.3 ms")],
+        ["network", "stacks", (text) => text === "net"],
         ["60–62ms", "range", (text) => text === "60000000-62000000"],
     ],
 }))
@@ -459,6 +462,7 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
 test("a phone shows the whole text of a single card, and its button", async () => {
     await serving(example("shop-go"), async (open) => {
         const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
         await page.locator(".card").waitFor();
         await idle(page);
         const cut = await page
@@ -505,13 +509,19 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
                     .map((of) => of.outerHTML),
             );
         const cards = page.locator(".card");
-        await cards.first().waitFor();
+        /* At first the worst finding in two lines, its lanes, and where it is in them. */
+        const first = page.locator(".chip.selected");
+        await first.waitFor();
         await idle(page);
-        equal(
-            [await lanes.isVisible(), await panel.isVisible()],
-            [false, false],
-            "the cards first",
-        );
+        const { y, height: high } = await first.boundingBox();
+        ok(high <= 60, `${high} high`);
+        const { top, bottom } = await lanes.evaluate((of) => of.getBoundingClientRect().toJSON());
+        ok(top > y + high && bottom - top >= 10 * measure("lane-height"), `${top} to ${bottom}`);
+        ok(await fragment(page, "sel"), "the culprit is selected");
+        equal([await cards.count(), await panel.isVisible()], [0, false], "nothing else");
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
+        await cards.first().waitFor();
+        equal([await lanes.isVisible(), await panel.isVisible()], [false, false], "the cards");
         const cut = await cards.evaluateAll((all) =>
             all
                 .flatMap((of) => [...of.querySelectorAll("h2, p")])
