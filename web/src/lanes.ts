@@ -7,7 +7,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { type Arrangement, arrange, type Grouping, type Order, type Wanted } from "./arrange";
 import { measure } from "./colors";
-import { numberedWithin, shortName } from "./format";
+import { numberedWithin, ownNumber, shortName } from "./format";
 import { isFramed } from "./framed";
 import { LaneReader, type LaneTable, noLanes } from "./lane_table";
 import { type LaneRow, Layout, type Looks, type Row } from "./layout";
@@ -52,7 +52,7 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     const letter = term(
         of === "goroutine" ? "task_id" : of === "proc" ? "slot_short" : "machine_short",
     );
-    return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
+    return `${letter}${ownNumber(lane.id, lane.name)}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
 /*
