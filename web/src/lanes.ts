@@ -398,6 +398,8 @@ export async function reveal(lane: number): Promise<void> {
     if (!row) return;
     const { height } = size.peek();
     const top = scroll.peek();
-    if (row.top < top || row.top + row.height > top + height - 4)
-        scrollTo(row.top - height / 2 + LANE_HEIGHT);
+    if (row.top >= top && row.top + row.height <= top + height - 4) return;
+    const middle = row.top - height / 2 + LANE_HEIGHT;
+    /* The first row is not cut. */
+    scrollTo(layout.peek().between(middle, middle + 1)[0]?.top ?? middle);
 }

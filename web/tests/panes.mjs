@@ -532,6 +532,19 @@ test("of more holds than are shown no holder is inferred for the others", async 
     });
 });
 
+test("a lane that is scrolled to has whole rows above it", async () => {
+    const path = generated("rows", "--goroutines=200", "--events=20K", "--procs=2");
+    await serving(path, async (open, ask) => {
+        const page = await open("#g=none");
+        const { rows, columns } = await ask("lanes?kind=goroutine&count=1000");
+        await page.keyboard.press("/");
+        await page.keyboard.type(`G${rows[rows.length >> 1][columns.indexOf("id")]}`);
+        await page.keyboard.press("Enter");
+        const y = await until("the lane", async () => Number(await fragment(page, "y")));
+        equal(y % measure("lane-height"), 0, `${y}: what is cut of the first row`);
+    });
+});
+
 test("rows stay in view when there are fewer of them", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open("#y=100000");
