@@ -267,7 +267,7 @@ export const hiddenLanes = signal({ idle: 0, runtime: 0 });
 /* Which lanes are hidden, unless they are selected or used; undefined: none. */
 function leftOut(): Wanted["isLeftOut"] {
     const { columns, names } = lanes.value;
-    if (kind.value !== "goroutine" || isFramed) return undefined;
+    if (kind.value !== "goroutine") return undefined;
     const { from, to } = rested.value;
     const foldsIdle = !showsIdle.value && !filter.value;
     const foldsRuntime = !showsRuntime.value && !filter.value;
@@ -276,7 +276,9 @@ function leftOut(): Wanted["isLeftOut"] {
     const hidden = { idle: 0, runtime: 0 };
     /* In one state all along, and never seen to run: not even its start function is known. */
     const isUnseen = (lane: number) => columns.spans[lane] <= 1 && !names[columns.name[lane]];
-    const isElsewhere = (lane: number) => columns.begin[lane] > to || columns.end[lane] < from;
+    /* Of two traces, whatever the window, so that lanes stay beside each other. */
+    const isElsewhere = (lane: number) =>
+        !isFramed && (columns.begin[lane] > to || columns.end[lane] < from);
     return {
         test: (lane) => {
             if (lane === chosen) return false;

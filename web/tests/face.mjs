@@ -230,6 +230,8 @@ for (const [name, whose, kind] of [
             const other = await open(`#sel=g${lane}.${span}&tab=span`);
             const holder = other.locator(".details dt:text('Held by') + dd button");
             ok(/flush/.test(await holder.textContent()), "beside it");
+            const state = await other.textContent(".details dd");
+            ok(/waiting(:| for) mutex/.test(state), `${state}, as in the lane`);
             await holder.click();
             await until("what the holder does", async () =>
                 /sleep/.test(await other.textContent(".details dd")),
@@ -488,6 +490,19 @@ test("a phone shows two traces and their differences", async () => {
         await page.locator(".table tbody tr").nth(3).waitFor();
         ok(await page.locator(".verdict").isVisible(), "the verdict");
         ok(await page.locator("iframe").first().isVisible(), "the first trace");
+        await leavePage(page);
+    } finally {
+        server.kill();
+    }
+});
+
+test("of two traces, too, the runtime's own goroutines are folded", async () => {
+    const { server, url } = await serve(["load-go1.21", "load-go1.23"].map(example));
+    try {
+        const page = await openPage(url, {}, "iframe");
+        for (const frame of page.frames().slice(1))
+            await frame.locator(".idle-lanes", { hasText: "of the runtime are folded" }).waitFor();
+        equal(page.frames().length, 3, "both");
         await leavePage(page);
     } finally {
         server.kill();
