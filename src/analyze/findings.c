@@ -20,6 +20,7 @@
 #include "base/quantile.h"
 #include "base/whole.h"
 #include "words/function_name.h"
+#include "words/gain.h"
 #include "words/place.h"
 
 /* Thresholds, as shares of the time. */
@@ -100,7 +101,7 @@ void finding_say(struct findings *findings, const struct finding_of *of, const c
         .task = TRAIL_NONE,
     };
     va_end(args);
-    if (of->saves)
+    if (of->saves && share < GAIN_MOST_SHARE)
         finding_advise(findings, "At most %s of %s would be saved.", duration(of->gain_ns).text,
                        duration(length_of(findings)).text);
 }

@@ -37,7 +37,8 @@ bool gain_words(const trail_finding *finding, struct gain_words *words)
             put_replayed(finding, replayed[i].compares, words->figure, sizeof words->figure);
             return true;
         }
-    words->title = finding->weight >= 1 ? "hung for" : "saves at most";
+    bool hangs = finding->weight >= 1;
+    words->title = hangs ? "hung for" : "saves at most";
     (void)duration_text(words->figure, finding->gain_ns, DURATION_WORDS);
-    return finding->gain_ns > 0;
+    return finding->gain_ns > 0 && (hangs || finding->weight < GAIN_MOST_SHARE);
 }

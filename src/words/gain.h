@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <trail/analyze.h>
 
+/* A bound of this share of the trace, as three digits show it, is all of it: no figure. */
+#define GAIN_MOST_SHARE 0.995
+
 struct gain_words {
     const char *title;
     char figure[128]; /* ASCII, as sentences */

@@ -1237,6 +1237,13 @@ def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=(), stops=False, tasks
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
+@test
+def a_bound_that_is_the_whole_time_is_no_figure():
+    some, whole = queued(0.3, 12 * MS)["ready"], crowd(2, 4)["ready"]
+    assert some["gain_ns"] < 0.9 * 40 * MS and some["gain_title"] == "saves at most", some
+    assert whole["gain_ns"] > 0.995 * 200 * MS and "gain_title" not in whole, whole
+
+
 def rotating(slice_ns, procs=2):
     """Five goroutines take turns on these Ps, for so long each time."""
     trace = Trace(procs)

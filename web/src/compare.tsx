@@ -6,16 +6,24 @@
  */
 import { computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { api } from "./api";
+import { api, type Status } from "./api";
 import { Choice } from "./choice";
 import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
 import { whenSettled } from "./settled";
-import { message, type Range, theme } from "./state";
+import { message, type Range, status, theme } from "./state";
 import { type Column, Table } from "./table";
-import { type Figures, inOrder, isChanged, type Metric, verdictOf } from "./verdict";
+import {
+    type Figures,
+    figureOf,
+    inOrder,
+    isChanged,
+    type Metric,
+    partOf,
+    verdictOf,
+} from "./verdict";
 
 const names = ["a", "b"] as const;
 /* The parameters of the fragment. */
@@ -26,10 +34,7 @@ const offset = signal(0);
 const isDiffOpen = signal(false);
 /* The fragments of the two pages' addresses. */
 const fragments = [signal(""), signal("")];
-const facts = [
-    signal<{ end: number; done: boolean; wall?: number } | null>(null),
-    signal<{ end: number; done: boolean; wall?: number } | null>(null),
-];
+const facts = [signal<Status | null>(null), signal<Status | null>(null)];
 const titles = [signal(""), signal("")];
 const frames: (Framed | null)[] = [null, null];
 /* The window of the first trace. */
@@ -79,6 +84,8 @@ function take(which: number, window: Window): void {
     frames[which] = framed;
     framed.onStatus((now) => {
         facts[which].value = now;
+        /* Its vocabulary. */
+        status.value ??= now;
     });
     framed.onView((now) => onMoved(which, now));
     framed.onFragment((now) => {
@@ -185,17 +192,16 @@ function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metri
 }
 
 const columns: Column<Metric>[] = [
-    { title: "of", value: (row) => row.of },
-    { title: "metric", value: (row) => row.metric },
+    { title: "of", value: partOf },
     { title: "name", value: (row) => row.name },
+    { title: "figure", value: figureOf },
     figures("", "value", "a"),
     figures("", "value", "b"),
     { title: "change", value: (row) => row.change, text: signed, unit: "number" },
     { title: "%", value: share },
-    figures("p99", "p99", "a"),
-    figures("p99", "p99", "b"),
-    figures("max", "max", "a"),
-    figures("max", "max", "b"),
+    ...(["a", "b"] as const).map((of) => figures("median", "p50", of)),
+    ...(["a", "b"] as const).map((of) => figures("p99", "p99", of)),
+    ...(["a", "b"] as const).map((of) => figures("longest", "max", of)),
 ];
 
 /* Available once both have been read; the server keeps the answer for the table. */
@@ -338,7 +344,7 @@ function Bar() {
         const text = duration(offset.value);
         if (input.current) input.current.value = text;
     });
-    const [a, b] = facts.map((of) => of.value?.wall);
+    const [a, b] = facts.map((of) => of.value?.wall_ns);
     return (
         <div class="bar">
             <span>

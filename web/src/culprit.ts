@@ -9,30 +9,51 @@ import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
-import { selectAt } from "./select";
+import { select, selectAt, showSelection } from "./select";
 import {
     end,
     finding,
+    isPhone,
+    isWide,
     kind,
     leads,
+    mark,
+    overview,
     path,
     type Range,
     selected,
     showAll,
     showRange,
     showTimeline,
+    span,
     status,
+    tab,
     why,
 } from "./state";
 import { type Finding, keyOf, shown, summary } from "./summary";
 import { waitClassOf } from "./waits";
 
 export const shownFinding = computed(() => shown.value && keyOf(shown.value));
-/* The span that it is about. */
-export const explained = computed(() => {
-    const [, lane, span] = finding.value;
-    return shown.value && span !== undefined ? { lane, span } : null;
+/* Whether the selection is what it is about: its span, or no span if it has none. */
+export const isExplained = computed(() => {
+    const [number, lane, its] = finding.value;
+    if (!shown.value || !number || mark.value) return false;
+    if (its === undefined) return selected.value === null;
+    return span.value?.lane === lane && span.value?.span === its;
 });
+/* Whether the selection, with its explanation, is in view: its card is then shorter. */
+export const isTold = computed(() => isExplained.value && (isWide.value || tab.value === "span"));
+/* At most so many findings have cards. */
+export const CARDS = 3;
+/* Whether its card is in view: the explanation then has no heading. */
+export const hasCard = computed(
+    () =>
+        overview.value &&
+        !isPhone() &&
+        (tab.value === null || tab.value === "span") &&
+        numberOf(shown.value) >= 1 &&
+        numberOf(shown.value) <= CARDS,
+);
 
 /* Notes what the finding has selected. */
 function noteExplained(): void {
@@ -101,7 +122,11 @@ async function showPlace(of: Finding, origin: number): Promise<void> {
     const part = { from: Math.max(0, of.begin_ns - origin), to: of.end_ns - origin };
     await jump(of.goroutine ?? null, part.from, part.to);
     showPart(part);
-    noteExplained();
+    if (of.goroutine != null) noteExplained();
+    else {
+        select(null);
+        showSelection();
+    }
 }
 
 /* If the window would be most of the trace, shows all of it. */
@@ -111,8 +136,9 @@ function showPart(part: Range): void {
 }
 
 /* The finding's number in the overview, from 1; 0: not one of the whole trace. */
-function numberOf(of: Finding): number {
-    return 1 + (summary.peek()?.findings.findIndex((one) => keyOf(one) === keyOf(of)) ?? -1);
+function numberOf(of: Finding | null): number {
+    const all = summary.value?.findings ?? [];
+    return of ? 1 + all.findIndex((one) => keyOf(one) === keyOf(of)) : 0;
 }
 
 const isShown = (of: Finding) => shownFinding.peek() === keyOf(of);

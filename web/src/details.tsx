@@ -9,7 +9,7 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
-import { explained } from "./culprit";
+import { hasCard, isExplained } from "./culprit";
 import { count, duration, sentence, shortName } from "./format";
 import { Close } from "./icons";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
@@ -22,6 +22,7 @@ import { spanWords } from "./span_words";
 import { Merged } from "./spans";
 import {
     chain,
+    finding,
     kind,
     like,
     mark,
@@ -357,27 +358,31 @@ function CloseButton() {
     );
 }
 
-/* The finding in full: its heading stands out. */
+/* The finding in full, but for the heading that its card has. */
 function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
             <bdi>
-                <b>{sentence(of.heading)}.</b> {sentence(explanationOf(of))}
+                {!hasCard.value && <b>{sentence(of.heading)}. </b>}
+                {sentence(explanationOf(of))}
             </bdi>
         </p>
     );
-}
-
-/* Whether the finding that is shown is about this span. */
-export function explains(of: Span): boolean {
-    const about = explained.value;
-    return about !== null && about.lane === of.lane && about.span === of.span;
 }
 
 export function Details() {
     const of = span.value;
     const place = selected.value;
     if (mark.value) return <MarkDetails />;
+    if (!place && isExplained.value && shown.value)
+        return (
+            <div class="details">
+                <section>
+                    <h2>Finding {finding.value[0]}</h2>
+                    <Explanation of={shown.value} />
+                </section>
+            </div>
+        );
     if (!place)
         return (
             <p class="empty">
@@ -392,7 +397,7 @@ export function Details() {
                     <bdi>{laneTitle(place.kind, of)}</bdi>
                     <CloseButton />
                 </h2>
-                {explains(of) && shown.value && <Explanation of={shown.value} />}
+                {isExplained.value && shown.value && <Explanation of={shown.value} />}
                 <div class="buttons">
                     <button type="button" disabled={of.span === 0} onClick={() => neighbour(-1)}>
                         ← Before

@@ -1,5 +1,5 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
-import { showFinding, shownFinding } from "./culprit";
+import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
 import { explanationOf, type Finding, keyOf } from "./summary";
@@ -20,9 +20,11 @@ export function Card(props: { of: Finding; origin: number }) {
                 <h2>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                <p>
-                    <bdi>{sentence(of.details || of.remedy)}</bdi>
-                </p>
+                {!(isShown && isTold.value) && (
+                    <p>
+                        <bdi>{sentence(of.details || of.remedy)}</bdi>
+                    </p>
+                )}
             </div>
             <div class="foot">
                 {of.gain_figure && (

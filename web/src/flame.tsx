@@ -2,7 +2,7 @@
  * The stacks of the selected range: time waiting or running, as a flame graph, as a tree of calls, and by function. The
  * boxes are buttons, so that the keyboard reaches them; a click zooms a box to the whole width.
  */
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import { CallTree } from "./calltree";
 import { Choice } from "./choice";
 import { nameColor, palette } from "./colors";
@@ -12,7 +12,7 @@ import { openMenu } from "./menu";
 import { About } from "./panel";
 import { useRun } from "./run";
 import { functions, type Matches, matches, type Node, type Profile, sorted, tree } from "./stacks";
-import { status } from "./state";
+import { status, tab } from "./state";
 import { Table } from "./table";
 import { hasMachines, inWords } from "./words";
 
@@ -25,6 +25,19 @@ const types = [
     ["running", "running, by where it ended"],
     ["cpu", "CPU samples"],
 ] as const;
+
+const type = signal("sync");
+
+/* What the search finds: the panel with each kind of stacks. */
+export const stackEntries = () =>
+    types.map(([name, text]) => ({
+        what: "stacks",
+        text: typeText(name, text),
+        run: () => {
+            type.value = name;
+            tab.value = "flame";
+        },
+    }));
 
 /* In traces of trail record, these waits are read, write, poll and the like. */
 function typeText(name: string, text: string): string {
@@ -205,7 +218,6 @@ function Marks(props: {
 }
 
 export function Flame() {
-    const type = useSignal("sync");
     const form = useSignal<string>("flame");
     const inverted = useSignal(false);
     const focus = useSignal("");

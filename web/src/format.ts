@@ -115,6 +115,11 @@ export function nameWithin(
 /* Goroutines of a trace of several processes are numbered in a block for each (wire/merged_ids.h). */
 const ID_BLOCK = 1e9;
 
+/* The number within its process, where the name says which: 3 of "shop (4711): serve", 1000000003. */
+export function ownNumber(id: number, name = ""): number {
+    return name.includes(": ") ? id % ID_BLOCK : id;
+}
+
 /* The same for a name with a number. Of "shop (4711): serve" it is "shop" that is shortened, and the number is that within
  * the process. */
 export function numberedWithin(

@@ -3,6 +3,7 @@
  * same server; pages of other origins cannot frame this one.
  */
 import { effect } from "@preact/signals";
+import type { Status } from "./api";
 import { fragmentKept } from "./history";
 import { outer, type Range, status, view } from "./state";
 
@@ -14,7 +15,7 @@ export interface Framed {
      * name. */
     show: (of: string, name: string) => void;
     onView: (listener: (now: Range) => void) => void;
-    onStatus: (listener: (now: { end: number; done: boolean; wall?: number }) => void) => void;
+    onStatus: (listener: (now: Status) => void) => void;
     /* Called with the fragment of the page's address, after it has been stable for a moment. */
     onFragment: (listener: (now: string) => void) => void;
 }
@@ -36,7 +37,7 @@ export function offerFrame(show: (of: string, name: string) => void): void {
         onStatus: (listener) =>
             effect(() => {
                 const now = status.value;
-                if (now) listener({ end: now.end, done: now.done, wall: now.wall_ns });
+                if (now) listener(now);
             }),
         onFragment: (listener) => effect(() => listener(fragmentKept.value)),
     };

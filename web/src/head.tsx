@@ -17,17 +17,18 @@ function Facts() {
     /* A recording of a C program has Go's format, but is not from Go. */
     const version =
         now.version && now.made_by !== "trail record" ? `Go 1.${now.version} format` : "";
-    const text = [
-        duration(now.end),
+    const more = [
         version,
         eventsText(now.events),
         `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
     ]
         .filter(Boolean)
-        .join(" · ");
+        .map((text) => ` · ${text}`)
+        .join("");
     return (
-        <span class="faint facts" title={text}>
-            {text}
+        <span class="faint facts" title={duration(now.end) + more}>
+            {duration(now.end)}
+            <span class="optional">{more}</span>
         </span>
     );
 }

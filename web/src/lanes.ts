@@ -7,7 +7,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { type Arrangement, arrange, type Grouping, type Order, type Wanted } from "./arrange";
 import { measure } from "./colors";
-import { numberedWithin, shortName } from "./format";
+import { numberedWithin, ownNumber, shortName } from "./format";
 import { isFramed } from "./framed";
 import { LaneReader, type LaneTable, noLanes } from "./lane_table";
 import { type LaneRow, Layout, type Looks, type Row } from "./layout";
@@ -52,7 +52,7 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     const letter = term(
         of === "goroutine" ? "task_id" : of === "proc" ? "slot_short" : "machine_short",
     );
-    return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
+    return `${letter}${ownNumber(lane.id, lane.name)}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
 /*
@@ -267,7 +267,7 @@ export const hiddenLanes = signal({ idle: 0, runtime: 0 });
 /* Which lanes are hidden, unless they are selected or used; undefined: none. */
 function leftOut(): Wanted["isLeftOut"] {
     const { columns, names } = lanes.value;
-    if (kind.value !== "goroutine" || isFramed) return undefined;
+    if (kind.value !== "goroutine") return undefined;
     const { from, to } = rested.value;
     const foldsIdle = !showsIdle.value && !filter.value;
     const foldsRuntime = !showsRuntime.value && !filter.value;
@@ -276,7 +276,9 @@ function leftOut(): Wanted["isLeftOut"] {
     const hidden = { idle: 0, runtime: 0 };
     /* In one state all along, and never seen to run: not even its start function is known. */
     const isUnseen = (lane: number) => columns.spans[lane] <= 1 && !names[columns.name[lane]];
-    const isElsewhere = (lane: number) => columns.begin[lane] > to || columns.end[lane] < from;
+    /* Of two traces, whatever the window, so that lanes stay beside each other. */
+    const isElsewhere = (lane: number) =>
+        !isFramed && (columns.begin[lane] > to || columns.end[lane] < from);
     return {
         test: (lane) => {
             if (lane === chosen) return false;
@@ -398,6 +400,8 @@ export async function reveal(lane: number): Promise<void> {
     if (!row) return;
     const { height } = size.peek();
     const top = scroll.peek();
-    if (row.top < top || row.top + row.height > top + height - 4)
-        scrollTo(row.top - height / 2 + LANE_HEIGHT);
+    if (row.top >= top && row.top + row.height <= top + height - 4) return;
+    const middle = row.top - height / 2 + LANE_HEIGHT;
+    /* The first row is not cut. */
+    scrollTo(layout.peek().between(middle, middle + 1)[0]?.top ?? middle);
 }

@@ -5,14 +5,14 @@
  */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { showFinding } from "./culprit";
+import { CARDS, showFinding } from "./culprit";
 import { Card, Chip } from "./findings";
 import { withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
+import { overview, status, type Tab, tab, untouched } from "./state";
 import { keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
@@ -28,7 +28,6 @@ const panelOf: Record<string, Tab> = {
 
 /* Figures that the head of the page already has. */
 const inHead = new Set(["length_ns", "goroutines"]);
-const FINDINGS = 3;
 /* The number of figures that fit next to cards, in this order. */
 const BESIDE = 4;
 const ALONE = 6;
@@ -56,12 +55,12 @@ export function lead(tile: Tile, origin: number): void {
     jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
 }
 
-/* Moves to the first finding that has a place; a phone begins with the cards. */
+/* Moves to the first finding that has a place. */
 function beginThere(of: Summary): void {
     const worst = of.findings.find(
         (one) => one.begin_ns !== undefined || one.task !== undefined || one.region !== undefined,
     );
-    if (worst && untouched() && !isPhone()) showFinding(worst, of.origin_ns);
+    if (worst && untouched()) showFinding(worst, of.origin_ns);
 }
 
 function TileButton(props: { tile: Tile; origin: number }) {
@@ -118,7 +117,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     const { tiles, findings, origin_ns } = props.of;
     const { isFolded } = props;
     const Form = isFolded ? Chip : Card;
-    const rest = findings.length - FINDINGS;
+    const rest = findings.length - CARDS;
     if (findings.length === 0)
         return (
             <>
@@ -129,7 +128,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     return (
         <>
             <ul class="findings">
-                {findings.slice(0, FINDINGS).map((of) => (
+                {findings.slice(0, CARDS).map((of) => (
                     <Form key={keyOf(of)} of={of} origin={origin_ns} />
                 ))}
             </ul>

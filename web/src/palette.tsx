@@ -3,6 +3,7 @@ import { signal, useComputed, useSignal, useSignalEffect } from "@preact/signals
 import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
+import { stackEntries } from "./flame";
 import { count, duration, parseDuration, parseTimes, shortName } from "./format";
 import { Find } from "./icons";
 import { keys } from "./keys";
@@ -271,8 +272,8 @@ function isNumbered(found: Found, text: string): boolean {
 function localEntries(text: string): Entry[] {
     const wanted = text.trim().toLowerCase();
     const words = wanted.split(/\s+/);
-    const those = commands
-        .filter((of) => of.isThere?.() ?? true)
+    const those = [...commands, ...stackEntries()]
+        .filter((of: Entry) => of.isThere?.() ?? true)
         .map((of) => ({ ...of, text: inWords(of.text) }))
         .filter((of) =>
             words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),

@@ -2,7 +2,8 @@
  * next to the timeline. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { Details, explains } from "./details";
+import { isExplained } from "./culprit";
+import { Details } from "./details";
 import { Flame } from "./flame";
 import { count, withSign } from "./format";
 import { isFramed } from "./framed";
@@ -121,7 +122,7 @@ export function Inspector() {
  * its tab. */
 function hasBeside(): boolean {
     const of = span.value;
-    return !isWide.value && (mark.value !== null || (of !== null && !explains(of)));
+    return !isWide.value && (mark.value !== null || (of !== null && !isExplained.value));
 }
 
 export function Panels() {

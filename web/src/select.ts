@@ -47,10 +47,10 @@ export function keepSpan(): void {
 
 /* An open list stays open: the panels show the selection next to it. A phone has no room for
  * anything next to the timeline. */
-function showDetails(lane: number): void {
+export function showSelection(lane?: number): void {
     if (tab.peek() || isWide.peek() || isPhone()) return;
     tab.value = "span";
-    requestAnimationFrame(() => requestAnimationFrame(() => reveal(lane)));
+    if (lane !== undefined) requestAnimationFrame(() => requestAnimationFrame(() => reveal(lane)));
 }
 
 export function select(place: Place | null): void {
@@ -60,7 +60,7 @@ export function select(place: Place | null): void {
         chain.value = [];
     });
     if (place?.span === undefined) return;
-    showDetails(place.lane);
+    showSelection(place.lane);
 }
 
 /* Selects the span of a lane at a time; `move` also moves the window to it. */
@@ -156,7 +156,7 @@ function takeMark(of: MarkKind, found: MarkFacts): void {
         kind.value = "goroutine";
         select({ kind: "goroutine", lane });
         mark.value = { kind: of, number: found.mark };
-        showDetails(lane);
+        showSelection(lane);
     });
     const { from, to } = view.peek();
     if (found.at < from || found.at > to)

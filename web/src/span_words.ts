@@ -12,12 +12,13 @@ export function stateWord(name: string): string {
  * reason between these.
  */
 export function spanWords(
-    of: Pick<Span, "state" | "reason" | "phrase" | "object">,
+    of: Pick<Span, "state" | "reason" | "phrase" | "object" | "held_by">,
     before: string,
     after: string,
 ): string {
     const wait = of.phrase && (of.object ? `${of.phrase} ${of.object}` : of.phrase);
     if (wait && of.state === "waiting") return wait;
-    const what = wait || of.reason;
+    /* In Go's traces, only waits for a mutex have an inferred holder. */
+    const what = wait || (of.held_by?.inferred ? "mutex" : of.reason);
     return stateWord(of.state) + (what ? before + what + after : "");
 }

@@ -146,8 +146,8 @@ export function showTimeline(): void {
     tab.value = null;
     overview.value = false;
 }
-/* On a narrow screen, the cards above the timeline would leave no room for it; on a phone they come first. */
-const hasRoom = isPhone() || !matchMedia("(max-width: 700px)").matches;
+/* On a narrow screen, the cards above the timeline would leave no room for it. */
+const hasRoom = !matchMedia("(max-width: 700px)").matches;
 /* Whether the ruler has charts below it: how many run and are ready, and the heap. */
 export const charts = signal(false);
 /* Whether to show lanes of the runtime, and lanes with nothing in the window. */

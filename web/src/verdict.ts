@@ -1,6 +1,7 @@
 /* What has changed between two traces, in a sentence: requests, and the waits for locks, from the rows of `trail diff`. */
 import { duration } from "./format";
 import { waitClassOf } from "./waits";
+import { inWords } from "./words";
 
 export interface Figures {
     value: number;
@@ -20,9 +21,9 @@ export interface Metric {
     change: number;
 }
 
-/* The change from which a row is worth a sentence, and below which the other one counts as
- * unchanged. */
-const WORTH = 0.05;
+/* The change from which a task is worth a sentence, more than the 1/16 to which medians are exact;
+ * and the change below which a row counts as unchanged. */
+const WORTH = 0.1;
 const NOTHING = 0.01;
 
 export function isChanged({ a, b, change }: Metric): boolean {
@@ -30,17 +31,50 @@ export function isChanged({ a, b, change }: Metric): boolean {
     return most > 0 && Math.abs(change) >= NOTHING * most;
 }
 
-function meanOf(of: Figures | null): number {
-    return of?.count ? of.value / of.count : 0;
-}
-
-/* "request 1.95 times faster (12.2 ms, now 6.26 ms on average)"; "": it took as long. */
-function speed(row: Metric): string {
-    const [before, now] = [meanOf(row.a), meanOf(row.b)];
+/* "3.1 times faster"; "": as fast, or not known of both. */
+function speed(before = 0, now = 0): string {
     if (!before || !now || Math.abs(now - before) < WORTH * before) return "";
     const times = (now < before ? before / now : now / before).toPrecision(3);
-    const word = now < before ? "faster" : "slower";
-    return `${row.name} ${Number(times)} times ${word} (${duration(before)}, now ${duration(now)} on average)`;
+    return `${Number(times)} times ${now < before ? "faster" : "slower"}`;
+}
+
+/* "request 2.72 times faster (median about 8.91 ms, now 3.28 ms)"; where the median is as before, the slowest. */
+function speedOf({ name, a, b }: Metric): string {
+    const figures = (before = 0, now = 0) => `${duration(before)}, now ${duration(now)}`;
+    const usual = speed(a?.p50, b?.p50);
+    if (usual) return `${name} ${usual} (median about ${figures(a?.p50, b?.p50)})`;
+    const slowest = speed(a?.max, b?.max);
+    return slowest && `slowest ${name} ${slowest} (${figures(a?.max, b?.max)})`;
+}
+
+const partWords: Record<string, string> = { whole: "whole trace", goroutines: "{tasks}" };
+const figureWords: Record<string, string> = {
+    task: "duration",
+    region: "duration",
+    exec: "running",
+    sched_wait: "ready",
+    syscall: "system call",
+    syscall_block: "system call {without_slot}",
+    block: "waiting",
+    count: "number",
+    stw: "stop-the-world pauses",
+    "lock.wait": "waited for locks",
+    "lock.hold": "locks held",
+};
+
+/* The page's words for what a row is about, and for its figure: "threads", "waiting: sleep". */
+export function partOf({ of }: Metric): string {
+    return inWords(partWords[of] ?? of);
+}
+export function figureOf({ of, metric }: Metric): string {
+    const path = metric.replace(/^region\./, "");
+    if (of === "locks") return path === "lock.hold" ? "held" : "waited";
+    if (figureWords[path]) return inWords(figureWords[path]);
+    return path
+        .replace(/^block\./, "waiting: ")
+        .replace(/^mmu\.(\d+)/, "MMU $1 ")
+        .replace(/^gc\./, "GC ")
+        .replace(/[._]/g, " ");
 }
 
 /* "mutex cache_mu", "sync.(*Mutex).Lock in main.get": not something through which work arrives. */
@@ -76,13 +110,13 @@ export function verdictOf(rows: readonly Metric[]): string {
     );
     const timed = kinds.find((some) => some.length > 0) ?? [];
     const whole = rows.find((row) => row.of === "whole" && row.metric === "duration");
-    const speeds = [...timed].sort(bySize).map(speed).filter(Boolean).slice(0, 2);
+    const speeds = [...timed].sort(bySize).map(speedOf).filter(Boolean).slice(0, 2);
     const lock = rows.filter(isLock).sort(bySize)[0];
     const all = Math.max(whole?.a?.value ?? 0, whole?.b?.value ?? 0);
     const locks = lock && Math.abs(lock.change) >= NOTHING * all ? [waits(lock)] : [];
     const parts = [...speeds, ...locks];
     if (parts.length > 0) return parts.join("; ");
     const [a, b] = [whole?.a?.value ?? 0, whole?.b?.value ?? 0].map(duration);
-    const what = timed.length > 0 ? `No ${timed[0].metric} or lock` : "No lock";
+    const what = timed.length > 0 ? `No ${timed[0].metric} (median, slowest) or lock` : "No lock";
     return `${what} changed by ${100 * WORTH} % or more; the traces are ${a} and ${b} long`;
 }

@@ -36,6 +36,7 @@ const {
     LaneReader,
     Layout,
     numberedWithin,
+    ownNumber,
     PART,
     sentence,
     settled,
@@ -475,6 +476,12 @@ test("a title that is too long keeps its process and its function", () => {
         "backend…f-shop (4711): serve 3",
     );
     equal(within("backend-of-shop (4711): serve", 2000000003, 24), "backen… serve 2000000003");
+});
+
+test("a number is that within the process that the name says", () => {
+    equal(ownNumber(1000000003, "shop (4711): serve"), 3, "of a process");
+    equal(ownNumber(1000000003, "main.serve"), 1000000003, "of one that is not named");
+    equal(ownNumber(1000000003), 1000000003, "without a name");
 });
 
 await main();

@@ -8,10 +8,14 @@ import {
     complaints,
     equal,
     idle,
+    leavePage,
     main,
+    measure,
     needBrowser,
     ok,
+    openPage,
     runJson,
+    serve,
     test,
     until,
     withSign,
@@ -83,6 +87,50 @@ for (const name of [
             }
         });
     });
+
+test("a finding without a goroutine is explained without one", async () => {
+    await serving(example("load-go1.19"), async (open) => {
+        const [finding] = runJson("summary", example("load-go1.19")).findings;
+        equal(finding.goroutine ?? null, null, "of all of them");
+        const page = await open();
+        const card = page.locator(".card");
+        const title = page.locator(".details h2");
+        const said = page.locator(".details .say");
+        await said.waitFor();
+        await page.keyboard.press("ArrowDown");
+        await until("a goroutine", async () => /^G\d/.test(await title.textContent()));
+        equal(await said.count(), 0, "explanations of a goroutine");
+        await card.getByRole("button").click();
+        await said.waitFor();
+        equal(await title.textContent(), "Finding 1", "what is explained");
+    });
+});
+
+test("what a card says is not repeated in the selection", async () => {
+    for (const width of [1280, 1680])
+        await serving(example("shop-c"), async (open, _, leave) => {
+            const [finding] = runJson("summary", example("shop-c")).findings;
+            const page = await open("", { viewport: { width, height: 800 } });
+            const said = page.locator(".details .say");
+            const card = page.locator(".card");
+            await said.waitFor();
+            const [part] = finding.details.split(". ");
+            const texts = async (of) => (await of.textContent()).replaceAll("\u00a0", " ");
+            const times = async (text) =>
+                (await texts(page.locator("main"))).split(withSign(text)).length - 1;
+            equal(await times(part), 1, "the evidence");
+            equal(await times(finding.heading), 1, "the heading");
+            ok((await texts(said)).includes(part), "beside the span");
+            /* Where the card is folded, or the span is another, nothing is missing. */
+            await page.keyboard.press("ArrowLeft");
+            await until("the evidence in the card", async () => (await texts(card)).includes(part));
+            await page.keyboard.press("ArrowRight");
+            await said.waitFor();
+            await page.getByRole("button", { name: "Overview", exact: true }).click();
+            await until("the heading", async () => (await texts(said)).startsWith(finding.heading));
+            await leave(page);
+        });
+});
 
 test("the search takes keys at once", async () => {
     await serving(example("shop-c"), async (open) => {
@@ -182,6 +230,8 @@ for (const [name, whose, kind] of [
             const other = await open(`#sel=g${lane}.${span}&tab=span`);
             const holder = other.locator(".details dt:text('Held by') + dd button");
             ok(/flush/.test(await holder.textContent()), "beside it");
+            const state = await other.textContent(".details dd");
+            ok(/waiting(:| for) mutex/.test(state), `${state}, as in the lane`);
             await holder.click();
             await until("what the holder does", async () =>
                 /sleep/.test(await other.textContent(".details dd")),
@@ -320,6 +370,7 @@ const shown = {
     range: (page) => fragment(page, "r"),
     panel: (page) => page.textContent("[role=tabpanel]"),
     filter: (page) => page.getByLabel("Filter").inputValue(),
+    stacks: (page) => page.getByLabel("Stacks of").inputValue(),
 };
 for (const [name, answers] of Object.entries({
     "shop-c": [
@@ -340,6 +391,7 @@ for (const [name, answers] of Object.entries({
         ["goroutine 22", "lane", (id) => id === "22"],
         ["flushOnce", "places", (text) => /flushOnce/.test(text)],
         ["task 7", "panel", (text) => text.includes("task 7 request: 38.3 ms")],
+        ["network", "stacks", (text) => text === "net"],
         ["60–62ms", "range", (text) => text === "60000000-62000000"],
     ],
 }))
@@ -412,6 +464,7 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
 test("a phone shows the whole text of a single card, and its button", async () => {
     await serving(example("shop-go"), async (open) => {
         const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
         await page.locator(".card").waitFor();
         await idle(page);
         const cut = await page
@@ -429,6 +482,33 @@ test("a phone shows the whole text of a single card, and its button", async () =
     });
 });
 
+test("a phone shows two traces and their differences", async () => {
+    const { server, url } = await serve(["shop-c", "shop-c-fixed"].map(example));
+    try {
+        const page = await openPage(url, { viewport: { width: 390, height: 844 } }, "iframe");
+        await page.getByRole("button", { name: "Differences" }).click();
+        await page.locator(".table tbody tr").nth(3).waitFor();
+        ok(await page.locator(".verdict").isVisible(), "the verdict");
+        ok(await page.locator("iframe").first().isVisible(), "the first trace");
+        await leavePage(page);
+    } finally {
+        server.kill();
+    }
+});
+
+test("of two traces, too, the runtime's own goroutines are folded", async () => {
+    const { server, url } = await serve(["load-go1.21", "load-go1.23"].map(example));
+    try {
+        const page = await openPage(url, {}, "iframe");
+        for (const frame of page.frames().slice(1))
+            await frame.locator(".idle-lanes", { hasText: "of the runtime are folded" }).waitFor();
+        equal(page.frames().length, 3, "both");
+        await leavePage(page);
+    } finally {
+        server.kill();
+    }
+});
+
 test("a phone shows the cards, the timeline of a finding, or one panel; controls are for fingers", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
         const phone = { viewport: { width: 390, height: 844 }, hasTouch: true };
@@ -444,13 +524,19 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
                     .map((of) => of.outerHTML),
             );
         const cards = page.locator(".card");
-        await cards.first().waitFor();
+        /* At first the worst finding in two lines, its lanes, and where it is in them. */
+        const first = page.locator(".chip.selected");
+        await first.waitFor();
         await idle(page);
-        equal(
-            [await lanes.isVisible(), await panel.isVisible()],
-            [false, false],
-            "the cards first",
-        );
+        const { y, height: high } = await first.boundingBox();
+        ok(high <= 60, `${high} high`);
+        const { top, bottom } = await lanes.evaluate((of) => of.getBoundingClientRect().toJSON());
+        ok(top > y + high && bottom - top >= 10 * measure("lane-height"), `${top} to ${bottom}`);
+        ok(await fragment(page, "sel"), "the culprit is selected");
+        equal([await cards.count(), await panel.isVisible()], [0, false], "nothing else");
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
+        await cards.first().waitFor();
+        equal([await lanes.isVisible(), await panel.isVisible()], [false, false], "the cards");
         const cut = await cards.evaluateAll((all) =>
             all
                 .flatMap((of) => [...of.querySelectorAll("h2, p")])
@@ -483,6 +569,10 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
         equal(await small(), [], "small controls of panels");
         /* What a panel leads to is seen. */
         await page.getByRole("tab", { name: "Findings", exact: true }).click();
+        const seen = await panel
+            .locator(".tile")
+            .evaluateAll((all) => all.map((of) => of.checkVisibility()));
+        ok(seen.length > 3 && seen.every(Boolean), `${seen}: all figures`);
         await panel.locator(".findings button").nth(1).click();
         await until("the timeline", () => lanes.isVisible());
         ok(!(await panel.isVisible()), "in place of the panel");

@@ -219,14 +219,12 @@ test("a table stays scrolled to where it is when a click opens the span beside i
     });
 });
 
-test("on a phone the cards come first; their button leads to the lanes and back", async () => {
+test("on a phone the cards are one button away from the lanes, and back", async () => {
     await serving(example("shop-c"), async (open) => {
         const phone = await open("", { viewport: { width: 390, height: 844 } });
         const overview = phone.getByRole("button", { name: "Overview", exact: true });
         await overview.waitFor();
-        equal(await overview.getAttribute("aria-pressed"), "true", "unfolded");
-        await overview.click();
-        equal(await fragment(phone, "top"), "0", "in the address");
+        equal(await overview.getAttribute("aria-pressed"), "false", "folded");
         await phone.locator("canvas.rows").waitFor();
         await idle(phone);
         const { top, bottom } = await phone.evaluate(() =>
@@ -235,6 +233,9 @@ test("on a phone the cards come first; their button leads to the lanes and back"
         ok(top >= 0 && Math.min(bottom, 844) - top >= 5 * 22, `lanes from ${top} to ${bottom}`);
         await overview.click();
         await phone.locator(".card").first().waitFor();
+        equal(await fragment(phone, "top"), "1", "in the address");
+        await overview.click();
+        await phone.locator("canvas.rows").waitFor();
         equal(await fragment(phone, "top"), null, "as at first");
         const desk = await open("");
         await desk.locator(".card").first().waitFor();
@@ -528,6 +529,19 @@ test("of more holds than are shown no holder is inferred for the others", async 
         const text = await page.textContent(".lock-time p");
         ok(/ wait: /.test(text) && !/held|inferred/.test(text), text);
         await page.unrouteAll({ behavior: "wait" });
+    });
+});
+
+test("a lane that is scrolled to has whole rows above it", async () => {
+    const path = generated("rows", "--goroutines=200", "--events=20K", "--procs=2");
+    await serving(path, async (open, ask) => {
+        const page = await open("#g=none");
+        const { rows, columns } = await ask("lanes?kind=goroutine&count=1000");
+        await page.keyboard.press("/");
+        await page.keyboard.type(`G${rows[rows.length >> 1][columns.indexOf("id")]}`);
+        await page.keyboard.press("Enter");
+        const y = await until("the lane", async () => Number(await fragment(page, "y")));
+        equal(y % measure("lane-height"), 0, `${y}: what is cut of the first row`);
     });
 });
 
