@@ -366,10 +366,15 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
         !__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/* Empties the chunk, so that a stale link to it finds no records. */
+/*
+ * Empties the chunk, so that a stale link to it finds no records. In the last step chunks are kept:
+ * the program may go on, and a chunk that it took again would be entered twice.
+ */
 static void free_chunk(struct area *area, uint32_t index)
 {
     struct shm_chunk *chunk = shm_chunk(area->shared, index);
+    if (area->last)
+        return;
     area->held[index] = 0;
     __atomic_store_n(&chunk->used, 0, __ATOMIC_RELAXED);
     give_back(&area->shared->header.free_chunks, index, &chunk->next);

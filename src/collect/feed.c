@@ -261,6 +261,24 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
+/* Whether a thread was there before the recording, and has made no recorded call yet. */
+static bool is_only_announced(const struct thread *thread)
+{
+    return thread->handle == 0 && thread->feed.life == LIFE_STARTED;
+}
+
+static bool has_ended(const struct collect *c, const struct thread *thread)
+{
+    return c->options.process.pid != 0 && thread->tid != 0 && thread->tid <= UINT32_MAX &&
+           !process_has_thread(&c->options.process, (uint32_t)thread->tid);
+}
+
+static void end_unnoticed(struct collect *c, struct thread *thread, uint64_t time)
+{
+    (void)op_insert(c, thread, OP_EXIT, time);
+    thread->feed.life = LIFE_EXITED;
+}
+
 static void take_started(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_START, r->time);
@@ -279,6 +297,9 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
     /* Slots are reused; the first thread in this one has the slot's number. */
     if (c->trace->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
         oncpu_begins_off(c, thread, r->time);
+    /* It may have ended since the recorder listed the threads. */
+    if (is_only_announced(thread) && has_ended(c, thread))
+        end_unnoticed(c, thread, r->time);
 }
 
 static void take_created(struct collect *c, struct thread *thread, const struct shm_record *r)
@@ -484,6 +505,25 @@ static void watch_sleep(struct collect *c, struct thread *thread, const struct a
     }
 }
 
+#define LOOK_NS 100000000
+
+/*
+ * A thread that was there before the recording and makes no recorded call ends unnoticed, unless the
+ * kernel reports it. It must be gone at two looks: the process may be about to end.
+ */
+static void look_for_end(struct collect *c, struct thread *thread)
+{
+    struct thread_feed *feed = &thread->feed;
+    bool was_gone = feed->is_gone;
+    if (!is_only_announced(thread) || thread->g.state == G_DEAD ||
+        c->feed.fed_at - feed->looked_at < ticks_of_ns(c->ticks, LOOK_NS))
+        return;
+    feed->is_gone = has_ended(c, thread);
+    if (feed->is_gone && was_gone)
+        end_unnoticed(c, thread, feed->looked_at);
+    feed->looked_at = c->feed.fed_at;
+}
+
 /* Takes a call that has been open for so long that it is written before it ends. */
 static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 {
@@ -605,6 +645,8 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     } else if (shared.state == SHM_ENDED) {
         thread_ended(c, thread, &shared);
     } else {
+        if (!last)
+            look_for_end(c, thread);
         take_open(c, thread, last ? UINT64_MAX : delayed);
     }
 }

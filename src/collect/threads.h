@@ -99,6 +99,8 @@ struct thread_feed {
     uint64_t written_at;         /* the start of the last step that found it not writing a record */
     uint64_t open_time;          /* when the open call began for which there is an op */
     uint64_t waited_until;       /* the end of its last wait */
+    uint64_t looked_at;          /* when the recorder last looked whether it has ended; or 0 */
+    bool is_gone;                /* ... and whether it had */
     uint64_t sleep_time;         /* of the last open sleep seen, */
     uint64_t sleep_over;         /* ... and when it ends; UINT64_MAX: not known; 0: already noted */
     uint64_t stack_time;         /* of the open call whose stack was read from outside, */

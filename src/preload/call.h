@@ -68,6 +68,15 @@ ALWAYS bool switches_happened(void)
 
 /* MARK: Calls */
 
+/*
+ * Whether a wrapper may read what the program passes before the kernel does. The kernel only fails if
+ * nothing is mapped there; most such addresses are NULL, -1 or small numbers.
+ */
+ALWAYS bool is_address(const void *pointer)
+{
+    return (intptr_t)pointer >= 4096;
+}
+
 /* Adds a call to a tally. True: it is time for a record, which resets the tally. */
 bool tally_add(struct tally *tally, uint64_t ticks, uint64_t now);
 struct shm_record tally_record(struct tally *tally, enum shm_wait wait);

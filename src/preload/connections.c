@@ -76,7 +76,7 @@ bool connection_is_own(const struct sockaddr *address, socklen_t size)
     uint16_t port;
     if (LIKELY(!__atomic_load_n(&listened[0], __ATOMIC_RELAXED)) || !preload.area)
         return false;
-    port = port_of(address, size);
+    port = is_address(address) ? port_of(address, size) : 0;
     for (int i = 0; port && i < LISTENED; i++) {
         if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port) {
             __atomic_store_n(&connections_own, true, __ATOMIC_RELAXED);

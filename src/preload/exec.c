@@ -84,7 +84,7 @@ static ptrdiff_t find_replaced(char *const *environment)
 {
     ptrdiff_t found = -1;
     bool is_asked = false;
-    for (ptrdiff_t i = 0; environment && environment[i]; i++) {
+    for (ptrdiff_t i = 0; is_address(environment) && is_address(environment[i]); i++) {
         if (strncmp(environment[i], SHM_VARIABLE "=", sizeof SHM_VARIABLE) == 0)
             is_asked = true;
         else if (found < 0 && strncmp(environment[i], PRELOAD, sizeof PRELOAD - 1) == 0)

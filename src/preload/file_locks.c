@@ -413,7 +413,7 @@ int file_locks_fcntl(fcntl_function *function, int fd, int command, void *argume
     bool by_process = command == F_SETLK || command == F_SETLKW;
     int try = by_process ? F_SETLK : F_OFD_SETLK;
     struct lock lock = {.fd = by_process ? BOARD_BY_PROCESS : fd, .by = fd};
-    if (!range || !is_wanted_now() || !range_of(fd, range, &lock) ||
+    if (!is_address(range) || !is_wanted_now() || !range_of(fd, range, &lock) ||
         !find_object(&lock, fd, BY_FCNTL, range->l_type == F_UNLCK))
         return function(fd, command, argument);
     if (range->l_type == F_UNLCK) {

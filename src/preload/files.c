@@ -409,7 +409,7 @@ static uint64_t sets(int set, const struct sembuf *operations, size_t count,
                      const struct unwind_start *caller)
 {
     uint64_t waits = 0;
-    for (size_t i = 0; i < count && i < 64; i++) {
+    for (size_t i = 0; is_address(operations) && i < count && i < 64; i++) {
         uint64_t object = set_object(set, &operations[i]);
         if (operations[i].sem_op > 0)
             board_release(object, SHM_SEMAPHORE, operations[i].sem_op > 1 ? SHM_ALL : 0, caller);

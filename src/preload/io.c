@@ -66,7 +66,8 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
 /* Another process may receive descriptors that this one opened. */
 static void passes(const struct msghdr *message)
 {
-    for (struct cmsghdr *part = message ? CMSG_FIRSTHDR(message) : NULL; part;
+    bool has_parts = is_address(message) && is_address(message->msg_control);
+    for (struct cmsghdr *part = has_parts ? CMSG_FIRSTHDR(message) : NULL; part;
          part = CMSG_NXTHDR((struct msghdr *)message, part)) {
         size_t size = part->cmsg_len > CMSG_LEN(0) ? part->cmsg_len - CMSG_LEN(0) : 0;
         for (size_t at = 0; part->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= size;
@@ -81,16 +82,19 @@ static void passes(const struct msghdr *message)
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     passes(message);
-    END_CALL(SHM_WRITE, message && message->msg_name ? 0 : descriptor_writes(fd, &caller),
+    END_CALL(SHM_WRITE,
+             is_address(message) && message->msg_name ? 0 : descriptor_writes(fd, &caller),
              REAL(sendmsg)(fd, message, flags));
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
-    for (unsigned i = 0; messages && i < count; i++)
+    for (unsigned i = 0; is_address(messages) && i < count; i++)
         passes(&messages[i].msg_hdr);
     END_CALL(SHM_WRITE,
-             messages && count && messages->msg_hdr.msg_name ? 0 : descriptor_writes(fd, &caller),
+             is_address(messages) && count && messages->msg_hdr.msg_name
+                 ? 0
+                 : descriptor_writes(fd, &caller),
              REAL(sendmmsg)(fd, messages, count, flags));
 }
 
@@ -173,12 +177,14 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
 
 #define POLL_CALL(mask, limit, ...)                                                                \
     struct unwind_start caller = CALLER();                                                         \
-    before_poll(fds, count);                                                                       \
-    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
-                                       pollfds_object(fds, count), pollfds_detail(fds, count), 0); \
+    const nfds_t readable = is_address(fds) ? count : 0;                                           \
+    before_poll(fds, readable);                                                                    \
+    struct call call CALL =                                                                        \
+        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, pollfds_object(fds, readable),                 \
+                   pollfds_detail(fds, readable), 0);                                              \
     int ready = __VA_ARGS__;                                                                       \
     CALL_LIMITED(&call, ready == 0, limit);                                                        \
-    after_poll(&call, fds, count, mask, ready);                                                    \
+    after_poll(&call, fds, readable, mask, ready);                                                 \
     return ready
 
 #define POLL(...)       POLL_CALL(NULL, limit_of_ms(timeout), __VA_ARGS__)
@@ -240,9 +246,9 @@ static void before_select(struct selected *selected, int count, const fd_set *re
                           const fd_set *writes)
 {
     selected->count = 0;
-    if (reads)
+    if (is_address(reads))
         select_from(selected, count, reads, POLLIN);
-    if (writes)
+    if (is_address(writes))
         select_from(selected, count, writes, POLLOUT);
 }
 

@@ -6,6 +6,7 @@
  * that releases a lock for which another one waits writes a record with that number before the
  * release.
  */
+#include <linux/futex.h>
 #include <sys/single_threaded.h>
 
 #include "preload/call.h"
@@ -15,11 +16,12 @@
 /* MARK: Mutexes */
 
 /* Bits of glibc's __kind, which <bits/struct_mutex.h> does not name. */
-#define KIND_TYPE       3
-#define KIND_ERRORCHECK 2
-#define KIND_RECURSIVE  1
-#define KIND_OWNER_DIES 0x70 /* robust, priority inheritance, priority protection */
-#define KIND_SHARED     0x80 /* shared between processes */
+#define KIND_TYPE        3
+#define KIND_ERRORCHECK  2
+#define KIND_RECURSIVE   1
+#define KIND_TID_IN_LOCK 0x30 /* robust, priority inheritance: the owner is in the lock's word */
+#define KIND_OWNER_DIES  0x70 /* ..., priority protection */
+#define KIND_SHARED      0x80 /* shared between processes */
 
 /*
  * Whether trying first is equivalent to locking: errorcheck mutexes and those with an owner fail
@@ -158,11 +160,21 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return result;
 }
 
+/* Whether the C library will refuse to unlock it, because another thread holds it or none. */
+static bool is_refused(const pthread_mutex_t *mutex)
+{
+    int kind = mutex->__data.__kind, type = kind & KIND_TYPE;
+    if (kind & KIND_TID_IN_LOCK)
+        return (uint32_t)(mutex->__data.__lock & FUTEX_TID_MASK) != self.slot->tid;
+    return (type == KIND_RECURSIVE || type == KIND_ERRORCHECK) &&
+           (uint32_t)mutex->__data.__owner != self.slot->tid;
+}
+
 /* Called in a wrapper that is about to release a mutex. */
 ALWAYS void record_release(pthread_mutex_t *mutex)
 {
-    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
-        UNLIKELY(object_released_matters(mutex, is_contended(mutex))) && !is_nested(mutex)) {
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) && !is_nested(mutex) &&
+        !is_refused(mutex) && UNLIKELY(object_released_matters(mutex, is_contended(mutex)))) {
         struct unwind_start caller = CALLER();
         object_released(mutex, SHM_MUTEX, 0, &caller);
     }
@@ -324,12 +336,13 @@ EXPORT void mtx_destroy(mtx_t *lock)
 /* glibc's value of a pthread_once_t whose routine has returned. */
 #define ONCE_DONE 2
 
-/* The once whose routine the calling thread runs. */
+/* The once whose routine the calling thread runs, or will run if the thread that runs it fails. */
 struct once {
     int *control;
     void (*routine)(void);
     struct unwind_start caller;
     struct once *outer;
+    struct call *wait; /* NULL: the thread has not waited for it */
 };
 
 static PER_THREAD struct once *running_once;
@@ -339,14 +352,50 @@ static void once_left(const struct once *once)
     running_once = once->outer;
 }
 
-/* Called instead of the routine, to record the release before waiting threads continue. */
-static void run_once(void)
+/* Records the release before waiting threads continue; if the routine was left, one of them runs it. */
+static void once_over(struct once *const *over)
 {
-    const struct once *once = running_once;
-    once->routine();
+    const struct once *once = *over;
     if (self_recorded() && object_awaited(once->control))
         object_released(once->control, SHM_ONCE, SHM_ALL, &once->caller);
 }
+
+static void once_waited(struct call *call, int *control)
+{
+    if (call->counted)
+        object_got(call, control, true);
+}
+
+/* The wait is over: its thread runs the routine itself, which may have other waits within it. */
+static void end_wait(struct once *once)
+{
+    once_waited(once->wait, once->control);
+    call_end(once->wait);
+    *once->wait = (struct call){0};
+}
+
+/* Called instead of the routine. */
+static void run_once(void)
+{
+    struct once *once __attribute__((cleanup(once_over))) = running_once;
+    if (once->wait)
+        end_wait(once);
+    once->routine();
+}
+
+/* Makes `call` of the real function with run_once. Only a thread that finds the routine running waits
+ * for the once. */
+#define RUN_ONCE(...)                                                                              \
+    struct call call CALL = {0};                                                                   \
+    struct once once                                                                               \
+        __attribute__((cleanup(once_left))) = {control, routine, caller, running_once, NULL};      \
+    if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0) {                                         \
+        call = object_wait(&caller, SHM_GROUP_LOCKS, SHM_ONCE, control, false);                    \
+        once.wait = &call;                                                                         \
+    }                                                                                              \
+    running_once = &once;                                                                          \
+    __VA_ARGS__;                                                                                   \
+    once_waited(&call, control)
 
 EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
@@ -354,16 +403,8 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS))
         return REAL(pthread_once)(control, routine);
-    /*
-     * Only threads that find the routine running wait for the once; the thread that runs it may
-     * have other waits within it.
-     */
-    if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
-        return wait_for_lock(SHM_ONCE, control, &caller, false, 0,
-                             REAL(pthread_once)(control, routine));
-    struct once once __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};
-    running_once = &once;
-    return REAL(pthread_once)(control, run_once);
+    RUN_ONCE(int status = REAL(pthread_once)(control, run_once));
+    return status;
 }
 
 EXPORT void call_once(once_flag *flag, void (*routine)(void))
@@ -373,15 +414,9 @@ EXPORT void call_once(once_flag *flag, void (*routine)(void))
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS)) {
         REAL(call_once)(flag, routine);
-    } else if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0) {
-        (void)wait_for_lock(SHM_ONCE, control, &caller, false, 0,
-                            (REAL(call_once)(flag, routine), 0));
-    } else {
-        struct once once
-            __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};
-        running_once = &once;
-        REAL(call_once)(flag, run_once);
+        return;
     }
+    RUN_ONCE(REAL(call_once)(flag, run_once));
 }
 
 /* MARK: The wrappers in symbols.def */

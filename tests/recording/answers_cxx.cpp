@@ -255,6 +255,38 @@ static void names()
     pthread_join(rust, nullptr);
 }
 
+/* MARK: An initialisation that fails, and that the thread that waited for it runs then */
+
+static std::once_flag initialised;
+
+IN_STACKS static void initialises_next()
+{
+    about(&waiter);
+    int64_t begin = now();
+    std::call_once(initialised, [begin] {
+        tell_end("initialises_next", "once", &initialised, begin, waker);
+        while (now() < begin + 20 * MS)
+            continue;
+    });
+}
+
+IN_STACKS static void fails_to_initialise()
+{
+    std::thread thread;
+    try {
+        std::call_once(initialised, [&thread] {
+            thread = std::thread(initialises_next);
+            until_it_waits(&waiter);
+            sleep_ns(10 * MS);
+            waker = new_release(me(), "fails_to_initialise", now());
+            throw std::runtime_error("not this time");
+        });
+    } catch (const std::runtime_error &) {
+        waker->done = now();
+    }
+    thread.join();
+}
+
 /* MARK: Scenarios */
 
 int main(int argc, char **argv)
@@ -263,9 +295,11 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)();
     } scenarios[] = {
-        {"std-mutex", holds_mutex},    {"std-time-limit", time_limit}, {"std-shared", holds_shared},
-        {"std-condition", conditions}, {"std-exceptions", exceptions}, {"std-future", futures},
-        {"std-atomic", atomics},       {"std-threads", names},
+        {"std-mutex", holds_mutex},        {"std-time-limit", time_limit},
+        {"std-shared", holds_shared},      {"std-condition", conditions},
+        {"std-exceptions", exceptions},    {"std-future", futures},
+        {"std-atomic", atomics},           {"std-threads", names},
+        {"std-once", fails_to_initialise},
     };
 
     for (auto &scenario : scenarios) {

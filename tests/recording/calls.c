@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
@@ -348,6 +349,31 @@ static void forks_in_handler(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+/* What the kernel cannot read is its error. */
+static void unreadable(void)
+{
+    void *volatile places[] = {NULL, (void *)8, (void *)-8};
+    char *const words[] = {"x", NULL};
+    int fds[2], set = semget(IPC_PRIVATE, 1, 0600);
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == 0 && set >= 0);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        void *at = places[i];
+        struct msghdr message = {.msg_control = at, .msg_controllen = 64};
+        CHECK(poll(at, 1, 0) == -1 && errno == EFAULT);
+        CHECK(ppoll(at, 2, &(struct timespec){0}, NULL) == -1 && errno == EFAULT);
+        CHECK(!at || (select(3, at, NULL, NULL, &(struct timeval){0}) == -1 && errno == EFAULT));
+        CHECK(!at || (select(3, NULL, at, NULL, &(struct timeval){0}) == -1 && errno == EFAULT));
+        CHECK(sendmsg(fds[0], at, 0) == -1 && errno == EFAULT);
+        CHECK(sendmsg(fds[0], &message, 0) == -1 && (errno == EFAULT || errno == EINVAL));
+        CHECK(sendmmsg(fds[0], at, 1, 0) == -1 && errno == EFAULT);
+        CHECK(connect(fds[0], at, sizeof(struct sockaddr_un)) == -1 && errno == EFAULT);
+        CHECK(semop(set, at, 1) == -1 && errno == EFAULT);
+        CHECK(fcntl(fds[0], F_SETLK, at) == -1 && errno == EFAULT);
+        CHECK(!at || (execve("/bin/true", words, at) == -1 && errno == EFAULT));
+    }
+    CHECK(semctl(set, 0, IPC_RMID) == 0 && close(fds[0]) == 0 && close(fds[1]) == 0);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2 && chdir(argv[1]) == 0);
@@ -360,5 +386,6 @@ int main(int argc, char **argv)
     c11();
     vforks();
     forks_in_handler();
+    unreadable();
     return 0;
 }

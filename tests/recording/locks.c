@@ -2,13 +2,15 @@
  * Three threads, each waiting for the next: a chain with a known answer. With "often": a lock that
  * is held for a long time, first while another lock is taken as often as possible, then while none
  * is. With "readers": three threads that hold one lock for reading at the same time. With "late": a
- * reader that is woken by a writer, and continues after another reader has released the lock.
+ * reader that is woken by a writer, and continues after another reader has released the lock. With
+ * "kept": mutexes that another thread tries to unlock in vain.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
  * "coarse" if the recorder's library took the start of the hold from the recorder's coarse clock,
  * else "exact", or "either" if it may be both. "chain" is the wait of all threads of the chain
  * together.
  */
+#include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
 
@@ -349,8 +351,89 @@ static int often(void)
     return 0;
 }
 
+/* MARK: Unlocked in vain */
+
+static pthread_mutex_t checked, nested, robust, inheriting;
+static about_to_wait keeper_is_awaited;
+static sem_t is_kept, is_over;
+
+static const struct kept {
+    const char *name;
+    pthread_mutex_t *mutex;
+    int type, robustness, protocol;
+} all_kept[] = {
+    {"checked", &checked, PTHREAD_MUTEX_ERRORCHECK, 0, 0},
+    {"nested", &nested, PTHREAD_MUTEX_RECURSIVE, 0, 0},
+    {"robust", &robust, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, 0},
+    {"inheriting", &inheriting, PTHREAD_MUTEX_NORMAL, 0, PTHREAD_PRIO_INHERIT},
+};
+
+static IN_STACKS void keeps(const struct kept *kept)
+{
+    int64_t before = now(), got, releases;
+    pthread_mutex_lock(kept->mutex);
+    got = now();
+    if (kept->type == PTHREAD_MUTEX_RECURSIVE) {
+        pthread_mutex_lock(kept->mutex);
+        pthread_mutex_unlock(kept->mutex);
+    }
+    sem_post(&is_kept);
+    while (sem_wait(&is_over) != 0)
+        ;
+    releases = now();
+    pthread_mutex_unlock(kept->mutex);
+    hold_told(kept->name, before, got, releases, now());
+}
+
+static void *keeper(void *kept)
+{
+    keeps(kept);
+    return NULL;
+}
+
+static void *awaits_keeper(void *kept)
+{
+    about(&keeper_is_awaited);
+    pthread_mutex_lock(((const struct kept *)kept)->mutex);
+    pthread_mutex_unlock(((const struct kept *)kept)->mutex);
+    return NULL;
+}
+
+static void unlock_in_vain(const struct kept *kept)
+{
+    pthread_mutexattr_t how;
+    pthread_t threads[2];
+    pthread_mutexattr_init(&how);
+    pthread_mutexattr_settype(&how, kept->type);
+    pthread_mutexattr_setrobust(&how, kept->robustness);
+    pthread_mutexattr_setprotocol(&how, kept->protocol);
+    pthread_mutex_init(kept->mutex, &how);
+    threads[0] = start(keeper, (void *)(uintptr_t)kept);
+    while (sem_wait(&is_kept) != 0)
+        ;
+    threads[1] = start(awaits_keeper, (void *)(uintptr_t)kept);
+    until_it_waits(&keeper_is_awaited);
+    if (pthread_mutex_unlock(kept->mutex) != EPERM)
+        exit(1);
+    sleep_ns(2 * MS);
+    sem_post(&is_over);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+
+static int kept(void)
+{
+    sem_init(&is_kept, 0, 0);
+    sem_init(&is_over, 0, 0);
+    for (size_t i = 0; i < sizeof all_kept / sizeof *all_kept; i++)
+        unlock_in_vain(&all_kept[i]);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "kept") == 0)
+        return kept();
     if (argc > 1 && strcmp(argv[1], "often") == 0)
         return often();
     if (argc > 1 && strcmp(argv[1], "readers") == 0)

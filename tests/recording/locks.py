@@ -111,6 +111,19 @@ def holds_lasted_as_long_as_the_clock_says():
 
 
 @test
+def an_unlock_that_fails_ends_no_hold():
+    """Neither does that of a nested lock."""
+    trace = os.path.join(WORK, "kept.trace")
+    measured, found = record(trace, "kept"), holds(trace)
+    rows = {lock["name"]: lock for lock in json.loads(run(TRAIL, "locks", "--json", trace))["locks"]}
+    for name, _, least, most in measured:
+        coarse, ns = next((coarse, ns) for of, coarse, ns in found if of == name)
+        assert is_right(ns, least - (HALF_STEP if coarse else 0), math.inf if coarse else most), (name, found, measured)
+        assert any("keeps" in of for of in functions(rows[name]["held"])), rows[name]["held"]
+    assert len(measured) == 4, measured
+
+
+@test
 def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
     # On a busy machine the main thread may wait longer for the packer to exit, and the packer for
     # the clerk.

@@ -259,7 +259,7 @@ ANSWERS = [
     "crowd",
 ]
 ATTACHED = ["mutexes", "chain", "producer-consumer", "barriers", "joins"]
-ANSWERS_CXX = ["std-mutex", "std-time-limit", "std-shared", "std-condition", "std-exceptions"]
+ANSWERS_CXX = ["std-mutex", "std-time-limit", "std-shared", "std-condition", "std-exceptions", "std-once"]
 # These wait by syscall(SYS_futex, ...) in the C++ library.
 ANSWERS_CXX += ["std-future", "std-atomic"]
 

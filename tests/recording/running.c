@@ -11,6 +11,8 @@
  *           in a namespace
  *   changed: like waits, with the first instruction of dlopen changed
  *   executes N: executes itself N times
+ *   leaves: a thread that makes no recorded call ends after the first line; then sleeps until the
+ *           next
  */
 #include "asleep.h"
 
@@ -505,6 +507,35 @@ static int run_library(const char *path)
 
 #endif
 
+/* MARK: leaves */
+
+static int leave_pipe[2];
+
+static void *leaves(void *unused)
+{
+    char byte;
+    while (syscall(SYS_read, leave_pipe[0], &byte, 1) < 0 && errno == EINTR)
+        continue;
+    return unused;
+}
+
+static int run_leaves(void)
+{
+    struct pollfd line = {STDIN_FILENO, POLLIN, 0};
+    pthread_t thread;
+    if (pipe(leave_pipe) != 0 || pthread_create(&thread, NULL, leaves, NULL) != 0)
+        return 1;
+    ready();
+    wait_for_line();
+    if (write(leave_pipe[1], "x", 1) != 1 || pthread_join(thread, NULL) != 0)
+        return 1;
+    while (poll(&line, 1, 100) == 0)
+        continue;
+    wait_for_line();
+    puts("done");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -512,6 +543,8 @@ int main(int argc, char **argv)
         return run_waits();
     if (strcmp(mode, "owned") == 0)
         return run_owned();
+    if (strcmp(mode, "leaves") == 0)
+        return run_leaves();
     if (strcmp(mode, "calls") == 0)
         return run_calls();
 #ifndef STATIC

@@ -235,6 +235,30 @@ def calls_of_the_program_are_not_disturbed():
 
 
 @test
+def a_thread_that_makes_no_recorded_call_ends():
+    """Without the kernel's context switches, the recorder looks for it."""
+    path = os.path.join(WORK, "leaves.trace")
+    if os.path.exists(path):
+        os.unlink(path)
+    with Running("leaves") as program:
+        recorder = subprocess.Popen([TRAIL, "record", "-q", "--switches=off", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
+        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
+        if recorder.poll() is not None:
+            message = recorder.stderr.read()
+            assert "ptrace_scope" in message, message
+            raise Skip("ptrace_scope")
+        program.process.stdin.write("x")
+        program.process.stdin.flush()
+        # The main thread waits 100 ms each time: with these waits, the recorder has had the time to look.
+        ended = re.compile(r"(thread \d+) created: leaves$.* \1 .* ends$", re.M | re.S)
+        states.until(lambda: ended.search(text := printed(path)) or text.count(" run_leaves ") > 100)
+        assert ended.search(printed(path)), printed(path)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(60) == 0, recorder.stderr.read()
+        program.goes_on()
+
+
+@test
 def a_busy_program_is_recorded_again_and_again():
     with Running("load", "60") as program:
         sizes = []

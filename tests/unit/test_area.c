@@ -222,6 +222,19 @@ static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
     assert_in_range(w->summary.waits, 1, 2 * SHM_CHUNK_RECORDS);
 }
 
+/* The program may go on after the recording, and would put the chunk into another chain. */
+static void the_last_step_gives_no_chunk_back(void **state)
+{
+    struct world *w = *state;
+    fill_chunk(w, 1);
+    put(w, 1, wait_at(11));
+    w->memory->threads[1].state = SHM_ENDED;
+    collect_end_with_trace(w->collect);
+    assert_int_equal((uint32_t)w->memory->header.free_chunks, 0);
+    finish(w);
+    assert_int_equal(w->summary.waits, SHM_CHUNK_RECORDS);
+}
+
 static void a_chunk_is_one_threads(void **state)
 {
     struct world *w = *state;
@@ -656,6 +669,7 @@ int main(void)
         cmocka_unit_test_setup(a_chunk_that_follows_itself_is_read_once, set_up),
         cmocka_unit_test_setup(chunks_in_a_ring_are_read_once_at_the_end, set_up),
         cmocka_unit_test_setup(chunks_in_a_ring_are_empty_when_they_come_again, set_up),
+        cmocka_unit_test_setup(the_last_step_gives_no_chunk_back, set_up),
         cmocka_unit_test_setup(a_chunk_is_one_threads, set_up),
         cmocka_unit_test_setup(a_chunk_lies_in_the_table, set_up),
         cmocka_unit_test_setup(a_join_is_of_the_thread_that_was_created, set_up),
