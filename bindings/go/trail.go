@@ -59,7 +59,7 @@ type Finding struct {
 	ReplayedNowNs  int64  `json:"replayed_now_ns,omitempty"`
 	ReplayedThenNs int64  `json:"replayed_then_ns,omitempty"`
 
-	Weight float64 `json:"weight"`  // GainNs as a share of the time, plus 1 for a hang, 2 for a deadlock
+	Weight float64 `json:"weight"`  // the time that the problem took, usually GainNs, as a share; plus 1 for a hang, 2 for a deadlock
 	GainNs int64   `json:"gain_ns"` // the most time that could be saved without the problem
 	// The gain in words, as "a replay saves", "199 ms"; empty: none.
 	GainTitle  string `json:"gain_title,omitempty"`

@@ -772,9 +772,11 @@ typedef struct trail_finding {
      * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
     /* The most time that could be saved without the problem; for a wait that never ended, its
-     * length. Findings are sorted by it, hangs first. */
+     * length. */
     int64_t gain_ns;
-    double weight; /* the same as a share of the time, plus 1 for a hang, 2 for a deadlock */
+    /* Sorts the findings: the time that the problem took, usually gain_ns, as a share of all, plus 1 for a
+     * hang, 2 for a deadlock. */
+    double weight;
     bool note; /* about other programs: sorted after the rest unless it takes half of the time */
     trail_name function, object; /* the culprit, and what is waited for; 0: none, or unknown */
     bool has_moment;             /* the three members below are set, to the worst case */

@@ -76,12 +76,16 @@ static const char *append(struct findings *findings, const char *text, const cha
 void finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...)
 {
     const trail_longest *moment = of->moment;
-    double share = share_of(of->weight_ns ? of->weight_ns : of->gain_ns, length_of(findings));
+    double gain = share_of(of->gain_ns, length_of(findings)),
+           share = of->weight_ns ? share_of(of->weight_ns, length_of(findings)) : gain;
     va_list args;
     if (!GROW(findings->rows, findings->capacity, findings->count + 1)) {
         findings->failed = true;
         return;
     }
+    /* gain_words gives no bound for what weighs as much as the whole. */
+    if (gain < GAIN_MOST_SHARE && share > GAIN_LESS_SHARE)
+        share = GAIN_LESS_SHARE;
     va_start(args, format);
     findings->rows[findings->count++] = (trail_finding){
         .kind = of->kind,
@@ -101,7 +105,7 @@ void finding_say(struct findings *findings, const struct finding_of *of, const c
         .task = TRAIL_NONE,
     };
     va_end(args);
-    if (of->saves && share < GAIN_MOST_SHARE)
+    if (of->saves && gain < GAIN_MOST_SHARE)
         finding_advise(findings, "At most %s of %s would be saved.", duration(of->gain_ns).text,
                        duration(length_of(findings)).text);
 }

@@ -10,6 +10,7 @@
 
 /* A bound of this share of the trace, as three digits show it, is all of it: no figure. */
 #define GAIN_MOST_SHARE 0.995
+#define GAIN_LESS_SHARE 0.994 /* just below */
 
 struct gain_words {
     const char *title;

@@ -181,8 +181,8 @@ def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
     equal(list(hand_over("sync", LOCK, busy=True).findings(31 * MS)), ["lock-contention"])
 
 
-def contended(waits, length, ready=0):
-    """In 100 ms, a lock is waited for this often by one of two goroutines that otherwise run all
+def contended(waits, length, ready=0, begin=0, end=100 * MS):
+    """In 100 ms, or a part of them, a lock is waited for this often by one of two goroutines that otherwise run all
     the time. `ready` more goroutines are ready."""
     trace = Trace(2)
     trace.here(1, 2, 0)
@@ -194,7 +194,7 @@ def contended(waits, length, ready=0):
         trace.block(now, 1, "sync", LOCK)
         trace.wake(now + length, 0, 2)
         trace.start(now + length, 1, 2)
-    return trace.findings(101 * MS, "--from=0ns", "--to=100ms")
+    return trace.findings(101 * MS, f"--from={begin}ns", f"--to={end}ns")
 
 
 @test
@@ -1560,6 +1560,10 @@ def what_a_lock_costs_is_no_more_than_the_cpus_would_save():
     # One of two runs for 100 ms all the time, the other one for 80 ms: 90 ms on each.
     equal(round(found["gain_ns"] / MS, 1), 10.0)
     assert "held a lock (inferred from its release) for 20.0 ms" in found["text"] and "At most 10.0 ms of 100 ms would be saved." in found["text"], found
+    # Also if it is held all the time.
+    found = contended(16, 6 * MS - 1000, begin=MS, end=97 * MS)["lock-serialises"]
+    assert " for 96.0 ms while others waited" in found["text"] and "At most 48.0 ms of 96.0 ms would be saved." in found["text"], found
+    equal(found["gain_title"], "saves at most")
 
 
 def passed_on(holds, chain=False, of=100 * MS):
