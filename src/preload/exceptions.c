@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* As in <unwind.h>, which would export them. The compiler calls them by these names. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): the compiler calls them by these names. <unwind.h> would export them. */
 void _Unwind_Resume(void *exception);
 int __gcc_personality_v0(int version, int actions, uint64_t class, void *exception, void *context);
 
@@ -34,3 +34,4 @@ int __gcc_personality_v0(int version, int actions, uint64_t class, void *excepti
         (__typeof__(personality))(uintptr_t)unwinder("__gcc_personality_v0");
     return personality(version, actions, class, exception, context);
 }
+/* NOLINTEND(bugprone-reserved-identifier) */

@@ -21,7 +21,7 @@
 #include "ui/show.h"
 
 /* How long a database stays after its last use. */
-#define KEPT_SECONDS (30 * 86400)
+#define KEPT_SECONDS (INT64_C(30) * 86400)
 
 struct place {
     int folder;
