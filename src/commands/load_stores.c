@@ -82,23 +82,6 @@ static void session_close(struct session *session, struct load_batch *batch)
     free((void *)session->files);
 }
 
-/* Returns a statement with a text in it, which the caller frees; NULL: out of memory. */
-static char *statement_with(const char *before, const char *text, const char *after)
-{
-    char *sql = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&sql, &size);
-    if (!to)
-        return NULL;
-    fputs(before, to);
-    sql_put_text(to, text);
-    fputs(after, to);
-    if (fclose(to) == 0)
-        return sql;
-    free(sql);
-    return NULL;
-}
-
 /* What a store calls an ID may be of any type. */
 #define SELECT_IDS "SELECT CAST(trace AS VARCHAR) FROM "
 #define ARE_IDS    " WHERE trace IS NOT NULL"
@@ -220,7 +203,7 @@ static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
     int code = find_files(place->name, files, &found);
     char *pattern = pattern_in(place->name, files), *sql = NULL;
     if (code == EXIT_GOOD && found.gl_pathc > 0) {
-        sql = pattern ? statement_with(SELECT_IDS "read_parquet(", pattern, ")" ARE_IDS) : NULL;
+        sql = pattern ? sql_statement_with(SELECT_IDS "read_parquet(", pattern, ")" ARE_IDS) : NULL;
         code = sql ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
     }
     globfree(&found);
@@ -280,7 +263,7 @@ static int add_rows(struct session *session)
 
 static int attach(struct duckdb *duckdb, const char *file)
 {
-    char *sql = statement_with("ATTACH ", file, " AS store; BEGIN");
+    char *sql = sql_statement_with("ATTACH ", file, " AS store; BEGIN");
     int code = sql ? duckdb_run(duckdb, sql) : exit_no_memory();
     free(sql);
     return code;

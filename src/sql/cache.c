@@ -43,8 +43,8 @@ static bool folder_path(char *path, size_t size)
 }
 
 /*
- * Traces may contain secrets, and root may have another user's HOME: the folder is the user's own, and is not looked up
- * again, since other users may replace what leads to it.
+ * Traces may contain secrets, and root may have another user's HOME: the folder is the user's own,
+ * and is not looked up again, since other users may replace what leads to it.
  */
 static int open_folder(struct place *place)
 {
@@ -119,10 +119,10 @@ static bool has_word(const char *text, const char *word)
 }
 
 /*
- * Whether the query reads the table: itself, through one of the first views, which use only those above them, or through a macro.
- * A table that is missed is read from the traces.
+ * Whether the query reads the table: itself, through a view or through a macro. A view uses only
+ * those above it. A table that is missed is read from the traces.
  */
-static bool needs(const char *query, const char *table, size_t views)
+static bool needs(const char *query, const char *table)
 {
     if (!query || has_word(query, table))
         return true;
@@ -130,18 +130,10 @@ static bool needs(const char *query, const char *table, size_t views)
         return true;
     if (strcmp(table, "traces") == 0 && has_word(query, "wall_ns"))
         return true;
-    for (size_t i = 0; i < views; i++)
-        if (has_word(query, sql_views[i].name) && needs(sql_views[i].sql, table, i))
+    for (const struct sql_named *view = sql_views; view->name && view->sql != query; view++)
+        if (has_word(query, view->name) && needs(view->sql, table))
             return true;
     return false;
-}
-
-static size_t count_views(void)
-{
-    size_t count = 0;
-    while (sql_views[count].name)
-        count++;
-    return count;
 }
 
 /* MARK: The database */
@@ -154,18 +146,22 @@ static bool try_run(struct duckdb *duckdb, const char *sql)
     return good;
 }
 
-static bool attach(struct duckdb *duckdb, const char *file, bool to_write)
+static bool attach(struct duckdb *duckdb, const char *file)
 {
-    char *sql = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&sql, &size);
-    if (!to)
-        return false;
-    fputs("ATTACH ", to);
-    sql_put_text(to, file);
-    fputs(to_write ? " AS trail_cache" : " AS trail_cache (READ_ONLY)", to);
-    bool good = fclose(to) == 0 && try_run(duckdb, sql);
+    char *sql = sql_statement_with("ATTACH ", file, " AS trail_cache (READ_ONLY)");
+    bool good = sql && try_run(duckdb, sql);
     free(sql);
+    return good;
+}
+
+/* False after a message. */
+static bool attach_to_write(struct duckdb *duckdb, const char *file)
+{
+    char *sql = sql_statement_with("ATTACH ", file, " AS trail_cache");
+    bool good = sql && duckdb_run(duckdb, sql) == EXIT_GOOD;
+    free(sql);
+    if (!good)
+        print_message("the cache cannot be written: the traces are read");
     return good;
 }
 
@@ -178,25 +174,26 @@ static bool take_table(struct duckdb *duckdb, const char *table)
     return try_run(duckdb, sql);
 }
 
-/* Whether all tables that the query needs are there; if so, it will read them. */
+/* Makes the query read the tables that it needs there; none of them if one is missing. */
 static bool take_tables(struct duckdb *duckdb, const char *query)
 {
-    for (int i = 0; i < TRAIL_TABLES; i++) {
+    bool good = try_run(duckdb, "BEGIN");
+    for (int i = 0; i < TRAIL_TABLES && good; i++) {
         const char *table = trail_table_get((trail_table_id)i)->name;
-        if (needs(query, table, count_views()) && !take_table(duckdb, table))
-            return false;
+        good = !needs(query, table) || take_table(duckdb, table);
     }
-    return true;
+    return try_run(duckdb, good ? "COMMIT" : "ROLLBACK") && good;
 }
 
-/* Adds those that are not there, in one transaction. False after a message, or if a trace is damaged, which then is reported. */
+/* Adds those that are not there, in one transaction. False after a message: an error, or a damaged
+ * trace. */
 static bool add_tables(struct sql_tables *tables, const char *query)
 {
     char sql[200];
     bool good = try_run(tables->duckdb, "BEGIN");
     for (int i = 0; i < TRAIL_TABLES && good; i++) {
         const char *table = trail_table_get((trail_table_id)i)->name;
-        if (!needs(query, table, count_views()))
+        if (!needs(query, table))
             continue;
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE IF NOT EXISTS trail_cache.%s AS FROM trail_%s()", table,
@@ -210,13 +207,11 @@ static bool add_tables(struct sql_tables *tables, const char *query)
 /* Returns false if the traces must be read instead. */
 static bool fill(struct sql_tables *tables, const char *file, const char *query)
 {
-    if (!attach(tables->duckdb, file, true)) {
-        print_message("the cache is in use by another process: the traces are read");
+    if (!attach_to_write(tables->duckdb, file))
         return false;
-    }
     bool good = add_tables(tables, query);
-    return try_run(tables->duckdb, "DETACH trail_cache") && good &&
-           attach(tables->duckdb, file, false) && take_tables(tables->duckdb, query);
+    return try_run(tables->duckdb, "DETACH trail_cache") && good && attach(tables->duckdb, file) &&
+           take_tables(tables->duckdb, query);
 }
 
 int sql_cache_use(struct sql_tables *tables, const char *query, const char *variant)
@@ -226,7 +221,7 @@ int sql_cache_use(struct sql_tables *tables, const char *query, const char *vari
     if (code == EXIT_GOOD && !name_file(&place, tables, variant))
         code = exit_no_memory();
     if (code == EXIT_GOOD) {
-        bool there = attach(tables->duckdb, place.file, false);
+        bool there = attach(tables->duckdb, place.file);
         if (there && !take_tables(tables->duckdb, query))
             there = !try_run(tables->duckdb, "DETACH trail_cache");
         if (there || fill(tables, place.file, query))

@@ -191,3 +191,19 @@ void sql_put_text(FILE *to, const char *text)
         fprintf(to, *text == '\'' ? "''" : "%c", *text);
     putc('\'', to);
 }
+
+char *sql_statement_with(const char *before, const char *text, const char *after)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&sql, &size);
+    if (!to)
+        return NULL;
+    fputs(before, to);
+    sql_put_text(to, text);
+    fputs(after, to);
+    if (fclose(to) == 0)
+        return sql;
+    free(sql);
+    return NULL;
+}

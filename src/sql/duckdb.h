@@ -185,4 +185,7 @@ int duckdb_run(struct duckdb *duckdb, const char *sql);
 /* Writes a text as a literal of SQL. */
 void sql_put_text(FILE *to, const char *text);
 
+/* Returns a statement with a text in quotes in it, which the caller frees; NULL: out of memory. */
+char *sql_statement_with(const char *before, const char *text, const char *after);
+
 #endif

@@ -12,6 +12,7 @@ usage: sql.py TRAIL SOURCE_ROOT tables|sql|real
 
 import collections
 import csv
+import fcntl
 import glob
 import gzip
 import io
@@ -1329,6 +1330,20 @@ def a_damaged_trace_is_reported_each_time():
     assert without[0] == 1 and without[2], without
     for _ in range(2):
         equal(cached("damaged", path, query), without)
+
+
+@with_duckdb
+def a_cache_that_cannot_be_written_is_not_used():
+    """It has a table of the query, but not the other one, and another process has locked it."""
+    folder, query = os.path.join(WORK, "locked", "trail", "sql"), "select (select count(*) from events), count(*) from states"
+    cached("locked", HAND, "select count(*) from events")
+    (name,) = os.listdir(folder)
+    with open(os.path.join(folder, name), "r+b") as file:
+        fcntl.lockf(file, fcntl.LOCK_SH)
+        code, out, err = cached("locked", HAND, query)
+    equal((code, out), run("sql", HAND, query)[:2])
+    assert "the traces are read" in err, err
+    equal(cached("locked", HAND, query), run("sql", HAND, query))
 
 
 @with_duckdb
