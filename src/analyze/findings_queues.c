@@ -292,8 +292,8 @@ static bool is_for_answers(const struct findings *findings, trail_name wait)
 }
 
 /*
- * The time that may be saved if those that end the waits of `pair` were faster: that of the waits,
- * and until they had done what was left when those that waited had ended.
+ * What faster wakers of `pair` may save: its waits, and the time for which they still worked after
+ * the waiters had ended.
  */
 static int64_t pair_gain(const struct findings *findings, const struct blame_pair *pair)
 {

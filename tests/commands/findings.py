@@ -3265,7 +3265,7 @@ def few_long_sleeps_that_end_with_another_goroutine_look_for_its_end():
     assert "polling" not in looked(count=40) and "polling" in looked(sleep=50 * MS) and "polling" not in looked(sleep=51 * MS)
     # An end after its last sleep may be its own doing.
     assert "polling" not in looked(early=16 * MS) and "polling" not in looked(early=-MS)
-    # Without an end it may be a heartbeat, as that of another goroutine is.
+    # If nothing ends, the sleeps may be a heartbeat; so may those of any goroutine but main.
     assert "polling" not in looked(ends=False) and "polling" not in looked(main=2)
 
 

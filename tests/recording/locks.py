@@ -112,7 +112,7 @@ def holds_lasted_as_long_as_the_clock_says():
 
 @test
 def an_unlock_that_fails_ends_no_hold():
-    """Neither does that of a nested lock."""
+    """The inner unlock of a recursive mutex does not end the hold either."""
     trace = os.path.join(WORK, "kept.trace")
     measured, found = record(trace, "kept"), holds(trace)
     rows = {lock["name"]: lock for lock in json.loads(run(TRAIL, "locks", "--json", trace))["locks"]}

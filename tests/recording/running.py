@@ -201,15 +201,21 @@ def the_code_that_is_not_called_any_more_takes_no_memory():
         program.goes_on()
 
 
+def attached(pid, path, *options):
+    """A recorder that records the process from now on."""
+    recorder = subprocess.Popen([TRAIL, "record", *options, "-p", str(pid), "-o", path], stderr=subprocess.PIPE, text=True)
+    states.until(lambda: recorder.poll() is not None or wrapped(pid) > 0)
+    if recorder.poll() is not None:
+        message = recorder.stderr.read()
+        assert "ptrace_scope" in message, message
+        raise Skip("ptrace_scope")
+    return recorder
+
+
 @test
 def waits_that_end_in_the_recording_end_in_the_trace():
     with Running("waits") as program:
-        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", os.path.join(WORK, "ends.trace")], stderr=subprocess.PIPE, text=True)
-        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
-        if recorder.poll() is not None:
-            message = recorder.stderr.read()
-            assert "ptrace_scope" in message, message
-            raise Skip("ptrace_scope")
+        recorder = attached(program.pid, os.path.join(WORK, "ends.trace"))
         # The thread that joins the recording for all is back in its wait.
         program.wait_for_threads()
         program.goes_on()
@@ -241,12 +247,7 @@ def a_thread_that_makes_no_recorded_call_ends():
     if os.path.exists(path):
         os.unlink(path)
     with Running("leaves") as program:
-        recorder = subprocess.Popen([TRAIL, "record", "-q", "--switches=off", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
-        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
-        if recorder.poll() is not None:
-            message = recorder.stderr.read()
-            assert "ptrace_scope" in message, message
-            raise Skip("ptrace_scope")
+        recorder = attached(program.pid, path, "-q", "--switches=off")
         program.process.stdin.write("x")
         program.process.stdin.flush()
         # The main thread waits 100 ms each time: with these waits, the recorder has had the time to look.
@@ -277,12 +278,7 @@ def a_busy_program_is_recorded_again_and_again():
 def a_library_that_is_loaded_meanwhile_is_recorded():
     with Running("library", LIBRARY) as program:
         path = os.path.join(WORK, "library.trace")
-        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
-        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
-        if recorder.poll() is not None:
-            message = recorder.stderr.read()
-            assert "ptrace_scope" in message, message
-            raise Skip("ptrace_scope")
+        recorder = attached(program.pid, path)
         program.process.stdin.write("x")
         program.process.stdin.flush()
         states.until(lambda: wrapped(program.pid, os.path.basename(LIBRARY)) > 0)
