@@ -293,7 +293,7 @@ static bool ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int6
  */
 static void resume(struct blame_past *own, struct blame_wait *wait)
 {
-    for (size_t i = 1; wait->permit && i <= PIECES; i++) {
+    for (size_t i = 1; i <= PIECES; i++) {
         size_t at = (own->next - i) % PIECES;
         const struct piece *piece = &own->pieces[at];
         if (piece->ready_ns > 0)
@@ -309,13 +309,17 @@ static void resume(struct blame_past *own, struct blame_wait *wait)
     }
 }
 
-static bool add(struct blame *blame, const struct blame_wait *ended)
+static bool add(struct blame *blame, const struct blame_wait *wait)
 {
-    struct blame_past *own = past_of(blame, ended->goroutine);
-    struct blame_wait resumed = *ended, *wait = &resumed;
+    struct blame_past *own = past_of(blame, wait->goroutine);
+    struct blame_wait resumed;
     if (!own)
         return false;
-    resume(own, wait);
+    if (wait->permit) {
+        resumed = *wait;
+        resume(own, &resumed);
+        wait = &resumed;
+    }
     struct piece rest = {.begin_ns = wait->begin_ns,
                          .end_ns = wait->end_ns,
                          .begin_serial = wait->begin_serial,
