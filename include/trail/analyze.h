@@ -253,8 +253,8 @@ TRAIL_API size_t trail_analysis_stack_own(const trail_analysis *analysis, trail_
 /* MARK: Histograms */
 
 /*
- * Counts durations in buckets of 1/8 of a power of two, and keeps the exact sum, minimum and
- * maximum. Memory grows with the number of different buckets.
+ * Keeps up to 128 durations; counts more in buckets of 1/8 of a power of two. The sum, minimum and
+ * maximum are exact. Takes up to 1 KiB, or 8 bytes for each bucket up to that of the maximum.
  */
 typedef struct trail_histogram {
     uint64_t count;
@@ -273,7 +273,10 @@ TRAIL_API bool trail_histogram_add(trail_histogram *histogram, int64_t ns);
 TRAIL_API bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more);
 TRAIL_API void trail_histogram_free(trail_histogram *histogram);
 
-/* Returns the quantile `q` (0 to 1) in ns: exact to 1/8, and never outside min and max. */
+/*
+ * Returns the quantile `q` (0 to 1) in ns: exact of up to 128 durations; of more to 1/8, as if
+ * those of a bucket lay evenly in it, and never outside min and max.
+ */
 TRAIL_API int64_t trail_histogram_quantile(const trail_histogram *histogram, double q);
 
 /*

@@ -1,14 +1,14 @@
 /*
- * Histograms: 0 to 15 have one bucket each, then there are eight per doubling; exact enough for
- * quantiles.
+ * Histograms: the first EXACT_MAX values themselves, and of more the count of each bucket. 0 to 15
+ * have one bucket each, then there are eight per doubling.
  *
- * There may be one for each of very many start functions, most with one or two values. So a single
- * bucket takes no memory besides the struct, the first SPARSE_MAX different ones are a list, and
- * only more of them an array by bucket: memory grows with what is counted.
+ * There may be one for each of very many start functions, most with one or two values, or with one
+ * value many times. So equal values take no memory besides the struct, and the form depends only on
+ * what was counted, not on the order or on what was merged:
  *
- *     bin_count == 0            all that was counted is in the bucket of min_ns
- *     bin_count <= SPARSE_MAX   bins: | bucket:10 | count:54 |, sorted, of buckets that are not empty
- *     bin_count >  SPARSE_MAX   bins: the count of each bucket, up to the last
+ *     min_ns == max_ns     bin_count == 0
+ *     count <= EXACT_MAX   bins: the values, sorted; bin_count == count
+ *     count >  EXACT_MAX   bins: the count of each bucket, up to the last
  */
 
 #include <stdlib.h>
@@ -38,34 +38,22 @@ void trail_histogram_bucket(size_t i, int64_t *from_ns, int64_t *to_ns)
     *to_ns = to > INT64_MAX ? INT64_MAX : (int64_t)to;
 }
 
-/* MARK: Lists */
+/* MARK: Forms */
 
-#define SPARSE_MAX  8
-#define COUNT_BITS  54
-#define COUNT_MAX   ((UINT64_C(1) << COUNT_BITS) - 1)
-#define DENSE_LEAST ((size_t)2 * SUBS)
+#define EXACT_MAX 128
 
-_Static_assert(DENSE_LEAST > SPARSE_MAX, "the size distinguishes a list from an array");
-
-static size_t bin_bucket(uint64_t bin)
-{
-    return (size_t)(bin >> COUNT_BITS);
-}
-
-static uint64_t bin_make(size_t bucket, uint64_t count)
-{
-    return (uint64_t)bucket << COUNT_BITS | count;
-}
-
+/* Whether `bins` are values. */
 static bool is_list(const trail_histogram *histogram)
 {
-    return histogram->bin_count <= SPARSE_MAX;
+    return histogram->count <= EXACT_MAX && histogram->bin_count > 0;
 }
 
 /* Extends the array to the bucket. */
 static bool array_reach(trail_histogram *histogram, size_t bucket)
 {
     size_t wanted = (bucket | (SUBS - 1)) + 1;
+    if (bucket < histogram->bin_count)
+        return true;
     uint64_t *grown = reallocarray(histogram->bins, wanted, sizeof *grown);
     if (!grown)
         return false;
@@ -75,98 +63,71 @@ static bool array_reach(trail_histogram *histogram, size_t bucket)
     return true;
 }
 
-/* Converts the list to an array, up to the bucket at least. */
-static bool list_to_array(trail_histogram *histogram, size_t bucket)
+/* Makes the array of what was counted, with room for the bucket of `most`. */
+static bool make_array(trail_histogram *histogram, int64_t most)
 {
-    uint64_t list[SPARSE_MAX] = {0};
-    size_t count = histogram->bin_count, last = bucket;
-    for (size_t i = 0; i < count; i++) {
-        list[i] = histogram->bins[i];
-        last = bin_bucket(list[i]) > last ? bin_bucket(list[i]) : last;
-    }
-    if (!array_reach(histogram, last < DENSE_LEAST ? DENSE_LEAST - 1 : last))
+    trail_histogram array = {0};
+    size_t at = 0, bucket;
+    uint64_t count;
+    if (!array_reach(&array, bucket_of(most > histogram->max_ns ? most : histogram->max_ns)))
         return false;
-    memset(histogram->bins, 0, sizeof list);
-    for (size_t i = 0; i < count; i++)
-        histogram->bins[bin_bucket(list[i])] = list[i] & COUNT_MAX;
+    while (trail_histogram_next(histogram, &at, &bucket, &count))
+        array.bins[bucket] = count;
+    free(histogram->bins);
+    histogram->bins = array.bins;
+    histogram->bin_count = array.bin_count;
     return true;
 }
 
-/* Makes room for one more in a list whose capacity is a power of two. */
-static bool list_reserve(trail_histogram *histogram)
+/* Makes the list of equal values, with room for one more. */
+static bool make_list(trail_histogram *histogram)
 {
-    size_t count = histogram->bin_count;
-    if ((count & (count - 1)) != 0)
-        return true;
-    uint64_t *grown = reallocarray(histogram->bins, count ? 2 * count : 1, sizeof *grown);
-    if (grown)
-        histogram->bins = grown;
-    return grown != NULL;
+    size_t room = 1;
+    while (room <= histogram->count)
+        room *= 2;
+    histogram->bins = calloc(room, sizeof *histogram->bins);
+    if (!histogram->bins)
+        return false;
+    histogram->bin_count = histogram->count;
+    for (size_t i = 0; i < histogram->bin_count; i++)
+        histogram->bins[i] = (uint64_t)histogram->min_ns;
+    return true;
 }
 
-static bool list_insert(trail_histogram *histogram, size_t i, size_t bucket, uint64_t count)
+/* Inserts a value into the list, whose capacity is a power of two. */
+static bool list_insert(trail_histogram *histogram, uint64_t value)
 {
-    size_t behind = histogram->bin_count - i;
-    if (!list_reserve(histogram))
-        return false;
-    memmove(&histogram->bins[i + 1], &histogram->bins[i], behind * sizeof *histogram->bins);
-    histogram->bins[i] = bin_make(bucket, count);
+    size_t i = histogram->bin_count;
+    if ((i & (i - 1)) == 0) {
+        uint64_t *grown = reallocarray(histogram->bins, 2 * i, sizeof *grown);
+        if (!grown)
+            return false;
+        histogram->bins = grown;
+    }
+    for (; i > 0 && histogram->bins[i - 1] > value; i--)
+        histogram->bins[i] = histogram->bins[i - 1];
+    histogram->bins[i] = value;
     histogram->bin_count++;
     return true;
 }
 
-/* Counts in the list or, if that is full or a number too large for it, in an array. */
-static bool list_count(trail_histogram *histogram, size_t bucket, uint64_t count)
-{
-    size_t i = 0, end = histogram->bin_count;
-    while (i < end && bin_bucket(histogram->bins[i]) < bucket)
-        i++;
-    bool found = i < end && bin_bucket(histogram->bins[i]) == bucket;
-    uint64_t before = found ? histogram->bins[i] & COUNT_MAX : 0;
-    if (count > COUNT_MAX - before || (!found && end == SPARSE_MAX)) {
-        if (!list_to_array(histogram, bucket))
-            return false;
-        histogram->bins[bucket] += count;
-        return true;
-    }
-    if (!found)
-        return list_insert(histogram, i, bucket, count);
-    histogram->bins[i] += count;
-    return true;
-}
-
-/* Stores the single bucket in a list, so that there may be another. */
-static bool single_to_list(trail_histogram *histogram)
-{
-    return histogram->bin_count > 0 || histogram->count == 0 ||
-           list_count(histogram, bucket_of(histogram->min_ns), histogram->count);
-}
-
 /* MARK: Counting */
 
-static bool array_count(trail_histogram *histogram, size_t bucket, uint64_t count)
-{
-    if (bucket >= histogram->bin_count && !array_reach(histogram, bucket))
-        return false;
-    histogram->bins[bucket] += count;
-    return true;
-}
-
-static bool count_more(trail_histogram *histogram, size_t bucket, uint64_t count)
-{
-    if (!single_to_list(histogram))
-        return false;
-    return is_list(histogram) ? list_count(histogram, bucket, count)
-                              : array_count(histogram, bucket, count);
-}
-
 /* Counts one value where that is not just an increment in the array. */
-static __attribute__((noinline)) bool count_slowly(trail_histogram *histogram, size_t bucket)
+static __attribute__((noinline)) bool count_slowly(trail_histogram *histogram, int64_t ns)
 {
-    if (histogram->bin_count == 0 &&
-        (histogram->count == 0 || bucket_of(histogram->min_ns) == bucket))
+    uint64_t count = histogram->count;
+    bool equal = histogram->bin_count == 0;
+    if (equal && (count == 0 || ns == histogram->min_ns))
         return true;
-    return count_more(histogram, bucket, 1);
+    if (count < EXACT_MAX)
+        return (!equal || make_list(histogram)) && list_insert(histogram, (uint64_t)ns);
+    if ((equal || count == EXACT_MAX) && !make_array(histogram, ns))
+        return false;
+    if (!array_reach(histogram, bucket_of(ns)))
+        return false;
+    histogram->bins[bucket_of(ns)]++;
+    return true;
 }
 
 bool trail_histogram_add(trail_histogram *histogram, int64_t ns)
@@ -174,9 +135,9 @@ bool trail_histogram_add(trail_histogram *histogram, int64_t ns)
     if (ns < 0)
         ns = 0;
     size_t bucket = bucket_of(ns);
-    if (__builtin_expect(bucket < histogram->bin_count && !is_list(histogram), 1))
+    if (__builtin_expect(bucket < histogram->bin_count && histogram->count > EXACT_MAX, 1))
         histogram->bins[bucket]++;
-    else if (!count_slowly(histogram, bucket))
+    else if (!count_slowly(histogram, ns))
         return false;
     if (histogram->count == 0 || ns < histogram->min_ns)
         histogram->min_ns = ns;
@@ -187,35 +148,30 @@ bool trail_histogram_add(trail_histogram *histogram, int64_t ns)
     return true;
 }
 
-/* Copies to an empty histogram. */
-static bool copy(trail_histogram *histogram, const trail_histogram *more)
+/* Adds the values of one that keeps them. */
+static bool add_values(trail_histogram *histogram, const trail_histogram *more)
 {
-    size_t room = 1;
-    while (room < more->bin_count)
-        room *= 2;
-    uint64_t *bins = more->bin_count > 0 ? calloc(room, sizeof *bins) : NULL;
-    if (more->bin_count > 0 && !bins)
-        return false;
-    if (bins)
-        memcpy(bins, more->bins, more->bin_count * sizeof *bins);
-    trail_histogram_free(histogram);
-    *histogram = *more;
-    histogram->bins = bins;
+    for (uint64_t i = 0; i < more->count; i++)
+        if (!trail_histogram_add(histogram,
+                                 more->bin_count > 0 ? (int64_t)more->bins[i] : more->min_ns))
+            return false;
     return true;
 }
 
-bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more)
+/* Adds the buckets of one that may count only those. */
+static bool add_buckets(trail_histogram *histogram, const trail_histogram *more)
 {
+    bool equal = histogram->bin_count == 0 && more->bin_count == 0 &&
+                 (histogram->count == 0 || histogram->min_ns == more->min_ns);
+    bool array = histogram->bin_count > 0 && histogram->count > EXACT_MAX;
     size_t at = 0, bucket;
     uint64_t count;
-    if (more->count == 0)
-        return true;
-    if (histogram->count == 0)
-        return copy(histogram, more);
-    while (trail_histogram_next(more, &at, &bucket, &count))
-        if (!count_more(histogram, bucket, count))
-            return false;
-    if (more->min_ns < histogram->min_ns)
+    if (!equal && !(array ? array_reach(histogram, bucket_of(more->max_ns))
+                          : make_array(histogram, more->max_ns)))
+        return false;
+    while (!equal && trail_histogram_next(more, &at, &bucket, &count))
+        histogram->bins[bucket] += count;
+    if (histogram->count == 0 || more->min_ns < histogram->min_ns)
         histogram->min_ns = more->min_ns;
     if (more->max_ns > histogram->max_ns)
         histogram->max_ns = more->max_ns;
@@ -224,27 +180,53 @@ bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *mo
     return true;
 }
 
+bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more)
+{
+    return more->count <= EXACT_MAX ? add_values(histogram, more) : add_buckets(histogram, more);
+}
+
 /* MARK: Iterating */
+
+/* Sets the bucket of the value at *at of the list, and how many are in it; returns true. */
+static bool next_values(const trail_histogram *histogram, size_t *at, size_t *bucket,
+                        uint64_t *count)
+{
+    size_t first = *at;
+    *bucket = bucket_of((int64_t)histogram->bins[first]);
+    while (*at < histogram->bin_count && bucket_of((int64_t)histogram->bins[*at]) == *bucket)
+        (*at)++;
+    *count = *at - first;
+    return true;
+}
 
 bool trail_histogram_next(const trail_histogram *histogram, size_t *at, size_t *bucket,
                           uint64_t *count)
 {
-    bool list = is_list(histogram);
     if (histogram->bin_count == 0 && *at == 0 && histogram->count > 0) {
         *at = 1;
         *bucket = bucket_of(histogram->min_ns);
         *count = histogram->count;
         return true;
     }
+    if (is_list(histogram))
+        return *at < histogram->bin_count && next_values(histogram, at, bucket, count);
     while (*at < histogram->bin_count) {
-        size_t i = (*at)++;
-        uint64_t bin = histogram->bins[i];
-        *bucket = list ? bin_bucket(bin) : i;
-        *count = list ? bin & COUNT_MAX : bin;
+        *bucket = (*at)++;
+        *count = histogram->bins[*bucket];
         if (*count > 0)
             return true;
     }
     return false;
+}
+
+/* Returns the value at the share `part` of a bucket, as if its values lay evenly in it. */
+static int64_t within(const trail_histogram *histogram, size_t bucket, double part)
+{
+    int64_t from, to;
+    trail_histogram_bucket(bucket, &from, &to);
+    from = from > histogram->min_ns ? from : histogram->min_ns;
+    to = to - 1 < histogram->max_ns ? to - 1 : histogram->max_ns;
+    return from + (int64_t)(part * (double)(to - from));
 }
 
 int64_t trail_histogram_quantile(const trail_histogram *histogram, double q)
@@ -252,16 +234,12 @@ int64_t trail_histogram_quantile(const trail_histogram *histogram, double q)
     uint64_t rank = quantile_index(q, histogram->count);
     uint64_t seen = 0, count;
     size_t at = 0, bucket;
+    if (is_list(histogram))
+        return (int64_t)histogram->bins[rank];
     while (trail_histogram_next(histogram, &at, &bucket, &count)) {
-        int64_t from, to;
+        if (seen + count > rank)
+            return within(histogram, bucket, ((double)(rank - seen) + 0.5) / (double)count);
         seen += count;
-        if (seen <= rank)
-            continue;
-        trail_histogram_bucket(bucket, &from, &to);
-        int64_t middle = from + (to - from) / 2;
-        if (middle < histogram->min_ns)
-            middle = histogram->min_ns;
-        return middle > histogram->max_ns ? histogram->max_ns : middle;
     }
     return histogram->max_ns;
 }

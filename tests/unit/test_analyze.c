@@ -64,14 +64,15 @@ static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
 {
     (void)state;
     for (unsigned kinds = 1; kinds < 40; kinds++) {
+        const unsigned values_count = kinds % 2 ? 200 : 60 + 4 * kinds; /* up to 128 are kept */
         trail_histogram halves[2] = {{0}}, whole = {0};
         uint64_t right[BUCKETS] = {0}, count;
         int64_t from, to, values[40];
         for (unsigned i = 0; i < kinds; i++)
             values[i] = (int64_t)(draw(INT32_MAX) << draw(31) >> draw(31));
-        for (unsigned n = 0; n < 200; n++) {
+        for (unsigned n = 0; n < values_count; n++) {
             int64_t value = values[draw(kinds)];
-            assert_true(trail_histogram_add(&halves[n % 2], value));
+            assert_true(trail_histogram_add(&halves[n % 5 > 1], value));
             for (size_t i = 0; i < BUCKETS; i++) {
                 trail_histogram_bucket(i, &from, &to);
                 right[i] += value >= from && value < to;
@@ -79,7 +80,7 @@ static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
         }
         assert_true(trail_histogram_merge(&whole, &halves[0]));
         assert_true(trail_histogram_merge(&whole, &halves[1]));
-        assert_int_equal(whole.count, 200);
+        assert_int_equal(whole.count, values_count);
         assert_int_equal(whole.sum_ns,
                          (int64_t)((uint64_t)halves[0].sum_ns + (uint64_t)halves[1].sum_ns));
         for (size_t at = 0, bucket; trail_histogram_next(&whole, &at, &bucket, &count);) {
@@ -104,6 +105,10 @@ static void test_a_histogram_is_as_large_as_what_is_in_it(void **state)
     assert_null(histogram.bins);
     assert_true(trail_histogram_add(&histogram, 1));
     assert_true(trail_histogram_add(&histogram, INT64_MAX));
+    assert_true(malloc_usable_size(histogram.bins) <= (BUCKETS + 1) * sizeof *histogram.bins);
+    trail_histogram_free(&histogram);
+    for (int64_t ns = 0; ns < 3; ns++)
+        assert_true(trail_histogram_add(&histogram, ns << 40));
     assert_true(malloc_usable_size(histogram.bins) <= 40);
     trail_histogram_free(&histogram);
 }
@@ -129,6 +134,29 @@ static void test_a_percentile_is_the_nearest_rank(void **state)
         assert_true(trail_histogram_add(&histogram, ns));
     assert_int_equal(trail_histogram_quantile(&histogram, 0.5), 5);
     trail_histogram_free(&histogram);
+}
+
+/* However they came: one after the other, or merged from two parts of any size. */
+static void test_quantiles_of_few_values_are_exact(void **state)
+{
+    (void)state;
+    for (unsigned count = 1; count <= 128; count++) {
+        trail_histogram parts[2] = {{0}}, whole = {0};
+        int64_t values[128];
+        for (unsigned i = 0; i < count; i++) {
+            values[i] = (int64_t)draw(1 + draw(INT32_MAX));
+            assert_true(trail_histogram_add(&parts[draw(3) == 0], values[i]));
+        }
+        assert_true(trail_histogram_merge(&whole, &parts[0]));
+        assert_true(trail_histogram_merge(&whole, &parts[1]));
+        qsort(values, count, sizeof *values, by_value);
+        for (uint64_t p = 1; p <= 100; p++)
+            assert_int_equal(trail_histogram_quantile(&whole, (double)p / 100),
+                             values[(p * count + 99) / 100 - 1]);
+        trail_histogram_free(&parts[0]);
+        trail_histogram_free(&parts[1]);
+        trail_histogram_free(&whole);
+    }
 }
 
 static void test_quantiles_are_near_those_of_the_sorted_values(void **state)
@@ -271,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_buckets_hold_what_was_added_whatever_their_number),
         cmocka_unit_test(test_a_histogram_is_as_large_as_what_is_in_it),
         cmocka_unit_test(test_a_percentile_is_the_nearest_rank),
+        cmocka_unit_test(test_quantiles_of_few_values_are_exact),
         cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
         cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
         cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),

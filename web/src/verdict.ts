@@ -21,7 +21,7 @@ export interface Metric {
     change: number;
 }
 
-/* The change from which a task is worth a sentence, more than the 1/16 to which medians are exact;
+/* The change from which a task is worth a sentence, more than the 1/16 to which medians of many are exact;
  * and the change below which a row counts as unchanged. */
 const WORTH = 0.1;
 const NOTHING = 0.01;
@@ -38,7 +38,7 @@ function speed(before = 0, now = 0): string {
     return `${Number(times)} times ${now < before ? "faster" : "slower"}`;
 }
 
-/* "request 2.72 times faster (median about 8.91 ms, now 3.28 ms)"; where the median is as before, the slowest. */
+/* "request 2.81 times faster (median about 9.00 ms, now 3.20 ms)"; where the median is as before, the slowest. */
 function speedOf({ name, a, b }: Metric): string {
     const figures = (before = 0, now = 0) => `${duration(before)}, now ${duration(now)}`;
     const usual = speed(a?.p50, b?.p50);

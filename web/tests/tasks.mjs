@@ -173,7 +173,7 @@ task(
             (await page.textContent(".verdict")).replace("Comparing …", ""),
         );
         const faster = `request ${Number(times.toPrecision(3))} times faster`;
-        ok(verdict.startsWith(`${faster} (median about 8.91 ms, now 3.28 ms)`), verdict);
+        ok(verdict.startsWith(`${faster} (median about 9.00 ms, now 3.20 ms)`), verdict);
         ok(verdict.includes("waits for mutex cache_mu gone (78.4 ms)"), verdict);
         await click(page.getByRole("button", { name: "Differences" }));
         const rows = await until("the differences", async () => {
