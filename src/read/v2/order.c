@@ -466,12 +466,15 @@ static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8
 
 static trail_string_handle stw_name(struct v2_order *o, uint64_t kind)
 {
-    char name[V2_MAX_STRING + 32];
+    char name[V2_MAX_STRING + 32] = "stop-the-world (";
+    size_t size = strlen(name);
     trail_string_handle handle;
     tables_string(o->tables, kind, &handle);
-    trail_string text = o->tables->strings[handle];
-    int size = snprintf(name, sizeof name, "stop-the-world (%.*s)", (int)text.size, text.data);
-    return tables_extra_string(o->tables, name, (size_t)size);
+    trail_string text = o->tables->strings[handle]; /* any bytes, also 0 */
+    memcpy(name + size, text.data, text.size);
+    size += text.size;
+    name[size++] = ')';
+    return tables_extra_string(o->tables, name, size);
 }
 
 /* Returns the goroutine of the context, which has STW and mark assist ranges. */

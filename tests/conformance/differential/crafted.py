@@ -50,6 +50,13 @@ def events(gen=1, time=100):
     return batch
 
 
+def stopped(kind):
+    """The world is stopped for a reason."""
+    batch = events()
+    batch.records += [[26, [1, 1, 0], None], [27, [1], None]]
+    return batch, prefixed(V2_STRINGS, [5, [1], kind])
+
+
 def prefixed(prefix, *records, gen=1):
     batch = Batch(None, gen, NOBODY, 100)
     batch.prefix, batch.records = bytes([prefix]), list(records)
@@ -86,5 +93,6 @@ CRAFTED = [
         v2(22, sync(22), events(), *[Batch(None, 1, 5, 100)] * 2, b"\x01\x01\x05\x64\x01\x07"),
         V2_BAD,
     ),
+    ("a string may have any bytes", v2(22, sync(22), *stopped(b"a\0b")), V2_GOOD),
     ("strings have numbers of their own", v2(22, sync(22), events(), prefixed(V2_STRINGS, [5, [1], b"a"], [5, [1], b"b"])), V2_BAD),
 ]

@@ -27,7 +27,7 @@ import work  # noqa: E402
 from crafted import CRAFTED  # noqa: E402
 from go_readers import go_of  # noqa: E402
 from tap import finish, report, skip  # noqa: E402
-from traces import V1_BATCH, V1_SAMPLE, V1_STACK, V1_STRING, Mutator, decode_v1, decode_v2, types_of  # noqa: E402
+from traces import V1_BATCH, V1_SAMPLE, V1_STACK, V1_STRING, V2_END, Mutator, decode_v1, decode_v2, types_of  # noqa: E402
 
 PARSERS = {"1.27": ("go_current.go", "go"), "1.21": ("go_v1.go", "go-v1")}
 FORMATS = {
@@ -158,13 +158,22 @@ def has_unnamed_frame(trace):
     return not {number for frame in frames for number in frame[1:3]} <= strings
 
 
-def has_cut_table(trace):
-    """Whether a batch of a trace of v2 ends within its last record, as far as batches can be read."""
+def has_batch(trace, which):
+    """Whether `which` is true of a batch of a trace of v2, as far as batches can be read."""
     try:
         batches = decode_v2(trace, types_of(os.path.join(HERE, "..", "..", ".."), "v2")) if int(trace[5:7]) >= 22 else []
-        return any(batch.cut for batch in batches)
+        return any(which(batch) for batch in batches)
     except (IndexError, KeyError):  # bytes that are no batch
         return False
+
+
+def has_cut_table(trace):
+    return has_batch(trace, lambda batch: batch.cut)
+
+
+def begins_with_end(trace):
+    """Whether a batch of events ends the generation for Go, so that it looks for no table after it."""
+    return has_batch(trace, lambda batch: batch.records and batch.records[0][0] == V2_END)
 
 
 def is_far(text):
@@ -185,6 +194,7 @@ NAMED = {
         "(EndOfGeneration)" in trail[2]
         # As the first event of a batch it ends Go's generation before the next one's batches come.
         or ("missing end-of-generation" in trail[2] and "missing end-of-generation" not in go[2])
+        or (not go[0] and not trail[0] and begins_with_end(trace))
     ),
     "a status with a stack in 1.22": lambda go, trail, trace: trace[5:7] == b"22" and b"\x30" in trace,
     "a clock snapshot among events": lambda go, trail, trace: "(ClockSnapshot)" in trail[2],
