@@ -569,10 +569,12 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
         equal(await small(), [], "small controls of panels");
         /* What a panel leads to is seen. */
         await page.getByRole("tab", { name: "Findings", exact: true }).click();
-        const seen = await panel
-            .locator(".tile")
-            .evaluateAll((all) => all.map((of) => of.checkVisibility()));
-        ok(seen.length > 3 && seen.every(Boolean), `${seen}: all figures`);
+        const tiles = panel.locator(".tile");
+        const seen = await until("the figures", async () => {
+            const all = await tiles.evaluateAll((all) => all.map((of) => of.checkVisibility()));
+            return all.length > 3 && all;
+        });
+        ok(seen.every(Boolean), `${seen}: all figures`);
         await panel.locator(".findings button").nth(1).click();
         await until("the timeline", () => lanes.isVisible());
         ok(!(await panel.isVisible()), "in place of the panel");
