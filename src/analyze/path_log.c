@@ -1,13 +1,12 @@
 #include "analyze/path_log.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/grow.h"
+#include "base/temporary.h"
 #include "base/varint.h"
 
 enum {
@@ -20,24 +19,11 @@ enum {
 
 /* MARK: The file */
 
-/* Creates an unlinked file in the folder for temporary files. Returns its descriptor + 1, or -1. */
+/* Returns the descriptor of a new file + 1, or -1. */
 static int file_make(void)
 {
-    char name[4096];
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd + 1;
-    int size = snprintf(name, sizeof name, "%s/trail-XXXXXX", folder);
-    if (size < 0 || (size_t)size >= sizeof name)
-        return -1;
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    (void)unlink(name);
-    return fd + 1;
+    int fd = temporary_file();
+    return fd >= 0 ? fd + 1 : -1;
 }
 
 /*

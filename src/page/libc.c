@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 int mkostemp(char *name, int flags)
 {
@@ -21,6 +22,14 @@ int fchmod(int fd, mode_t mode)
 {
     (void)fd, (void)mode;
     errno = EROFS;
+    return -1;
+}
+
+/* Only of the mapping of a temporary file, which cannot be made. */
+int madvise(void *at, size_t size, int advice)
+{
+    (void)at, (void)size, (void)advice;
+    errno = ENOSYS;
     return -1;
 }
 

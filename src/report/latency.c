@@ -161,7 +161,8 @@ void report_latency(const struct report *report)
     size_t count;
     struct overview_wait *waits = overview_waits(report->answers, false, &count);
     report_section(report, "waits", "Waits and latency");
-    out_str(report->out, "<p>Percentiles of up to 128 waits are exact, of more accurate to 1/8.</p>\n");
+    out_str(report->out,
+            "<p>Percentiles of up to 128 waits are exact, of more accurate to 1/8.</p>\n");
     out_str(report->out, "<div class=\"plots\">\n");
     put_ready_histogram(report);
     if (waits)

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/part_name.h"
+#include "base/temporary.h"
 #include "read/source.h"
 
 /* Interval at which a followed file is checked. */
@@ -129,21 +130,6 @@ static ssize_t take(void *context, void *buf, size_t size)
 }
 
 /* MARK: Life */
-
-/* Opens a file without a name, which disappears with the process. */
-static int temporary_file(void)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[PATH_MAX];
-    int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        return fd;
-    (void)snprintf(path, sizeof path, "%s/trail-XXXXXX", folder && *folder ? folder : "/tmp");
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        (void)unlink(path);
-    return fd;
-}
 
 static bool open_stdin(struct intake *intake, const struct intake_options *options,
                        trail_error *err)

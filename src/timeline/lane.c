@@ -13,8 +13,9 @@ enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 /* Codes in addition to the states: a system call with a reason, and a number that is not a span. */
 enum { LANE_DESCRIBED_CALL = 6, LANE_REST = 7 };
 
-/* Maximum bytes of a 48-bit time with flags and rest, and of three 32-bit numbers. */
-enum { MOST_TIME = 10, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
+/* Maximum bytes of a 48-bit time with flags and rest, and of three 32-bit numbers; the same of five
+ * sums and a zero, of which the first sums are zeros. */
+enum { MOST_TIME = 10, MOST_DETAILS = 15, MOST_SUMS = 36, FIRST_SUMS = 6, ROOM_AT_FIRST = 16 };
 
 /* MARK: Numbers */
 
@@ -100,7 +101,7 @@ static struct lane_chunk *last_chunk(const struct lane *lane)
     return &lane->chunks[lane->chunk_count - 1];
 }
 
-/* Makes room for `more` bytes in a row of the last chunk. */
+/* Makes room for `more` bytes in a row of the last chunk. One in the store has no room. */
 static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t more, size_t *bytes)
 {
     uint16_t wanted = *room ? *room : ROOM_AT_FIRST;
@@ -108,42 +109,44 @@ static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t mor
         return true;
     while (wanted < size + more)
         wanted = (uint16_t)(wanted * 2);
-    uint8_t *grown = realloc(*row, wanted);
+    uint8_t *grown = realloc(*room ? *row : NULL, wanted);
     if (!grown)
         return false;
+    if (*room == 0 && size > 0)
+        memcpy(grown, *row, size);
     *bytes += (size_t)(wanted - *room);
     *row = grown;
     *room = wanted;
     return true;
 }
 
-/* Closes the last chunk: it gets memory of its exact size, and the next chunk takes over its
- * rows. */
-static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
+/* Copies the rows of the last chunk to the store. */
+static bool move_rows(struct lane *lane, struct store *store)
 {
     struct lane_chunk *chunk = last_chunk(lane);
     size_t size = (size_t)lane->times_size + lane->details_size;
-    uint8_t *whole = malloc(size);
+    uint8_t *whole = store_alloc(store, size);
     if (!whole)
         return false;
     memcpy(whole, chunk->times, lane->times_size);
     if (lane->details_size > 0)
         memcpy(whole + lane->times_size, chunk->details, lane->details_size);
-    next->times = chunk->times;
-    next->details = chunk->details;
     chunk->times = whole;
     chunk->details = whole + lane->times_size;
-    *bytes += size;
-    lane->times_size = lane->details_size = 0;
     return true;
 }
 
-static bool begin_rows(struct lane *lane, struct lane_chunk *first, size_t *bytes)
+/* Closes the last chunk: it goes to the store, and the next chunk takes over its rows. */
+static bool seal(struct lane *lane, struct lane_chunk *next, struct store *store)
 {
-    first->times = malloc(ROOM_AT_FIRST);
-    lane->times_room = first->times ? ROOM_AT_FIRST : 0;
-    *bytes += lane->times_room;
-    return first->times != NULL;
+    uint8_t *times = lane->times_room ? last_chunk(lane)->times : NULL;
+    uint8_t *details = lane->details_room ? last_chunk(lane)->details : NULL;
+    if (times && !move_rows(lane, store))
+        return false;
+    lane->times_size = lane->details_size = 0;
+    next->times = times;
+    next->details = details;
+    return true;
 }
 
 static bool grow_list(struct lane *lane, size_t *bytes)
@@ -160,17 +163,22 @@ static bool grow_list(struct lane *lane, size_t *bytes)
     return true;
 }
 
-static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
+static bool add_chunk(struct lane *lane, int64_t begin_ns, struct store *store)
 {
     struct lane_chunk chunk = {.begin_ns = begin_ns};
-    if (lane->chunk_count == lane->chunk_capacity && !grow_list(lane, bytes))
+    if (lane->chunk_count == lane->chunk_capacity && !grow_list(lane, &store->bytes))
         return false;
-    if (lane->chunk_count > 0 ? !seal(lane, &chunk, bytes) : !begin_rows(lane, &chunk, bytes))
+    bool first = lane->chunk_count == 0;
+    if (!first && !seal(lane, &chunk, store))
         return false;
-    /*
-     * The first sums are five zeros; later rows have room for a whole chunk. A chunk can be read
-     * before it has spans.
-     */
+    if (!make_room(&chunk.times, 0, &lane->times_room, first ? FIRST_SUMS : MOST_SUMS,
+                   &store->bytes)) {
+        free(chunk.times);
+        free(chunk.details);
+        lane->times_room = lane->details_room = 0;
+        return false;
+    }
+    /* A chunk can be read before it has spans. */
     uint8_t *end = put_sums(chunk.times, lane->sums);
     *end = 0;
     lane->times_size = (uint16_t)(end - chunk.times);
@@ -208,7 +216,7 @@ static bool has_details(const struct lane_span *span)
     return has_reason(code_for(span)) || span->stack != 0 || span->other != 0;
 }
 
-bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
+bool lane_add(struct lane *lane, const struct lane_span *span, struct store *store)
 {
     int64_t begin = span->begin_ns < lane->last_ns ? lane->last_ns : span->begin_ns;
     if (begin > MOST_NS)
@@ -217,14 +225,14 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
     if (lane->chunk_count > 0)
         lane->sums[lane->last_state] += begin - lane->last_ns;
     bool first = lane->chunk_count == 0 || lane->used == LANE_CHUNK;
-    if (first && !add_chunk(lane, begin, bytes)) {
+    if (first && !add_chunk(lane, begin, store)) {
         lane->sums[lane->last_state] = sum;
         return false;
     }
     struct lane_chunk *chunk = last_chunk(lane);
-    if (!make_room(&chunk->times, lane->times_size, &lane->times_room, MOST_TIME, bytes) ||
-        (has_details(span) &&
-         !make_room(&chunk->details, lane->details_size, &lane->details_room, MOST_DETAILS, bytes)))
+    if (!make_room(&chunk->times, lane->times_size, &lane->times_room, MOST_TIME, &store->bytes) ||
+        (has_details(span) && !make_room(&chunk->details, lane->details_size, &lane->details_room,
+                                         MOST_DETAILS, &store->bytes)))
         return false;
     uint64_t delta = first ? 0 : (uint64_t)(begin - lane->last_ns);
     uint8_t *at = chunk->times + lane->times_size;
@@ -244,39 +252,38 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
     return true;
 }
 
-static void trim_row(uint8_t **row, uint16_t size, uint16_t *room, size_t *bytes)
+/* Frees the rows of the last chunk, but for those in the store. */
+static void free_rows(const struct lane *lane, const struct lane_chunk *rows)
 {
-    uint8_t *trimmed = size > 0 && size < *room ? realloc(*row, size) : NULL;
-    if (!trimmed)
-        return;
-    *bytes -= (size_t)(*room - size);
-    *row = trimmed;
-    *room = size;
+    if (lane->times_room)
+        free(rows->times);
+    if (lane->details_room)
+        free(rows->details);
 }
 
-void lane_trim(struct lane *lane, size_t *bytes)
+void lane_trim(struct lane *lane, struct store *store)
 {
-    if (lane->chunk_count == 0)
+    if (lane->chunk_count == 0 || lane->times_room == 0)
         return;
-    struct lane_chunk *chunk = last_chunk(lane);
-    trim_row(&chunk->times, lane->times_size, &lane->times_room, bytes);
-    trim_row(&chunk->details, lane->details_size, &lane->details_room, bytes);
+    struct lane_chunk rows = *last_chunk(lane);
+    if (!move_rows(lane, store))
+        return;
+    free_rows(lane, &rows);
+    store->bytes -= (size_t)lane->times_room + lane->details_room;
+    lane->times_room = lane->details_room = 0;
     size_t spare = lane->chunk_capacity - lane->chunk_count;
     struct lane_chunk *chunks = reallocarray(lane->chunks, lane->chunk_count, sizeof *chunks);
     if (!chunks)
         return;
-    *bytes -= spare * sizeof *chunks;
+    store->bytes -= spare * sizeof *chunks;
     lane->chunks = chunks;
     lane->chunk_capacity = lane->chunk_count;
 }
 
 void lane_free(struct lane *lane)
 {
-    for (uint32_t i = 0; i < lane->chunk_count; i++) {
-        free(lane->chunks[i].times);
-        if (i + 1 == lane->chunk_count)
-            free(lane->chunks[i].details);
-    }
+    if (lane->chunk_count > 0)
+        free_rows(lane, last_chunk(lane));
     free(lane->chunks);
 }
 

@@ -21,6 +21,8 @@
 
 #include <trail/lanes.h>
 
+#include "timeline/store.h"
+
 enum { LANE_CHUNK = 256, LANE_TICK_SHIFT = 6 };
 
 struct lane_span {
@@ -33,7 +35,7 @@ struct lane_span {
 
 struct lane_chunk {
     int64_t begin_ns;         /* of its first span */
-    uint8_t *times, *details; /* in one allocation, except for the last chunk */
+    uint8_t *times, *details; /* in the store, except for the last chunk */
 };
 
 /* Zero-initialised: empty and ready, except for `id` and `shift`. */
@@ -54,11 +56,16 @@ struct lane {
     int64_t first_wait_ns;
 };
 
-/* Appends a span that does not begin before the last one. Adds the bytes it takes to *bytes. */
-bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes);
+/*
+ * Appends a span that does not begin before the last one. Chunks that are complete go to the store,
+ * which counts all bytes of its lanes.
+ */
+bool lane_add(struct lane *lane, const struct lane_span *span, struct store *store);
 
-/* Frees memory that a lane needs only to grow; it can still grow. Subtracts it from *bytes. */
-void lane_trim(struct lane *lane, size_t *bytes);
+/* Moves the last chunk to the store, too, of a lane that probably ends here; it can still grow. */
+void lane_trim(struct lane *lane, struct store *store);
+
+/* Frees all but what is in the store. */
 void lane_free(struct lane *lane);
 
 static inline uint64_t lane_count(const struct lane *lane)

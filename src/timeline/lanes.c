@@ -24,7 +24,7 @@ struct trail_lanes {
     struct timeline timeline;
     trail_export_options options; /* zero: everything */
     struct lane_list lists[TRAIL_LANE_KINDS];
-    size_t bytes;
+    struct store store;            /* of the lists' lanes */
     uint64_t spans, spans_between; /* spans, and those that do not begin at a tick of Go's clock */
     struct bins bins;
     struct mark_list logs, samples;
@@ -89,7 +89,7 @@ static void add(struct trail_lanes *lanes, trail_lane_kind kind, uint64_t number
         return;
     of.begin_ns = since_origin(lanes, ns);
     of.state = state;
-    if (!lane_add(&lanes->lists[kind].items[number - 1], &of, &lanes->bytes))
+    if (!lane_add(&lanes->lists[kind].items[number - 1], &of, &lanes->store))
         lanes->timeline.failed = true;
     lanes->spans++;
     lanes->spans_between += (of.begin_ns & ((1 << LANE_TICK_SHIFT) - 1)) != 0;
@@ -159,7 +159,7 @@ static void on_gone(void *writer, struct timeline_goroutine *g, int64_t now)
     struct trail_lanes *lanes = writer;
     add(lanes, TRAIL_LANE_GOROUTINE, g->writer, now, TRAIL_SPAN_NONE, (struct lane_span){0});
     if (g->writer != 0)
-        lane_trim(&lanes->lists[TRAIL_LANE_GOROUTINE].items[g->writer - 1], &lanes->bytes);
+        lane_trim(&lanes->lists[TRAIL_LANE_GOROUTINE].items[g->writer - 1], &lanes->store);
 }
 
 /* MARK: Ps and threads */
@@ -361,6 +361,7 @@ trail_lanes *trail_lanes_open(trail_reader *reader)
         free(lanes);
         return NULL;
     }
+    lanes->store.memory = STORE_MEMORY;
     lanes->timeline.reader = reader;
     lanes->timeline.options = &lanes->options;
     lanes->timeline.ops = &ops;
@@ -380,6 +381,7 @@ void trail_lanes_close(trail_lanes *lanes)
     }
     for (int metric = 0; metric < TRAIL_METRICS; metric++)
         free(lanes->metrics[metric]);
+    store_free(&lanes->store);
     free(lanes->bars);
     free(lanes->logs.items);
     free(lanes->samples.items);
@@ -418,7 +420,7 @@ void trail_lanes_get_size(const trail_lanes *lanes, trail_lanes_size *size)
 {
     *size = (trail_lanes_size){.events = lanes->timeline.stats.events,
                                .spans = lanes->spans,
-                               .bytes = lanes->bytes +
+                               .bytes = lanes->store.bytes +
                                         BINS * sizeof *lanes->bins.ns * (lanes->bins.late ? 2 : 1)};
     size->bytes += lanes->bar_capacity * sizeof *lanes->bars;
     size->bytes += lanes->logs.capacity * sizeof *lanes->logs.items;

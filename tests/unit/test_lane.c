@@ -16,6 +16,7 @@
 enum { SPANS = 500, MOST_WIDTH = 700 };
 
 static uint64_t seed = 7;
+static struct store store; /* of all lanes of a test */
 
 static uint64_t draw(uint64_t below)
 {
@@ -29,27 +30,26 @@ struct truth {
     size_t count;
 };
 
-static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i, size_t *bytes)
+static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i)
 {
     struct lane_span span = {.begin_ns = ns, .state = state, .reason = i * 7, .stack = i * 1000};
     span.other = i % 3 == 0 ? UINT32_MAX - i : 0;
-    return lane_add(lane, &span, bytes);
+    return lane_add(lane, &span, &store);
 }
 
 /* Adds spans of very different lengths, some of them 0, and sometimes trims the lane. In ns, or in
  * ticks, of which most lengths are not multiples. */
 static void make(struct lane *lane, struct truth *truth)
 {
-    size_t bytes = 0;
     int64_t ns = (int64_t)draw(1000);
     lane->shift = draw(2) ? LANE_TICK_SHIFT : 0;
     truth->count = 1 + draw(SPANS - 1);
     for (size_t i = 0; i < truth->count; i++) {
         truth->begin[i] = ns;
         truth->state[i] = (unsigned)draw(TRAIL_SPAN_STATES);
-        assert_true(add(lane, ns, truth->state[i], (uint32_t)i, &bytes));
+        assert_true(add(lane, ns, truth->state[i], (uint32_t)i));
         if (draw(20) == 0)
-            lane_trim(lane, &bytes);
+            lane_trim(lane, &store);
         ns += (int64_t)draw(UINT64_C(1) << draw(20));
         if (draw(4) == 0)
             ns += 64 * (int64_t)draw(1000);
@@ -198,12 +198,11 @@ static void test_a_cursor_outlives_what_is_added(void **state)
     struct lane lane = {0};
     trail_span_cursor cursor = {0};
     struct lane_span span;
-    size_t bytes = 0;
     int64_t end;
     (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
         int64_t ns = INT64_C(10) * i;
-        assert_true(add(&lane, ns, 1 + i % 5, i, &bytes));
+        assert_true(add(&lane, ns, 1 + i % 5, i));
         assert_true(lane_next(&lane, &cursor, ns + 5, &span, &end));
         assert_int_equal(span.begin_ns, ns);
         assert_int_equal(span.stack, i * 1000);
@@ -216,7 +215,6 @@ static void test_a_cursor_outlives_what_is_added(void **state)
 static void test_what_a_span_carries(void **state)
 {
     struct lane lane = {0};
-    size_t bytes = 0;
     (void)state;
     struct lane_span in[2] = {
         {.begin_ns = 10, .state = TRAIL_SPAN_WAITING, .reason = UINT32_MAX, .stack = 3, .other = 4},
@@ -225,7 +223,7 @@ static void test_what_a_span_carries(void **state)
     trail_span_cursor cursor = {0};
     struct lane_span span;
     int64_t end;
-    assert_true(lane_add(&lane, &in[0], &bytes) && lane_add(&lane, &in[1], &bytes));
+    assert_true(lane_add(&lane, &in[0], &store) && lane_add(&lane, &in[1], &store));
     assert_true(lane_next(&lane, &cursor, 20, &span, &end));
     assert_int_equal(span.reason, UINT32_MAX);
     assert_int_equal(span.stack, 3);
@@ -236,7 +234,7 @@ static void test_what_a_span_carries(void **state)
     assert_int_equal(span.begin_ns, 10);
     assert_int_equal(span.stack, 0);
     assert_int_equal(end, 20);
-    assert_true(bytes > 0);
+    assert_true(store.bytes > 0);
     lane_free(&lane);
 }
 
@@ -244,20 +242,19 @@ static void test_what_a_span_carries(void **state)
 static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
 {
     struct lane lane = {0};
-    size_t bytes = 0;
     (void)state;
-    lane_trim(&lane, &bytes);
-    assert_int_equal(bytes, 0);
+    lane_trim(&lane, &store);
+    assert_int_equal(store.bytes, 0);
     for (uint32_t i = 0; i < LANE_CHUNK + 2; i++)
-        assert_true(add(&lane, (int64_t)i * 10, TRAIL_SPAN_WAITING, i, &bytes));
+        assert_true(add(&lane, (int64_t)i * 10, TRAIL_SPAN_WAITING, i));
     size_t rooms = (size_t)lane.times_room + lane.details_room;
-    size_t sizes = (size_t)lane.times_size + lane.details_size, before = bytes;
-    lane_trim(&lane, &bytes);
+    size_t sizes = (size_t)lane.times_size + lane.details_size, before = store.bytes;
+    lane_trim(&lane, &store);
     assert_true(rooms > 10 * sizes);
-    assert_true(before - bytes >= rooms - sizes);
-    before = bytes;
-    lane_trim(&lane, &bytes);
-    assert_int_equal(bytes, before);
+    assert_true(before - store.bytes >= rooms - sizes);
+    before = store.bytes;
+    lane_trim(&lane, &store);
+    assert_int_equal(store.bytes, before);
     lane_free(&lane);
 }
 
@@ -273,24 +270,71 @@ static void test_times_in_ticks_take_less(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lane lane = {.shift = cases[i].shift};
-        size_t bytes = 0;
         for (uint32_t n = 0; n < 11; n++)
-            assert_true(add(&lane, n * cases[i].ns, TRAIL_SPAN_RUNNING, n, &bytes));
+            assert_true(add(&lane, n * cases[i].ns, TRAIL_SPAN_RUNNING, n));
         assert_int_equal(lane.times_size, 5 + 1 + 10 * cases[i].bytes);
         lane_free(&lane);
     }
 }
 
+/* Spans beyond `memory` are in the file, if there can be one, and else in memory. */
+static void test_what_memory_does_not_hold_is_in_a_file(void **state)
+{
+    static const char *const folders[] = {".", "/nonexistent"};
+    enum { CHUNKS = 50 };
+    (void)state;
+    for (int missing = 0; missing < 2; missing++) {
+        struct lane lane = {0};
+        trail_span_cursor cursor = {0};
+        struct lane_span span;
+        int64_t end;
+        assert_int_equal(setenv("TMPDIR", folders[missing], 1), 0);
+        store = (struct store){.memory = 1};
+        for (uint32_t i = 0; i <= CHUNKS * LANE_CHUNK; i++)
+            assert_true(add(&lane, i, TRAIL_SPAN_WAITING, i));
+        assert_int_equal(store.block_count, missing ? 0 : 1);
+        if (missing)
+            assert_true(store.kept > (CHUNKS - 1) * LANE_CHUNK);
+        else /* what comes first */
+            assert_in_range(store.kept, 1, store.used / (CHUNKS - 2));
+        for (uint32_t i = 0; i < CHUNKS * LANE_CHUNK; i++) {
+            assert_true(lane_next(&lane, &cursor, INT64_MAX, &span, &end));
+            assert_int_equal(span.stack, i * 1000);
+        }
+        lane_free(&lane);
+        store_free(&store);
+    }
+    unsetenv("TMPDIR");
+}
+
+/* Half of the tests have all in a file, where one can be made. */
+static int begin(void **state)
+{
+    (void)state;
+    store = (struct store){.memory = draw(2) ? STORE_MEMORY : 0};
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    store_free(&store);
+    return 0;
+}
+
+#define TEST(of) cmocka_unit_test_setup_teardown(of, begin, finish)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pictures_tell_what_is_there),
-        cmocka_unit_test(test_spans_are_found_by_time),
-        cmocka_unit_test(test_spans_come_one_by_one_from_anywhere),
-        cmocka_unit_test(test_a_cursor_outlives_what_is_added),
-        cmocka_unit_test(test_what_a_span_carries),
-        cmocka_unit_test(test_times_in_ticks_take_less),
-        cmocka_unit_test(test_a_trimmed_lane_takes_what_its_spans_take),
+        TEST(test_pictures_tell_what_is_there),
+        TEST(test_spans_are_found_by_time),
+        TEST(test_spans_come_one_by_one_from_anywhere),
+        TEST(test_a_cursor_outlives_what_is_added),
+        TEST(test_what_a_span_carries),
+        TEST(test_times_in_ticks_take_less),
+        TEST(test_what_memory_does_not_hold_is_in_a_file),
+        TEST(test_a_trimmed_lane_takes_what_its_spans_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

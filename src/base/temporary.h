@@ -1,0 +1,12 @@
+/* Temporary files: what is too large for memory, for as long as the process needs it. */
+#ifndef TRAIL_BASE_TEMPORARY_H
+#define TRAIL_BASE_TEMPORARY_H
+
+/*
+ * Opens a file without a name, which disappears with its last descriptor and mapping: in TMPDIR, else
+ * in /var/tmp, since /tmp may be memory, else in /tmp. Returns the descriptor; -1 if none can be
+ * made.
+ */
+int temporary_file(void);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Store: the complete chunks of all lanes (lane.h), which are written once and read until the end.
+ * The first `memory` bytes are in memory, all others in a temporary file. It is mapped, so that the
+ * kernel can write it back: the spans of a trace of any size take bounded memory.
+ */
+#ifndef TRAIL_TIMELINE_STORE_H
+#define TRAIL_TIMELINE_STORE_H
+
+#include "base/arena.h"
+
+enum { STORE_MEMORY = 128 << 20 };
+
+/* Zero-initialised except for `memory`: empty and ready. Not thread-safe. */
+struct store {
+    size_t memory; /* bytes that come first and stay in memory */
+    size_t bytes;  /* of chunks here, and of what lanes need to grow; lanes count the latter */
+    size_t kept;   /* bytes in `arena` */
+    struct arena arena;
+    int file;         /* descriptor + 1; 0: not yet needed, -1: none, or it is full */
+    uint8_t **blocks; /* of the file: mappings of equal size */
+    size_t block_count, block_capacity, used; /* bytes of the last block */
+};
+
+/*
+ * Returns `size` bytes, at most 64 KiB, that stay where they are until the store is freed. Without a
+ * file, or room in it, they are in memory; NULL: out of memory.
+ */
+uint8_t *store_alloc(struct store *store, size_t size);
+
+/* Frees all chunks. */
+void store_free(struct store *store);
+
+#endif
