@@ -132,8 +132,11 @@ static int on_frequency(struct sweep *sweep, const struct v1_record *record)
     bool doubted = sweep->index->has_frequency || v1_index_is_damaged(sweep->index);
     if (sweep->salvage && doubted && (frequency < LOWEST_HZ || frequency > HIGHEST_HZ))
         return 0;
+    /* Go refuses a trace for each frequency that is not positive; else the last one counts. */
+    if (!sweep->salvage && sweep->index->has_frequency && sweep->index->frequency <= 0)
+        return 0;
     sweep->index->has_frequency = true;
-    sweep->index->frequency = (int64_t)record->number[0];
+    sweep->index->frequency = (int64_t)frequency;
     return 0;
 }
 

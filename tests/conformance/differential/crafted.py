@@ -14,7 +14,7 @@ def header(minor):
 
 
 def v1(before=(), batch=BATCH):
-    """A goroutine is created, runs and blocks."""
+    """A goroutine is created, runs and blocks; the last frequency is sound."""
     records = [
         *before,
         [batch, [0, 100], None],
@@ -81,6 +81,7 @@ CRAFTED = [
         v1(before=[[BATCH, [1, 90], None], [SAMPLE, [1, 90, 0, 7, 0], None]]),
         CURRENT,
     ),
+    ("each frequency is positive", v1(before=[[FREQUENCY, [0], None]]), {"1.27": False, "1.21": False}),
     ("a sample has a stack, if an empty one", v2(22, sync(22), events(), prefixed(V2_SAMPLES, [7, [101, 5, 0, 1, 0], None])), V2_GOOD),
     ("experiments are in any version", v2(22, sync(22), experiment(b"x"), events()), V2_GOOD),
     ("a time of 0 is none", v2(22, sync(22, time=0), events()), V2_GOOD),
