@@ -7,8 +7,9 @@
  * in one state. A drawing of a lane consists of cells: spans wide enough to be visible, and between
  * them mixtures, one pixel wide, with the share of each state.
  *
- * Memory: about 7 bytes per span. A cell takes a few hundred nanoseconds, whatever the number of
- * spans in it. Times are nanoseconds since the first event of the trace.
+ * Memory: about 4 bytes per span; spans beyond 128 MiB are in a temporary file, in TMPDIR or
+ * /var/tmp, or in memory if there can be none. A cell takes a few hundred nanoseconds, whatever the
+ * number of spans in it. Times are nanoseconds since the first event of the trace.
  *
  * An object may be used by one thread at a time.
  */
@@ -59,7 +60,7 @@ TRAIL_API bool trail_lanes_feed(trail_lanes *lanes, const trail_event *events, l
 /* The time of the last event fed, in ns. */
 TRAIL_API int64_t trail_lanes_end(const trail_lanes *lanes);
 
-/* Totals so far, and the memory in use. */
+/* Totals so far, and the memory in use, with that in the temporary file. */
 typedef struct trail_lanes_size {
     uint64_t events, spans;
     size_t bytes;
