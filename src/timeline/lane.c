@@ -112,7 +112,7 @@ static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t mor
     uint8_t *grown = realloc(*room ? *row : NULL, wanted);
     if (!grown)
         return false;
-    if (*room == 0 && size > 0)
+    if (*room == 0 && *row)
         memcpy(grown, *row, size);
     *bytes += (size_t)(wanted - *room);
     *row = grown;
