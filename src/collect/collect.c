@@ -76,7 +76,7 @@ void collect_seen_alive(struct collect *c, uint64_t ticks)
  */
 static void end_program(struct collect *c, uint64_t next)
 {
-    c->end_ticks = next ? next : ticks_now(c->ticks);
+    c->end_ticks = next ? next : c->trace->stop_ticks ? c->trace->stop_ticks : ticks_now(c->ticks);
     deadline_set_last(c->trace);
     ticks_end(c->ticks);
     feed_all(c, true);

@@ -80,6 +80,12 @@ uint64_t trace_bytes(const struct trace *t);
 bool trace_is_full(const struct trace *t);
 
 /*
+ * Ends the trace at `at` (ticks), although programs continue: their calls are not recorded from then
+ * on, so that what they do until trace_finish is not known.
+ */
+void trace_stop(struct trace *t, uint64_t at);
+
+/*
  * Writes the rest: all programs have ended, or their recording. False with *err if anything failed
  * at any time.
  *
