@@ -292,6 +292,7 @@ void collect_summary_add(struct collect_summary *sum, const struct collect_summa
         sum->most_threads = other->most_threads;
     sum->wall_ns += other->wall_ns;
     sum->running_ns += other->running_ns;
+    sum->spun_ns += other->spun_ns;
     sum->ready_ns += other->ready_ns;
     for (size_t i = 0; i < SHM_WAITS; i++)
         sum->wait_ns[i] += other->wait_ns[i];

@@ -206,6 +206,7 @@ struct collect_summary {
     int64_t wall_ns;
     uint64_t threads, most_threads;
     int64_t running_ns, ready_ns;
+    int64_t spun_ns; /* CPU time within waits that spin, which is not in running_ns */
     int64_t wait_ns[SHM_WAITS];
     int64_t short_ns; /* in waits too short to be recorded; without switches, in their calls */
     uint64_t waits, waits_with_waker;
