@@ -323,8 +323,8 @@ static void choose_modelled(struct chains *chains)
     int64_t most = (chains->end_ns - chains->begin_ns) / 200;
     for (size_t i = 0; i < chains->lock_count; i++) {
         struct chain_lock *lock = &chains->locks[i];
-        bool alone = lock->kind == WIRE_WAIT_MUTEX || lock->kind == WIRE_WAIT_OMP_CRITICAL ||
-                     lock->kind == WIRE_WAIT_OMP_LOCK;
+        bool alone = lock->kind == WIRE_WAIT_MUTEX || lock->kind == WIRE_WAIT_SPIN ||
+                     lock->kind == WIRE_WAIT_OMP_CRITICAL || lock->kind == WIRE_WAIT_OMP_LOCK;
         lock->modelled = alone && lock->unmatched_ns <= most;
     }
 }

@@ -56,7 +56,7 @@ bool account_only_waits(const struct collect_summary *summary)
 /* Clears times and places; keeps the counts. */
 static void leave_times_out(struct collect_summary *summary)
 {
-    summary->running_ns = summary->ready_ns = summary->short_ns = 0;
+    summary->running_ns = summary->spun_ns = summary->ready_ns = summary->short_ns = 0;
     memset(summary->wait_ns, 0, sizeof summary->wait_ns);
     memset(summary->worst, 0, sizeof summary->worst);
 }
@@ -113,7 +113,7 @@ int64_t account_cpu_ns(const struct recorded *process, const struct collect_summ
 {
     int64_t read_ns = process->cpu_ns - process->cpu_before_ns;
     bool exact = !summary->switches && summary->unseen_ns == 0;
-    return exact || read_ns <= 0 ? summary->running_ns : read_ns;
+    return exact || read_ns <= 0 ? summary->running_ns + summary->spun_ns : read_ns;
 }
 
 static void write_process(const struct recorded *process, const struct collect_summary *summary,

@@ -76,7 +76,7 @@ void collect_seen_alive(struct collect *c, uint64_t ticks)
  */
 static void end_program(struct collect *c, uint64_t next)
 {
-    c->end_ticks = next ? next : ticks_now(c->ticks);
+    c->end_ticks = next ? next : c->trace->stop_ticks ? c->trace->stop_ticks : ticks_now(c->ticks);
     deadline_set_last(c->trace);
     ticks_end(c->ticks);
     feed_all(c, true);
@@ -292,6 +292,7 @@ void collect_summary_add(struct collect_summary *sum, const struct collect_summa
         sum->most_threads = other->most_threads;
     sum->wall_ns += other->wall_ns;
     sum->running_ns += other->running_ns;
+    sum->spun_ns += other->spun_ns;
     sum->ready_ns += other->ready_ns;
     for (size_t i = 0; i < SHM_WAITS; i++)
         sum->wait_ns[i] += other->wait_ns[i];

@@ -80,6 +80,12 @@ uint64_t trace_bytes(const struct trace *t);
 bool trace_is_full(const struct trace *t);
 
 /*
+ * Ends the trace at `at` (ticks), although programs continue: their calls are not recorded from then
+ * on, so that what they do until trace_finish is not known.
+ */
+void trace_stop(struct trace *t, uint64_t at);
+
+/*
  * Writes the rest: all programs have ended, or their recording. False with *err if anything failed
  * at any time.
  *
@@ -200,6 +206,7 @@ struct collect_summary {
     int64_t wall_ns;
     uint64_t threads, most_threads;
     int64_t running_ns, ready_ns;
+    int64_t spun_ns; /* CPU time within waits that spin, which is not in running_ns */
     int64_t wait_ns[SHM_WAITS];
     int64_t short_ns; /* in waits too short to be recorded; without switches, in their calls */
     uint64_t waits, waits_with_waker;

@@ -182,14 +182,24 @@ static void look_at_ends(struct recorder *r, bool always)
     r->ends_ns = begin + (cost_ns * COST_PART > ENDS_NS ? cost_ns * COST_PART : ENDS_NS);
 }
 
+/* Reading what was recorded until then may take long on a busy machine. */
+static void stop_traces(const struct recorder *r, uint64_t at)
+{
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->to->over)
+            trace_stop(p->to->trace, at);
+    }
+}
+
 void recorder_stop(struct recorder *r)
 {
     if (r->stopped)
         return;
     look_at_ends(r, true);
+    stop_traces(r, ticks_now(&r->ticks));
+    set_groups(r, 0);
     recorder_read_kernel(r, INT64_MAX);
     r->stopped = true;
-    set_groups(r, 0);
     handover_close(&r->handover);
     /* No spare area is left; do not let processes wait for one. */
     if (r->spare)

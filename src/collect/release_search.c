@@ -165,7 +165,8 @@ static struct release *find_shared(struct release_search s, uint8_t wait)
 
 static bool is_exclusive(uint8_t wait)
 {
-    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_ONCE || wait == SHM_OMP_TASKS;
+    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_SPIN || wait == SHM_ONCE ||
+           wait == SHM_OMP_TASKS;
 }
 
 struct release *release_find(struct release_search s, uint8_t wait)

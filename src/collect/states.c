@@ -124,10 +124,12 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
 {
     int64_t spent = ns - thread->g.since_ns;
     state_end_moment(&thread->oncpu, ns);
-    /* OpenMP's waits spin: that does not count as running. */
+    /* A thread that spins waits, although it uses its CPU. */
     if ((thread->g.state == G_WAITING || thread->g.state == G_SYSCALL) &&
-        wait_kinds[thread->g.wait].group == SHM_GROUP_OPENMP)
+        wait_is_spinning(thread->g.wait)) {
+        c->summary.spun_ns += thread->oncpu.on_ns;
         thread->oncpu.on_ns = 0;
+    }
     c->summary.running_ns += thread->oncpu.on_ns;
     switch (thread->g.state) {
     case G_RUNNING:

@@ -159,13 +159,19 @@ bool trace_is_full(const struct trace *t)
     return t->options.max_bytes && trace_bytes(t) >= t->options.max_bytes;
 }
 
+void trace_stop(struct trace *t, uint64_t at)
+{
+    if (!t->stop_ticks)
+        t->stop_ticks = at;
+}
+
 bool trace_finish(struct trace *t, trail_error *err)
 {
     bool good;
     t->ending = true;
     /* A flight recorder writes what it has anyway. */
     t->slow.limits.count = 0;
-    t->watermark = UINT64_MAX;
+    t->watermark = t->stop_ticks ? t->stop_ticks + 1 : UINT64_MAX;
     deadline_set_last(t);
     match(t, UINT64_MAX);
     model_run(t);

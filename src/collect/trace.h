@@ -44,6 +44,7 @@ struct trace {
     uint64_t watermark;         /* the model may write all ops before it */
     uint64_t limit;             /* programs that have not been added yet begin later; 0: not
                                  * known */
+    uint64_t stop_ticks;        /* it ends then, although programs continue; 0: with them */
     uint64_t end_ticks;         /* when it ended */
     uint64_t alive, most_alive; /* threads */
     size_t waiting_samples;     /* not written yet, of all programs */

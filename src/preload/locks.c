@@ -1,5 +1,5 @@
 /*
- * Wrappers for mutexes, reader-writer locks and once.
+ * Wrappers for mutexes, reader-writer locks, spin locks and once.
  *
  * A lock is tried first: a free one costs no record. A thread that finds it taken opens a call in
  * its slot, waits, and writes a record with the number of the release that ended its wait. A thread
@@ -267,6 +267,71 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
         LIKELY(object_reading_unnoticed(lock)))
         return REAL(pthread_rwlock_unlock)(lock);
     return unlock_rwlock(lock);
+}
+
+/* MARK: Spin locks */
+
+/* Most locks are free again after so many tries; a shorter wait is not recorded. */
+#define SPIN_TRIES 100
+
+static void pause_spinning(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+NOINLINE int spin_longer(pthread_spinlock_t *lock)
+{
+    struct unwind_start caller = CALLER();
+    if (!is_recorded(SHM_GROUP_LOCKS))
+        return REAL(pthread_spin_lock)(lock);
+    for (int tries = 0; tries < SPIN_TRIES; tries++) {
+        if (REAL(pthread_spin_trylock)(lock) == 0) {
+            object_held_alone(lock, SHM_SPIN, caller.pc);
+            return 0;
+        }
+        pause_spinning();
+    }
+    return wait_for_lock(SHM_SPIN, lock, &caller, true, 0, REAL(pthread_spin_lock)(lock));
+}
+
+EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot()) &&
+        LIKELY(REAL(pthread_spin_trylock)(lock) == 0)) {
+        object_held_alone(lock, SHM_SPIN, (uintptr_t)__builtin_return_address(0));
+        return 0;
+    }
+    return spin_longer(lock);
+}
+
+EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+    int result = REAL(pthread_spin_trylock)(lock);
+    if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
+        object_held_alone(lock, SHM_SPIN, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+NOINLINE int unlock_spin(pthread_spinlock_t *lock)
+{
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
+        UNLIKELY(object_released_matters(lock, object_awaited(lock)))) {
+        struct unwind_start caller = CALLER();
+        object_released(lock, SHM_SPIN, 0, &caller);
+    }
+    return REAL(pthread_spin_unlock)(lock);
+}
+
+EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot()) &&
+        LIKELY(object_released_unnoticed(lock, object_awaited(lock))))
+        return REAL(pthread_spin_unlock)(lock);
+    return unlock_spin(lock);
 }
 
 /* MARK: C11's mutexes, which are glibc's under other names */

@@ -67,7 +67,7 @@ static inline bool shm_is_openmp_lock(unsigned wait)
 /* Whether a wait is for a lock, which a thread holds. */
 static inline bool shm_is_lock(unsigned wait)
 {
-    return wait == SHM_MUTEX || wait == SHM_RDLOCK || wait == SHM_WRLOCK ||
+    return wait == SHM_MUTEX || wait == SHM_RDLOCK || wait == SHM_WRLOCK || wait == SHM_SPIN ||
            shm_is_openmp_lock(wait);
 }
 
@@ -295,9 +295,10 @@ static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
 /* In the PC of a lock's holder: it is of the first reader, for the lock's name only. */
 #define SHM_FIRST_READER (UINT64_C(1) << 63)
 
+/* The smallest objects, spin locks and futexes, have 4 bytes: neighbours get slots of their own. */
 static inline size_t shm_object_slot(uint64_t address)
 {
-    return (size_t)((address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 52) % SHM_OBJECTS;
+    return (size_t)((address >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 52) % SHM_OBJECTS;
 }
 
 /*

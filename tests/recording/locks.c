@@ -3,7 +3,8 @@
  * is held for a long time, first while another lock is taken as often as possible, then while none
  * is. With "readers": three threads that hold one lock for reading at the same time. With "late": a
  * reader that is woken by a writer, and continues after another reader has released the lock. With
- * "kept": mutexes that another thread tries to unlock in vain.
+ * "kept": mutexes that another thread tries to unlock in vain. With "spin": a spin lock; "spins" is
+ * how long its waiter has spun, at least by its CPU clock.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
  * "coarse" if the recorder's library took the start of the hold from the recorder's coarse clock,
@@ -430,8 +431,64 @@ static int kept(void)
     return 0;
 }
 
+/* MARK: A spin lock */
+
+#define SPUN_NS (10 * MS)
+
+static pthread_spinlock_t till_lock;
+static atomic_long spins_since; /* by the thread's CPU clock */
+
+static int64_t clock_of(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+static IN_STACKS void spins_for_till(void)
+{
+    int64_t before = now();
+    atomic_store(&spins_since, clock_of(CLOCK_THREAD_CPUTIME_ID));
+    pthread_spin_lock(&till_lock);
+    pthread_spin_unlock(&till_lock);
+    printf("spins exact %ld %ld\n", SPUN_NS, (long)(now() - before));
+}
+
+static void *run_spins(void *unused)
+{
+    spins_for_till();
+    return unused;
+}
+
+static IN_STACKS void holds_till(void)
+{
+    int64_t before = now(), got, releases, since;
+    pthread_t thread;
+    clockid_t clock;
+    pthread_spin_lock(&till_lock);
+    got = now();
+    thread = start(run_spins, NULL);
+    pthread_getcpuclockid(thread, &clock);
+    do
+        since = atomic_load(&spins_since);
+    while (since == 0 || clock_of(clock) < since + SPUN_NS);
+    releases = now();
+    pthread_spin_unlock(&till_lock);
+    hold_told("till_lock", before, got, releases, now());
+    pthread_join(thread, NULL);
+}
+
+static int spin(void)
+{
+    pthread_spin_init(&till_lock, PTHREAD_PROCESS_PRIVATE);
+    holds_till();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "spin") == 0)
+        return spin();
     if (argc > 1 && strcmp(argv[1], "kept") == 0)
         return kept();
     if (argc > 1 && strcmp(argv[1], "often") == 0)

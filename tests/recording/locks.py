@@ -48,7 +48,7 @@ def functions(rows, key="stack"):
 
 def holds(path):
     """Returns for each hold the lock's name, whether a coarse clock gave its start, and its length in ns."""
-    found = re.findall(r'log held: "(?:mutex|rwlock to write) (\w+) (~?)([\d.]+)(ns|us|ms|s)"', run(TRAIL, "print", path))
+    found = re.findall(r'log held: "(?:mutex|rwlock to write|spin lock) (\w+) (~?)([\d.]+)(ns|us|ms|s)"', run(TRAIL, "print", path))
     return [(name, bool(coarse), round(float(number) * UNITS[unit])) for name, coarse, number, unit in found]
 
 
@@ -186,6 +186,20 @@ def holds_are_told_while_other_locks_are_taken_often():
     for (_, coarse, ns), (_, begin, least, most) in zip(found, measured):
         assert begin == "either" or coarse == (begin == "coarse"), (found, measured)
         assert is_right(ns, least, most), (coarse, ns, begin, least, most)
+
+
+@test
+def a_thread_that_spins_waits_for_the_holder():
+    """From when the lock was not free for 100 tries, which take far less than 1 ms."""
+    trace = os.path.join(WORK, "spin.trace")
+    measured, found = {name: (least, most) for name, _, least, most in record(trace, "spin")}, holds(trace)
+    (lock,) = [lock for lock in json.loads(run(TRAIL, "locks", "--json", trace))["locks"] if lock["name"] == "till_lock"]
+    assert (lock["kind"], lock["waits"], lock["unfinished"]) == ("spin lock", 1, 0), lock
+    assert is_right(lock["wait_ns"], measured["spins"][0] - 1e6, measured["spins"][1]), (lock, measured)
+    assert "spins_for_till" in functions(lock["waiters"])[0] and "holds_till" in functions(lock["held"])[0], lock
+    coarse, ns = next((coarse, ns) for of, coarse, ns in found if of == "till_lock")
+    least, most = measured["till_lock"]
+    assert is_right(ns, least - (HALF_STEP if coarse else 0), math.inf if coarse else most), (found, measured)
 
 
 sys.exit(tap.main())

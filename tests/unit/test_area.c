@@ -476,6 +476,42 @@ static void a_call_of_the_future_is_not_open(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
+/* MARK: A recording that stops while its program continues */
+
+static void stops_at(struct world *w, uint64_t ms)
+{
+    trace_stop(w->to, OPENED + ms * MS);
+    now = OPENED + (ms + 700) * MS;
+    finish(w);
+}
+
+/* However late its records are read. */
+static void the_trace_ends_when_its_recording_stops(void **state)
+{
+    struct world *w = *state;
+    put_thread(w, 1);
+    put(w, 1, wait_at(100));
+    put(w, 1, wait_at(250));
+    stops_at(w, 200);
+    assert_int_equal(w->summary.wall_ns, 199 * MS);
+    assert_int_equal(w->summary.waits, 1);
+    assert_in_range(w->summary.running_ns, 197 * MS - 100, 197 * MS);
+}
+
+static void a_wait_that_ends_later_lasts_to_the_stop(void **state)
+{
+    struct world *w = *state;
+    struct shm_thread *waits = &w->memory->threads[2];
+    put_thread(w, 1);
+    put(w, 1, wait_at(199));
+    put_thread(w, 2);
+    waits->open_wait = SHM_MUTEX;
+    waits->open_time = OPENED + 150 * MS;
+    stops_at(w, 200);
+    assert_int_equal(w->summary.waits, 2);
+    assert_in_range(w->summary.wait_ns[SHM_MUTEX], 51 * MS, 51 * MS + 100);
+}
+
 /* A step reads a thread's counter as 10 MB, and then its later record of 20 MB; the next step reads
  * the final counter. */
 static void counter_is_read_before_record(struct world *w, uint64_t later, int64_t bytes)
@@ -682,6 +718,8 @@ int main(void)
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
         cmocka_unit_test_setup(a_short_wait_may_be_longer_than_a_step, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
+        cmocka_unit_test_setup(the_trace_ends_when_its_recording_stops, set_up),
+        cmocka_unit_test_setup(a_wait_that_ends_later_lasts_to_the_stop, set_up),
         cmocka_unit_test_setup(a_counter_does_not_replace_a_later_record, set_up),
         cmocka_unit_test_setup(a_counter_is_not_added_to_a_record_of_the_next_step, set_up),
         cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),

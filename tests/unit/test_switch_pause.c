@@ -141,6 +141,22 @@ static void where_switches_are_known_a_call_on_the_cpu_is_no_wait(void **state)
     assert_int_equal(w.summary.unseen_ns, 0);
 }
 
+static void a_call_that_spins_is_a_wait_on_the_cpu(void **state)
+{
+    struct world w;
+    struct shm_record wait = wait_at(20);
+    (void)state;
+    wait.wait = SHM_SPIN;
+    begin_with(&w, true);
+    put_thread(&w, 1);
+    put(&w, 1, wait);
+    put(&w, 1, record_at(SHM_EXITED, 50));
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_SPIN], 2 * MS);
+    assert_int_equal(w.summary.spun_ns, 2 * MS);
+    assert_in_range(w.summary.running_ns + w.summary.spun_ns, 49 * MS - 100, 49 * MS);
+}
+
 static void in_a_pause_the_program_decides(void **state)
 {
     struct world w;
@@ -268,6 +284,7 @@ int main(void)
         cmocka_unit_test(after_a_calm_time_it_is_short_again),
         cmocka_unit_test(a_pause_that_cannot_end_goes_on),
         cmocka_unit_test(where_switches_are_known_a_call_on_the_cpu_is_no_wait),
+        cmocka_unit_test(a_call_that_spins_is_a_wait_on_the_cpu),
         cmocka_unit_test(in_a_pause_the_program_decides),
         cmocka_unit_test(also_while_it_lasts),
         cmocka_unit_test(a_pause_that_begins_twice_ends_once),
