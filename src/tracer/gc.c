@@ -211,10 +211,10 @@ static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind
                               : V1(m, generation, STWStart, (uint64_t)number);
 }
 
-/* v2's readers keep the pause with its goroutine. */
+/* v2's readers keep the pause with its goroutine; one that was never initialized has no ID. */
 static uint64_t stopper_of(const trail_m *m)
 {
-    return has_goroutine(m) ? m->g->id : ~m->id;
+    return has_goroutine(m) && m->g->id ? m->g->id : ~m->id;
 }
 
 /*

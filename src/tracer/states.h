@@ -10,7 +10,8 @@ void stw_abandon(trail_m *m, uint64_t generation);
 /* The same if the thread's goroutine has stopped it. */
 static inline void stw_end_with(trail_m *m, uint64_t generation)
 {
-    if (unlikely(__atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED) == m->g->id))
+    uint64_t stopper = __atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED);
+    if (unlikely(stopper && stopper == m->g->id))
         stw_abandon(m, generation);
 }
 

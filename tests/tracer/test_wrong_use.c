@@ -951,6 +951,31 @@ static void stop_on_other_goroutine(void **state)
     trace_free(&trace);
 }
 
+/* A goroutine that a thread took while off, and that was never initialized, has no ID to stop the world by. */
+static void stop_on_unknown_goroutine(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        trail_g never = {0};
+        struct found found = {.highest_proc = -1};
+        trail_error err;
+        trail_go_start(&m, &never);
+        start_good(&options, &trace);
+        bool stopped = trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0);
+        assert_false(stopped && trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0));
+        assert_int_equal(stopped, trail_stw_end(&m) && stopped);
+        trail_go_end(&m);
+        (void)trail_stop(&err);
+        read_good(&trace, look, &found, "wrong use");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 /* The memory of a goroutine that runs, or is in a system call, is initialized again. */
 static void running_goroutine_reused(void **state)
 {
@@ -1479,6 +1504,7 @@ int main(void)
         cmocka_unit_test(scope_outlives_goroutine),
         cmocka_unit_test(scope_of_earlier_trace),
         cmocka_unit_test(stop_on_other_goroutine),
+        cmocka_unit_test(stop_on_unknown_goroutine),
         cmocka_unit_test(running_goroutine_reused),
         cmocka_unit_test(states_outlast_formats),
         cmocka_unit_test(call_releases_proc),
