@@ -98,12 +98,14 @@ def encode_v2(record):
 
 
 def decode_v2(data, types):
-    b, batches, minor = Bytes(data, HEADER), [], int(data[5:7])
+    """The batches, one after the other; an error behind one that cannot be read."""
+    b, minor = Bytes(data, HEADER), int(data[5:7])
     while b.left():
         type = b.byte()
         if type == V2_END:
-            batches.append(Batch(None, 0, 0, 0))
-            batches[-1].end = True
+            end = Batch(None, 0, 0, 0)
+            end.end = True
+            yield end
             continue
         batch = Batch(b.byte() if type == V2_EXPERIMENTAL_BATCH else None, b.number(), b.number(), b.number())
         inner = Bytes(data, 0, 0)
@@ -116,16 +118,19 @@ def decode_v2(data, types):
             batch.records.append([None, [], inner.bytes(size)])
         elif first in structural:
             batch.prefix = inner.bytes(1)
-        while inner.left():
-            type = inner.byte()
-            numbers = [inner.number() for _ in types[type][1]]
-            if type == V2_STACK:
-                numbers += [inner.number() for _ in range(4 * numbers[1])]
-            text = inner.bytes(inner.number()) if type == V2_STRING else None
-            batch.records.append([type, numbers, text])
+        try:
+            while inner.left():
+                type = inner.byte()
+                numbers = [inner.number() for _ in types[type][1]]
+                if type == V2_STACK:
+                    numbers += [inner.number() for _ in range(4 * numbers[1])]
+                text = inner.bytes(inner.number()) if type == V2_STRING else None
+                batch.records.append([type, numbers, text])
+        except (IndexError, KeyError):
+            yield batch
+            raise
         batch.cut = inner.at > inner.end
-        batches.append(batch)
-    return batches
+        yield batch
 
 
 # MARK: v1
@@ -277,7 +282,7 @@ class Mutator:
                 self.change_records(records, "v1", records)
             data = header + b"".join(encode_v1(record, minor) for record in records)
         else:
-            batches = decode_v2(base, self.types["v2"])
+            batches = list(decode_v2(base, self.types["v2"]))
             everything = [record for batch in batches for record in batch.records]
             for _ in range(changes):
                 if not batches or r.random() < 0.25:
