@@ -253,8 +253,8 @@ TRAIL_API size_t trail_analysis_stack_own(const trail_analysis *analysis, trail_
 /* MARK: Histograms */
 
 /*
- * Keeps up to 128 durations; counts more in buckets of 1/8 of a power of two. The sum, minimum and
- * maximum are exact. Takes up to 1 KiB, or 8 bytes for each bucket up to that of the maximum.
+ * Keeps up to 128 durations; with more, counts them in buckets of 1/8 of a power of two. The sum,
+ * minimum and maximum are always exact. Memory: at most 1 KiB for 128 durations, at most 4 KiB.
  */
 typedef struct trail_histogram {
     uint64_t count;

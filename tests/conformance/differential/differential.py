@@ -36,7 +36,7 @@ FORMATS = {
     "1.21": [7, 8, 9, 10, 11, 19, 21],
 }
 EVENT = re.compile(rb"^(M=.* Time=|)(-?\d+)(.*(?:\n(?!M=|\d).*)*)", re.M)  # with its stack, by either release
-V1_NAMES = {45: 3, 47: 3, 48: 2}  # which number of tasks, regions and logs is that of a string
+V1_NAMES = {45: 3, 47: 3, 48: 2}  # index of the string ID in UserTaskCreate, UserRegion and UserLog
 ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -233,8 +233,8 @@ def at_one_time(text):
 
 def is_tie(go, ours, theirs, path):
     """Whether the texts of v1 differ only in the order of equal times, and in what follows from one that Go draws at random."""
-    texts = itertools.chain([theirs], (go.read(path)[1] for _ in range(20)))
-    return any(at_one_time(ours) == at_one_time(text) for text in texts)
+    groups, texts = at_one_time(ours), itertools.chain([theirs], (go.read(path)[1] for _ in range(20)))
+    return any(groups == at_one_time(text) for text in texts)
 
 
 def compare(go, trail, form, path):
