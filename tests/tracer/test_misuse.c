@@ -449,6 +449,8 @@ static void one_call(void)
     struct op op = any_call();
     unsigned thread = random_below(&state, THREADS);
     const trail_m *m = &world.workers[thread].m;
+    if (op.m == m)
+        op.m = NULL;
     /* A P may have been finished and initialized again while the thread still holds the old one. */
     bool holds = m->p && m->inner_ && m->inner_->p == m->p->inner_;
     struct before before = {m->g ? (int64_t)m->g->id : 0, holds ? m->p->id : -1};
