@@ -356,7 +356,7 @@ typedef struct trail_export_options {
 typedef struct trail_export_stats {
     uint64_t events;     /* in the window */
     uint64_t goroutines; /* written */
-    uint64_t spans;      /* OTLP: tasks and regions written */
+    uint64_t spans;      /* OTLP: tasks and regions, or series of metrics, written */
 } trail_export_stats;
 
 /*
@@ -393,6 +393,17 @@ TRAIL_API int trail_export_perfetto(trail_reader *reader, const trail_export_opt
 TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
                                 const trail_sink *sink, trail_export_stats *stats,
                                 trail_error *err);
+
+/*
+ * OTLP metrics in the same forms: a histogram of the waits that ended, by wait.kind and wait.object,
+ * and one of the times ready. Each call of the sink passes one complete MetricsData message, with
+ * delta temporality from the begin to the end of the trace or window. Waits have at most 2,000
+ * series; those for the last kinds and objects to appear are in one, with the attribute
+ * otel.metric.overflow.
+ */
+TRAIL_API int trail_export_otlp_metrics(trail_reader *reader, const trail_export_options *options,
+                                        const trail_sink *sink, trail_export_stats *stats,
+                                        trail_error *err);
 
 /*
  * Common Trace Format 1.8, for babeltrace2 and Trace Compass: a folder that contains a stream file

@@ -61,10 +61,10 @@ static const struct option rows[] = {
      "profiles: what to count: sync (the default), net, syscall, sched, cpu, running or offcpu",
      TO_TEXT(struct export_request, type), .values = "net sync syscall sched cpu running offcpu"},
     {0, "resource", "KEY=VALUE,...",
-     "otlp: attributes of the resource, such as service.name=shop (also from OTEL_SERVICE_NAME, "
+     "OTLP: attributes of the resource, such as service.name=shop (also from OTEL_SERVICE_NAME, "
      "OTEL_RESOURCE_ATTRIBUTES)",
      TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
-    {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
+    {0, "endpoint", "URL", "OTLP: send it to a collector: http://localhost:4318",
      TO_TEXT(struct export_request, endpoint)},
     {0, "uncompressed", NULL, "perfetto: packets without compression, ten times as large",
      TO_FLAG(struct export_request, uncompressed)},
@@ -134,6 +134,11 @@ static int parse_to(void *context, int id, const char *value)
     return unknown_word(request->command, "format", value, names, format_names + 1);
 }
 
+static bool is_otlp(const struct export_format *format)
+{
+    return format->nature == EXPORT_SPANS || format->nature == EXPORT_METRICS;
+}
+
 static int check_format(struct export_request *request)
 {
     if (!request->format && request->output)
@@ -149,8 +154,9 @@ static int check_format(struct export_request *request)
         return usage_error(request->command,
                            "--table, --host and --day are for tables, which %s is not",
                            format->name);
-    if ((request->endpoint || request->resource.count > 0) && format->nature != EXPORT_SPANS)
-        return usage_error(request->command, "--endpoint and --resource are for otlp, not for %s",
+    if ((request->endpoint || request->resource.count > 0) && !is_otlp(format))
+        return usage_error(request->command,
+                           "--endpoint and --resource are for otlp and otlp-metrics, not for %s",
                            format->name);
     if (request->endpoint && request->output)
         return usage_error(request->command, "--endpoint or --output, not both");
@@ -263,16 +269,18 @@ int export_profile(struct export_request *request)
 
 static void print_no_span(const struct export_request *request, const trail_export_stats *stats)
 {
-    if (request->format->nature == EXPORT_SPANS && stats->spans == 0)
-        print_message("%s: it has no tasks and no regions", source_title(request->word));
+    if (is_otlp(request->format) && stats->spans == 0)
+        print_message(request->format->nature == EXPORT_SPANS ? "%s: it has no tasks and no regions"
+                                                              : "%s: no wait begins and ends in it",
+                      source_title(request->word));
 }
 
 /* MARK: A collector */
 
 /*
- * Returns a variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces takes
- * precedence. *name is set to its name. Returns NULL if neither is set; an empty one counts as
- * unset.
+ * Returns a variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces or for
+ * metrics takes precedence. *name is set to its name. Returns NULL if neither is set; an empty one
+ * counts as unset.
  */
 static const char *exporter_variable(const char *const names[2], const char **name)
 {
@@ -286,8 +294,10 @@ static const char *exporter_variable(const char *const names[2], const char **na
 }
 
 #define EXPORTER_VARIABLE(key, name)                                                               \
-    exporter_variable(                                                                             \
-        (const char *const[]){"OTEL_EXPORTER_OTLP_TRACES_" key, "OTEL_EXPORTER_OTLP_" key}, name)
+    exporter_variable((const char *const[]){options->metrics ? "OTEL_EXPORTER_OTLP_METRICS_" key   \
+                                                             : "OTEL_EXPORTER_OTLP_TRACES_" key,   \
+                                            "OTEL_EXPORTER_OTLP_" key},                            \
+                      name)
 
 /* Reads the environment's settings for sending. Returns an exit code, after a message on an
  * error. */
@@ -325,7 +335,7 @@ static int take_exporter(struct push_options *options)
 /* Sends to a collector what would otherwise go to the output. */
 static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
 {
-    struct push_options options = {0};
+    struct push_options options = {.metrics = request->format->nature == EXPORT_METRICS};
     trail_export_stats stats;
     trail_error err = no_error();
     bool made;
@@ -365,7 +375,7 @@ static int stream_to(struct export_request *request, trail_reader *reader)
 
 static int export_stream(struct export_request *request)
 {
-    if (request->format->nature != EXPORT_SPANS)
+    if (!is_otlp(request->format))
         return export_with_reader(request, stream_to);
     int code = take_environment(request);
     if (code == EXIT_GOOD)

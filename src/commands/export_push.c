@@ -174,10 +174,11 @@ static uint64_t number_of(struct proto message, uint32_t id)
 }
 
 /*
- * Whether the collector rejected some spans although it reported success. Of such a reply, and of
- * an error, only the text is kept.
+ * Whether the collector rejected some although it reported success. Of such a reply, and of an
+ * error, only the text is kept.
  *
  *     ExportTraceServiceResponse: 1 partial_success: 1 rejected_spans, 2 error_message
+ *     ExportMetricsServiceResponse: 1 partial_success: 1 rejected_data_points, 2 error_message
  *     Status, of errors: 2 message
  */
 static bool read_protobuf(struct push *push, bool success)
@@ -194,13 +195,18 @@ static bool read_protobuf(struct push *push, bool success)
 
 static bool read_json(const struct push *push)
 {
-    const char *at = strstr(push->reply, "\"rejectedSpans\"");
-    at = at ? at + strlen("\"rejectedSpans\"") : "";
-    at += strspn(at, " :\"");
-    return *at >= '1' && *at <= '9';
+    static const char *const keys[] = {"\"rejectedSpans\"", "\"rejectedDataPoints\""};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *at = strstr(push->reply, keys[i]);
+        at = at ? at + strlen(keys[i]) : "";
+        at += strspn(at, " :\"");
+        if (*at >= '1' && *at <= '9')
+            return true;
+    }
+    return false;
 }
 
-/* Returns whether it reports that some spans were rejected. */
+/* Returns whether it reports that some were rejected. */
 static bool read_reply(struct push *push, bool success)
 {
     const char *type = NULL, *protobuf = content_types[PUSH_PROTOBUF];
@@ -251,7 +257,7 @@ static bool send_message(struct push *push, const void *data, size_t size)
         if (success) {
             if (!rejected)
                 return true;
-            print_message("%s: not all spans were accepted: %s", push->url, push->reply);
+            print_message("%s: not everything was accepted: %s", push->url, push->reply);
             return false;
         }
         long pause_s = pause_before(push, result, status, own_s);
@@ -284,15 +290,17 @@ trail_sink push_sink(struct push *push)
     return (trail_sink){.write = write_message, .context = push};
 }
 
-/* Adds "/v1/traces" to an address without a path. */
-static char *url_of(const char *endpoint)
+/* Adds the path of OTLP/HTTP to an address without one. */
+static char *url_of(const char *endpoint, bool metrics)
 {
     const char *host = strstr(endpoint, "://"), *path = host ? strchr(host + 3, '/') : NULL;
     bool whole = path && path[1] != '\0';
     char *url = NULL;
-    if (!host ||
-        asprintf(&url, "%.*s%s", whole || !path ? (int)strlen(endpoint) : (int)(path - endpoint),
-                 endpoint, whole ? "" : "/v1/traces") < 0)
+    if (!host || asprintf(&url, "%.*s%s",
+                          whole || !path ? (int)strlen(endpoint) : (int)(path - endpoint), endpoint,
+                          whole     ? ""
+                          : metrics ? "/v1/metrics"
+                                    : "/v1/traces") < 0)
         return NULL;
     return url;
 }
@@ -346,7 +354,7 @@ struct push *push_begin(const char *endpoint, const struct push_options *options
         return NULL;
     }
     push->gzip = options->gzip;
-    push->url = url_of(endpoint);
+    push->url = url_of(endpoint, options->metrics);
     push->handle = push->url ? push->curl.easy_init() : NULL;
     if (push->handle && set_options(push, options))
         return push;

@@ -14,14 +14,15 @@ enum push_form { PUSH_PROTOBUF, PUSH_JSON };
 
 struct push_options {
     enum push_form form;
+    bool metrics;    /* not spans */
     bool gzip;       /* messages are compressed */
     long timeout_ms; /* of a request; 0: 30 s */
     struct pairs headers;
 };
 
 /*
- * Begins sending to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added
- * unless it has a path). `headers` are added to each request. Returns NULL after a message.
+ * Begins sending to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" or
+ * "/v1/metrics" is added unless it has a path). `headers` are added to each request. Returns NULL after a message.
  */
 struct push *push_begin(const char *endpoint, const struct push_options *options);
 

@@ -35,7 +35,14 @@ struct export_request {
     trail_export_options options;        /* the options above, in the library's form */
 };
 
-enum export_nature { EXPORT_EVENTS, EXPORT_SPANS, EXPORT_PROFILE, EXPORT_TABLES, EXPORT_CSV };
+enum export_nature {
+    EXPORT_EVENTS,
+    EXPORT_SPANS,
+    EXPORT_METRICS,
+    EXPORT_PROFILE,
+    EXPORT_TABLES,
+    EXPORT_CSV
+};
 enum export_output { EXPORT_TEXT, EXPORT_BINARY, EXPORT_FOLDER };
 
 struct export_format {

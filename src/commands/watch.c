@@ -44,7 +44,7 @@ enum { OPT_SETTLE = 1 };
 
 struct request {
     const struct command *command;
-    const char *folder, *output, *host, *run;
+    const char *folder, *output, *host, *run, *endpoint;
     bool once;
     int64_t limit_ns;
     int64_t settle_ns; /* a file that has not changed for this long is complete */
@@ -58,6 +58,9 @@ static const struct option rows[] = {
     {0, "run", "COMMAND",
      "no export: run this command in a shell for each trace, with its path in $TRAIL_FILE",
      TO_TEXT(struct request, run)},
+    {0, "endpoint", "URL",
+     "send what threads waited for to a collector as OTLP metrics, too: http://localhost:4318",
+     TO_TEXT(struct request, endpoint)},
     {0, "once", NULL, "handle the present files, and end; waits for files that have just changed",
      TO_FLAG(struct request, once)},
     {0, "limit", "TIME", "time limit for one trace, which is then tried again later (10m)",
@@ -141,21 +144,16 @@ static int wait_for(const struct watch *watch, const char *path, pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs the export of an open file, or the user's command. Returns its exit code; -1 after a message. */
-static int run_one(const struct watch *watch, const char *path, int fd)
+/*
+ * Runs a program for an open file, which trail inherits, whatever the path names by now. Returns its
+ * exit code; -1 after a message.
+ */
+static int run_words(const struct watch *watch, const char *path, int fd, const char *program,
+                     const char *const *words)
 {
     extern char **environ;
-    const struct request *request = watch->request;
-    char *host = NULL, opened[16];
+    char opened[16];
     posix_spawn_file_actions_t files;
-    if (request->host && asprintf(&host, "--host=%s", request->host) < 0)
-        return -1;
-    char trail[] = "trail", to[] = "export", format[] = "--to=parquet", out[] = "-o", end[] = "--";
-    char *file = (char *)(uintptr_t)path, *output = (char *)(uintptr_t)request->output;
-    char *with_host[] = {trail, to, format, out, output, host, end, file, NULL};
-    char *without[] = {trail, to, format, out, output, end, file, NULL};
-    char sh[] = "sh", script[] = "-c";
-    char *shell[] = {sh, script, (char *)(uintptr_t)request->run, NULL};
     posix_spawnattr_t attributes;
     sigset_t none;
     pid_t pid;
@@ -164,26 +162,52 @@ static int run_one(const struct watch *watch, const char *path, int fd)
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     (void)posix_spawn_file_actions_init(&files);
-    /* It inherits the file that was examined, whatever the path names by now. */
     (void)snprintf(opened, sizeof opened, "%d", fd);
-    if (!request->run) {
+    if (!watch->request->run) {
         (void)posix_spawn_file_actions_adddup2(&files, fd, fd);
         (void)setenv(OPENED_VARIABLE, opened, 1);
     }
     (void)setenv("TRAIL_FILE", path, 1);
-    int reason = posix_spawn(&pid, request->run ? "/bin/sh" : "/proc/self/exe", &files, &attributes,
-                             request->run ? shell
-                             : host       ? with_host
-                                          : without,
-                             environ);
+    int reason =
+        posix_spawn(&pid, program, &files, &attributes, (char *const *)(uintptr_t)words, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
-    free(host);
     if (reason != 0) {
         print_message("%s: cannot be handled: %s", path, strerror(reason));
         return -1;
     }
     return wait_for(watch, path, pid);
+}
+
+/* Whether all that could be read was taken. */
+static bool is_taken(int code)
+{
+    return code == EXIT_GOOD || code == EXIT_BAD;
+}
+
+/* Exports an open file, or runs the user's command. Returns the exit code; -1 after a message. */
+static int run_one(const struct watch *watch, const char *path, int fd)
+{
+    static const char self[] = "/proc/self/exe";
+    const struct request *request = watch->request;
+    const char *words[10] = {"trail", "export", "--to=parquet", "--output", request->output};
+    size_t count = 5;
+    if (request->run)
+        return run_words(watch, path, fd, "/bin/sh",
+                         (const char *const[]){"sh", "-c", request->run, NULL});
+    if (request->host) {
+        words[count++] = "--host";
+        words[count++] = request->host;
+    }
+    words[count++] = "--";
+    words[count] = path;
+    int code = run_words(watch, path, fd, self, words);
+    if (!request->endpoint || !is_taken(code))
+        return code;
+    int sent = run_words(watch, path, fd, self,
+                         (const char *const[]){"trail", "export", "--to=otlp-metrics", "--endpoint",
+                                               request->endpoint, "--", path, NULL});
+    return is_taken(sent) ? code : sent;
 }
 
 /* A damaged trace is done once its good part is. One that could not be read or written is
@@ -193,7 +217,7 @@ static void handle(struct watch *watch, const char *name, const char *path, int 
 {
     const struct request *request = watch->request;
     int code = run_one(watch, path, fd);
-    if (code == EXIT_GOOD || (code == EXIT_BAD && !request->run)) {
+    if (request->run ? code == EXIT_GOOD : is_taken(code)) {
         watch->code = worse_exit(watch->code, code);
         if (!ledger_add(&watch->ledger, name, file)) {
             watch->code = print_output_error(request->output, errno);
@@ -412,6 +436,8 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     if (options.word_count != 1)
         return usage_error(command, "no folder given: trail watch DIR -o DIR");
+    if (request.run && request.endpoint)
+        return usage_error(command, "--run or --endpoint, not both");
     if (!request.output)
         return usage_error(command, "no output given: --output=DIR");
     request.folder = options.words[0];

@@ -17,6 +17,7 @@
 #include "analyze/wait_names.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "export/otlp_clock.h"
 #include "export/otlp_message.h"
 #include "export/otlp_waits.h"
 
@@ -61,8 +62,7 @@ struct otlp {
     uint64_t identity; /* of the trace */
     struct otlp_message message;
     unsigned in_message; /* spans */
-    bool has_clock;
-    uint64_t clock; /* Unix time minus trace time, in ns */
+    struct otlp_clock clock;
 };
 
 /* Span.SpanKind */
@@ -436,42 +436,7 @@ static void otlp_log(void *writer, const trail_event *event)
 
 static void put_time(struct otlp *o, enum otlp_field field, int64_t ns)
 {
-    otlp_number(&o->message, field, (uint64_t)ns + o->clock);
-}
-
-/* Begins an attribute; its value and end must follow. */
-static void open_attribute(struct otlp *o, enum otlp_field list, trail_string key)
-{
-    otlp_open(&o->message, list);
-    otlp_text(&o->message, OTLP_KEY, key);
-    otlp_open(&o->message, OTLP_VALUE);
-}
-
-static void close_attribute(struct otlp *o)
-{
-    otlp_close(&o->message);
-    otlp_close(&o->message);
-}
-
-static void put_text(struct otlp *o, enum otlp_field list, const char *key, trail_string text)
-{
-    open_attribute(o, list, text_from(key));
-    otlp_text(&o->message, OTLP_STRING_VALUE, text);
-    close_attribute(o);
-}
-
-static void put_number(struct otlp *o, enum otlp_field list, const char *key, int64_t value)
-{
-    open_attribute(o, list, text_from(key));
-    otlp_number(&o->message, OTLP_INT_VALUE, (uint64_t)value);
-    close_attribute(o);
-}
-
-static void put_flag(struct otlp *o, enum otlp_field list, const char *key)
-{
-    open_attribute(o, list, text_from(key));
-    otlp_number(&o->message, OTLP_BOOL_VALUE, true);
-    close_attribute(o);
+    otlp_number(&o->message, field, otlp_clock_time(&o->clock, ns));
 }
 
 static void open_event(struct otlp *o, int64_t time_ns, trail_string name)
@@ -484,10 +449,10 @@ static void open_event(struct otlp *o, int64_t time_ns, trail_string name)
 static void put_log(struct otlp *o, const struct log_note *log)
 {
     open_event(o, log->time_ns, (trail_string){log->text + log->category_size, log->message_size});
-    put_text(o, OTLP_EVENT_ATTRIBUTES, "log.category",
-             (trail_string){log->text, log->category_size});
-    put_number(o, OTLP_EVENT_ATTRIBUTES, is_of_threads(o) ? "thread.id" : "go.goroutine.id",
-               log->goroutine);
+    otlp_attribute_text(&o->message, OTLP_EVENT_ATTRIBUTES, "log.category",
+                        (trail_string){log->text, log->category_size});
+    otlp_attribute_number(&o->message, OTLP_EVENT_ATTRIBUTES,
+                          is_of_threads(o) ? "thread.id" : "go.goroutine.id", log->goroutine);
     otlp_close(&o->message);
 }
 
@@ -496,19 +461,20 @@ static void put_wait(struct otlp *o, const struct otlp_wait *wait)
     trail_name function = stacks_function(&o->timeline.stacks, wait->stack);
     open_event(o, wait->begin_ns, text_from("wait"));
     const struct wait_facts *facts = wait_facts_of(&o->timeline.names, wait->what);
-    put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.for", timeline_text(&o->timeline, wait->what));
+    otlp_attribute_text(&o->message, OTLP_EVENT_ATTRIBUTES, "wait.for",
+                        timeline_text(&o->timeline, wait->what));
     if (facts)
-        put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.kind",
-                 timeline_text(&o->timeline, facts->kind_name));
+        otlp_attribute_text(&o->message, OTLP_EVENT_ATTRIBUTES, "wait.kind",
+                            timeline_text(&o->timeline, facts->kind_name));
     if (facts && facts->object)
-        put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.object",
-                 timeline_text(&o->timeline, facts->object));
-    put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.ns", wait->ns);
+        otlp_attribute_text(&o->message, OTLP_EVENT_ATTRIBUTES, "wait.object",
+                            timeline_text(&o->timeline, facts->object));
+    otlp_attribute_number(&o->message, OTLP_EVENT_ATTRIBUTES, "wait.ns", wait->ns);
     if (function)
-        put_text(o, OTLP_EVENT_ATTRIBUTES, "code.function.name",
-                 timeline_text(&o->timeline, function));
+        otlp_attribute_text(&o->message, OTLP_EVENT_ATTRIBUTES, "code.function.name",
+                            timeline_text(&o->timeline, function));
     if (wait->waker >= 0)
-        put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.waker.id", wait->waker);
+        otlp_attribute_number(&o->message, OTLP_EVENT_ATTRIBUTES, "wait.waker.id", wait->waker);
     otlp_close(&o->message);
 }
 
@@ -548,8 +514,8 @@ static void put_times(struct otlp *o, const struct otlp_times *times)
     };
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (sums[i].ns > 0)
-            put_number(o, OTLP_SPAN_ATTRIBUTES, is_of_threads(o) ? sums[i].threads : sums[i].go,
-                       sums[i].ns);
+            otlp_attribute_number(&o->message, OTLP_SPAN_ATTRIBUTES,
+                                  is_of_threads(o) ? sums[i].threads : sums[i].go, sums[i].ns);
 }
 
 /* Writes the goroutine, or the thread as named by OpenTelemetry's conventions. */
@@ -559,16 +525,16 @@ static void put_who(struct otlp *o, int64_t goroutine)
     const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, goroutine);
     struct timeline_thread thread;
     if (!is_of_threads(o) && goroutine >= 0)
-        put_number(o, list, "go.goroutine.id", goroutine);
+        otlp_attribute_number(&o->message, list, "go.goroutine.id", goroutine);
     if (!is_of_threads(o) || !g)
         return;
     (void)timeline_thread_of(&o->timeline, g, &thread);
     if (thread.tid > 0)
-        put_number(o, list, "thread.id", thread.tid);
+        otlp_attribute_number(&o->message, list, "thread.id", thread.tid);
     if (thread.name.size > 0)
-        put_text(o, list, "thread.name", thread.name);
+        otlp_attribute_text(&o->message, list, "thread.name", thread.name);
     if (thread.pid > 0)
-        put_number(o, list, "process.pid", thread.pid);
+        otlp_attribute_number(&o->message, list, "process.pid", thread.pid);
 }
 
 static void put_attributes(struct otlp *o, const struct timeline_span *span,
@@ -577,45 +543,30 @@ static void put_attributes(struct otlp *o, const struct timeline_span *span,
     const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;
     trail_name function = stacks_function(&o->timeline.stacks, span->stack);
     bool threads = is_of_threads(o);
-    put_text(o, list, threads ? "trail.kind" : "go.trace.kind",
-             text_from(span->kind == TIMELINE_TASK ? "task" : "region"));
+    otlp_attribute_text(&o->message, list, threads ? "trail.kind" : "go.trace.kind",
+                        text_from(span->kind == TIMELINE_TASK ? "task" : "region"));
     put_who(o, span->goroutine);
     if (is_task(span->task))
-        put_number(o, list, threads ? "trail.task.id" : "go.task.id", (int64_t)span->task);
+        otlp_attribute_number(&o->message, list, threads ? "trail.task.id" : "go.task.id",
+                              (int64_t)span->task);
     if (function)
-        put_text(o, list, "code.function.name", timeline_text(&o->timeline, function));
+        otlp_attribute_text(&o->message, list, "code.function.name",
+                            timeline_text(&o->timeline, function));
     if (span->before)
-        put_flag(o, list, threads ? "trail.began_before_trace" : "go.began_before_trace");
+        otlp_attribute_true(&o->message, list,
+                            threads ? "trail.began_before_trace" : "go.began_before_trace");
     if (span->after)
-        put_flag(o, list, threads ? "trail.goes_on_after_trace" : "go.goes_on_after_trace");
+        otlp_attribute_true(&o->message, list,
+                            threads ? "trail.goes_on_after_trace" : "go.goes_on_after_trace");
     put_times(o, times);
-}
-
-static void put_resource(struct otlp *o)
-{
-    const trail_export_options *options = o->timeline.options;
-    bool named = false;
-    otlp_open(&o->message, OTLP_RESOURCE);
-    for (size_t i = 0; i < options->resource_count; i++) {
-        const trail_export_attribute *item = &options->resource[i];
-        put_text(o, OTLP_RESOURCE_ATTRIBUTES, item->key, text_from(item->value));
-        named = named || strcmp(item->key, "service.name") == 0;
-    }
-    if (!named)
-        put_text(o, OTLP_RESOURCE_ATTRIBUTES, "service.name",
-                 text_from(options->title ? options->title : "trail"));
-    otlp_close(&o->message);
 }
 
 /* Begins a message of many spans. */
 static void begin_message(struct otlp *o)
 {
     otlp_open(&o->message, OTLP_RESOURCE_SPANS);
-    put_resource(o);
-    otlp_open(&o->message, OTLP_SCOPE_SPANS);
-    otlp_open(&o->message, OTLP_SCOPE);
-    otlp_text(&o->message, OTLP_SCOPE_NAME, text_from("trail"));
-    otlp_close(&o->message);
+    otlp_resource(&o->message, o->timeline.options);
+    otlp_open_scope(&o->message, OTLP_SCOPE_SPANS);
 }
 
 static void end_message(struct otlp *o)
@@ -669,26 +620,21 @@ static uint64_t hashed(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* Without a wall clock, trace times are used as Unix times. */
 static void otlp_begin(void *writer, int64_t begin_ns)
 {
     struct otlp *o = writer;
     int64_t origin = o->timeline.origin_ns;
     const char *title = o->timeline.options->title ? o->timeline.options->title : "trail";
     (void)begin_ns;
-    if (!o->has_clock)
-        o->clock = origin > 0 ? 0 : 1 - (uint64_t)origin;
+    otlp_clock_begin(&o->clock, origin);
     o->identity = hashed(hashed(1, title, strlen(title)), &origin, sizeof origin);
 }
 
 static void otlp_clocks(void *writer, const trail_clock_snapshot *clocks)
 {
     struct otlp *o = writer;
-    if (o->has_clock || clocks->wall_s <= 0 || o->timeline.stats.spans > 0)
-        return;
-    o->has_clock = true;
-    o->clock =
-        (uint64_t)clocks->wall_s * 1000000000U + clocks->wall_ns - (uint64_t)clocks->trace_ns;
+    if (o->timeline.stats.spans == 0)
+        otlp_clock_take(&o->clock, clocks);
 }
 
 static const struct timeline_ops ops = {

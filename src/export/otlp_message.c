@@ -1,8 +1,13 @@
 /* Builds a message of OTLP as protocol buffers or JSON: see otlp_message.h. */
 #include "export/otlp_message.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/text.h"
 
 enum otlp_type {
     TYPE_MESSAGE,
@@ -13,6 +18,9 @@ enum otlp_type {
     TYPE_FIXED64,
     TYPE_INT64,
     TYPE_BOOL,
+    TYPE_COUNTS,
+    TYPE_SECONDS,
+    TYPE_BOUNDS,
 };
 
 static const struct {
@@ -66,30 +74,55 @@ static void begin_value(struct otlp_message *m, enum otlp_field field)
     out_char(&m->text, '[');
 }
 
-static void put_json_number(struct otlp_message *m, enum otlp_field field, uint64_t value)
+static void put_json_seconds(struct out *out, uint64_t ns)
 {
-    begin_value(m, field);
-    if (fields[field].type == TYPE_NUMBER) {
-        out_u64(&m->text, value);
-    } else if (fields[field].type == TYPE_BOOL) {
-        json_put_bool(&m->text, value);
-    } else {
-        out_char(&m->text, '"');
-        if (fields[field].type == TYPE_INT64)
-            out_i64(&m->text, (int64_t)value);
+    char text[32];
+    int size =
+        snprintf(text, sizeof text, "%" PRIu64 ".%09" PRIu64, ns / 1000000000U, ns % 1000000000U);
+    out_bytes(out, text, (size_t)size);
+}
+
+static void put_json(struct out *out, enum otlp_type type, uint64_t value)
+{
+    switch (type) {
+    case TYPE_NUMBER:
+        out_u64(out, value);
+        return;
+    case TYPE_BOOL:
+        json_put_bool(out, value);
+        return;
+    case TYPE_SECONDS:
+    case TYPE_BOUNDS:
+        put_json_seconds(out, value);
+        return;
+    default:
+        out_char(out, '"');
+        if (type == TYPE_INT64)
+            out_i64(out, (int64_t)value);
         else
-            out_u64(&m->text, value);
-        out_char(&m->text, '"');
+            out_u64(out, value);
+        out_char(out, '"');
     }
 }
 
 /* MARK: Fields */
+
+/* The bits of a double, in seconds. */
+static uint64_t bits_of_seconds(uint64_t ns)
+{
+    double seconds = (double)ns / 1e9;
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    return bits;
+}
 
 static void put_number(struct protobuf *to, enum otlp_field field, uint64_t value)
 {
     unsigned number = fields[field].number;
     if (fields[field].type == TYPE_FIXED64)
         protobuf_fixed64(to, number, value);
+    else if (fields[field].type == TYPE_SECONDS)
+        protobuf_fixed64(to, number, bits_of_seconds(value));
     else if (fields[field].type == TYPE_NUMBER)
         protobuf_number(to, number, value);
     else
@@ -98,10 +131,34 @@ static void put_number(struct protobuf *to, enum otlp_field field, uint64_t valu
 
 void otlp_number(struct otlp_message *m, enum otlp_field field, uint64_t value)
 {
-    if (m->protobuf)
+    if (m->protobuf) {
         put_number(&innermost(m)->bytes, field, value);
-    else
-        put_json_number(m, field, value);
+    } else {
+        begin_value(m, field);
+        put_json(&m->text, fields[field].type, value);
+    }
+}
+
+void otlp_numbers(struct otlp_message *m, enum otlp_field field, const uint64_t *values,
+                  size_t count)
+{
+    struct protobuf packed = {0};
+    bool bounds = fields[field].type == TYPE_BOUNDS;
+    if (!m->protobuf) {
+        begin_value(m, field);
+        for (size_t i = 0; i < count; i++) {
+            out_char(&m->text, i ? ',' : '[');
+            put_json(&m->text, fields[field].type, values[i]);
+        }
+        out_char(&m->text, ']');
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = bounds ? bits_of_seconds(values[i]) : values[i];
+        protobuf_raw(&packed, &bits, sizeof bits);
+    }
+    protobuf_part(&innermost(m)->bytes, fields[field].number, &packed);
+    protobuf_free(&packed);
 }
 
 void otlp_text(struct otlp_message *m, enum otlp_field field, trail_string text)
@@ -167,6 +224,70 @@ void otlp_close(struct otlp_message *m)
     if (m->protobuf)
         protobuf_part(&innermost(m)->bytes, fields[level->field].number, &level->bytes);
 }
+
+/* MARK: Attributes, the resource and the scope */
+
+/* Begins an attribute; its value and end must follow. */
+static void open_attribute(struct otlp_message *m, enum otlp_field list, const char *key)
+{
+    otlp_open(m, list);
+    otlp_text(m, OTLP_KEY, text_from(key));
+    otlp_open(m, OTLP_VALUE);
+}
+
+static void close_attribute(struct otlp_message *m)
+{
+    otlp_close(m);
+    otlp_close(m);
+}
+
+void otlp_attribute_text(struct otlp_message *m, enum otlp_field list, const char *key,
+                         trail_string text)
+{
+    open_attribute(m, list, key);
+    otlp_text(m, OTLP_STRING_VALUE, text);
+    close_attribute(m);
+}
+
+void otlp_attribute_number(struct otlp_message *m, enum otlp_field list, const char *key,
+                           int64_t value)
+{
+    open_attribute(m, list, key);
+    otlp_number(m, OTLP_INT_VALUE, (uint64_t)value);
+    close_attribute(m);
+}
+
+void otlp_attribute_true(struct otlp_message *m, enum otlp_field list, const char *key)
+{
+    open_attribute(m, list, key);
+    otlp_number(m, OTLP_BOOL_VALUE, true);
+    close_attribute(m);
+}
+
+void otlp_resource(struct otlp_message *m, const trail_export_options *options)
+{
+    bool named = false;
+    otlp_open(m, OTLP_RESOURCE);
+    for (size_t i = 0; i < options->resource_count; i++) {
+        const trail_export_attribute *item = &options->resource[i];
+        otlp_attribute_text(m, OTLP_RESOURCE_ATTRIBUTES, item->key, text_from(item->value));
+        named = named || strcmp(item->key, "service.name") == 0;
+    }
+    if (!named)
+        otlp_attribute_text(m, OTLP_RESOURCE_ATTRIBUTES, "service.name",
+                            text_from(options->title ? options->title : "trail"));
+    otlp_close(m);
+}
+
+void otlp_open_scope(struct otlp_message *m, enum otlp_field scope)
+{
+    otlp_open(m, scope);
+    otlp_open(m, OTLP_SCOPE);
+    otlp_text(m, OTLP_SCOPE_NAME, text_from("trail"));
+    otlp_close(m);
+}
+
+/* MARK: Whole messages */
 
 /* Begins the outermost message, which is not a field of another. */
 static void begin(struct otlp_message *m)

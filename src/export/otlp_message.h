@@ -11,6 +11,8 @@
 #ifndef TRAIL_EXPORT_OTLP_MESSAGE_H
 #define TRAIL_EXPORT_OTLP_MESSAGE_H
 
+#include <trail/export.h>
+
 #include "base/out.h"
 #include "export/protobuf.h"
 
@@ -21,9 +23,9 @@ enum otlp_field {
     OTLP_FIELDS
 };
 
-/* Maximum nesting of messages: TracesData, ResourceSpans, ScopeSpans, Span, Event, KeyValue,
- * AnyValue. */
-enum { OTLP_LEVELS = 7 };
+/* Maximum nesting of messages: MetricsData, ResourceMetrics, ScopeMetrics, Metric, Histogram,
+ * HistogramDataPoint, KeyValue, AnyValue. */
+enum { OTLP_LEVELS = 8 };
 
 struct otlp_message {
     bool protobuf;
@@ -50,10 +52,27 @@ void otlp_close(struct otlp_message *message);
 void otlp_text(struct otlp_message *message, enum otlp_field field, trail_string text);
 void otlp_number(struct otlp_message *message, enum otlp_field field, uint64_t value);
 
+/* Of a type with several values: all of them. */
+void otlp_numbers(struct otlp_message *message, enum otlp_field field, const uint64_t *values,
+                  size_t count);
+
 /* IDs: 16 and 8 bytes. */
 void otlp_trace_id(struct otlp_message *message, enum otlp_field field, uint64_t high,
                    uint64_t low);
 void otlp_span_id(struct otlp_message *message, enum otlp_field field, uint64_t id);
+
+/* Adds an attribute to the list. */
+void otlp_attribute_text(struct otlp_message *message, enum otlp_field list, const char *key,
+                         trail_string text);
+void otlp_attribute_number(struct otlp_message *message, enum otlp_field list, const char *key,
+                           int64_t value);
+void otlp_attribute_true(struct otlp_message *message, enum otlp_field list, const char *key);
+
+/* Adds the resource: the attributes of the options, among them a service.name. */
+void otlp_resource(struct otlp_message *message, const trail_export_options *options);
+
+/* Begins a list of spans or metrics in a scope of trail's; `scope` is the scope's field. */
+void otlp_open_scope(struct otlp_message *message, enum otlp_field scope);
 
 /*
  * Ends all open messages, and writes the whole at once; in JSON with a line end. The next message

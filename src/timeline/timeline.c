@@ -281,6 +281,7 @@ static inline bool enters(void *context, struct followed *followed, const trail_
     struct timeline *t = context;
     struct timeline_goroutine *g = timeline_goroutine_of(followed);
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
+    g->found = false;
     if (created)
         appear(t, g, event);
     if (created || g->state == TRAIL_GO_RUNNABLE)
@@ -294,6 +295,7 @@ static bool found(void *context, struct followed *followed, const trail_event *e
 {
     struct timeline *t = context;
     struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    g->found = true;
     appear(t, g, event);
     if (t->counting && since < t->from_ns)
         since = t->from_ns;
@@ -554,6 +556,7 @@ static void emit_lane(struct timeline *t, struct timeline_lane *lane)
 static void emit_alive(struct timeline *t, struct timeline_goroutine *g)
 {
     g->since_ns = t->from_ns;
+    g->found = true;
     g->waker = TRAIL_NONE;
     emit_goroutine(t, g);
     emit_enter(t, g);

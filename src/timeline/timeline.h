@@ -81,6 +81,7 @@ struct timeline_goroutine {
     int64_t on_proc, on_thread;  /* the IDs, while running or in a system call; or TRAIL_NONE */
     int64_t tid;                 /* the last thread it was on; or TRAIL_NONE */
     struct timeline_span *spans; /* innermost first */
+    bool found; /* in its state, which began before: when is not in the trace or the window */
     bool known, described, relabelled; /* for the writer */
     uint64_t writer;                   /* for the writer; initially 0 */
 };

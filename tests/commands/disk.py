@@ -44,6 +44,7 @@ WRITERS = {
     "perfetto": ["export", "--to=perfetto", "{in}", "-o", "{out}"],
     "chrome": ["export", "--to=chrome", "{in}", "-o", "{out}"],
     "otlp": ["export", "--to=otlp", "{in}", "-o", "{out}"],
+    "otlp-metrics": ["export", "--to=otlp-metrics", "{in}", "-o", "{out}"],
     "pprof": ["export", "--to=pprof", "{in}", "-o", "{out}"],
     "folded": ["profile", "--format=folded", "{in}", "-o", "{out}"],
     "speedscope": ["profile", "--format=speedscope", "{in}", "-o", "{out}"],

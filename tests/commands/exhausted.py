@@ -68,6 +68,7 @@ symbolize OLD -o DIR/made
 export --to=perfetto EVERYTHING -o DIR/made
 export --to=chrome EVERYTHING -o DIR/made
 export --to=otlp EVERYTHING -o DIR/made
+export --to=otlp-metrics EVERYTHING -o DIR/made
 export --to=ctf EVERYTHING -o DIR/made
 export --to=csv --table=goroutines EVERYTHING -o DIR/made
 export --to=csv EVERYTHING -o DIR/made

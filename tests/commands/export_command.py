@@ -16,7 +16,7 @@ from pprof import read_pprof
 from tap import main, test
 
 SMALL = "load-go1.23.trace"
-STREAMS = ("chrome", "perfetto", "otlp")
+STREAMS = ("chrome", "perfetto", "otlp", "otlp-metrics")
 
 
 def fails(code, words, *args):
@@ -28,7 +28,7 @@ def fails(code, words, *args):
 @test
 def the_format_is_told_or_shown_by_the_name():
     trace = examples()[SMALL]
-    for name, to in (("a.pftrace", "perfetto"), ("a.json", "chrome"), ("a.otlp.json", "otlp")):
+    for name, to in (("a.pftrace", "perfetto"), ("a.json", "chrome"), ("a.otlp.json", "otlp"), ("a.otlp-metrics.json", "otlp-metrics")):
         trail("export", trace, "-o", path(name))
         with open(path(name), "rb") as f:
             assert f.read() == trail("export", f"--to={to}", trace), name

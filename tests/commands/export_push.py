@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail export --to=otlp --endpoint, against a collector whose answers each test chooses. TAP.
+"""trail export and watch with --endpoint, against a collector whose answers each test chooses. TAP.
 
 usage: export_push.py TRAIL SOURCE_ROOT
 """
@@ -57,15 +57,15 @@ class Collector:
         self.server.server_close()
 
 
-def export(*args, env=None, trace=TRACE):
-    p = subprocess.run([TRAIL, "export", "--to=otlp", *args, trace], capture_output=True, text=True, timeout=120,
+def export(*args, env=None, trace=TRACE, to="otlp"):
+    p = subprocess.run([TRAIL, "export", f"--to={to}", *args, trace], capture_output=True, text=True, timeout=120,
                        env={**ENV, "no_proxy": "127.0.0.1", **(env or {})})  # fmt: skip
     if "needs libcurl" in p.stderr:
         raise Skip("no libcurl.so.4")
     return p
 
 
-def decoded(*bodies):
+def decoded(*bodies, signal="trace"):
     """Requests as OTLP's JSON, through OpenTelemetry's own decoder; and its answer, like REJECTED."""
     if not os.path.isdir(os.path.join(MODULES, "@opentelemetry")) or not shutil.which("node"):
         raise Skip("nothing of npm: no @opentelemetry/otlp-transformer in TRAIL_DUCKDB")
@@ -74,7 +74,7 @@ def decoded(*bodies):
         with open(file, "wb") as f:
             f.write(body)
     script = os.path.join(ROOT, "tests", "commands", "npm", "spans.mjs")
-    p = subprocess.run(["node", script, MODULES, *files], capture_output=True, text=True, timeout=120)
+    p = subprocess.run(["node", script, MODULES, signal, *files], capture_output=True, text=True, timeout=120)
     equal((p.returncode, p.stderr), (0, ""))
     *requests, answer = p.stdout.splitlines()
     return [json.loads(line) for line in requests], bytes.fromhex(answer)
@@ -92,6 +92,48 @@ def the_same_is_sent_in_protocol_buffers_as_is_written_in_json():
         assert written, trace
         equal(requests, written)
         equal(answer, REJECTED)
+
+
+@test
+def the_same_metrics_are_sent_in_protocol_buffers_as_are_written_in_json():
+    for trace in (TRACE, os.path.join(ROOT, "examples", "traces", "load-go1.23.trace")):
+        with Collector() as collector:
+            p = export(f"--endpoint={collector.url}", trace=trace, to="otlp-metrics")
+            assert (p.returncode, p.stdout, p.stderr) == (0, "", ""), p
+        equal({(path, h["Content-Type"]) for path, h, _ in collector.requests}, {("/v1/metrics", PROTOBUF)})
+        requests, answer = decoded(*(body for _, _, body in collector.requests), signal="metrics")
+        written = [json.loads(line) for line in export(trace=trace, to="otlp-metrics").stdout.splitlines()]
+        equal((requests, len(written)), (written, 2))
+        equal(answer, REJECTED)
+
+
+@test
+def metrics_have_variables_of_their_own_and_answers_of_their_own():
+    with Collector((200, {}, b'{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"too old"}}')) as collector:
+        env = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json"}
+        p = export(f"--endpoint={collector.url}", env=env, to="otlp-metrics")
+        assert p.returncode == 3 and "not everything was accepted" in p.stderr and "too old" in p.stderr, p
+    equal(collector.requests[0][1]["Content-Type"], "application/json")
+
+
+@test
+def watch_sends_the_waits_of_each_trace_once():
+    traces, tables = os.path.join(WORK, "sent"), os.path.join(WORK, "tables")
+    os.mkdir(traces)
+    for name in ("a.trace", "b.trace"):
+        shutil.copy(TRACE, os.path.join(traces, name))
+    refuses = (400, {}, b"not yet")
+    with Collector(refuses) as collector:
+        command = [TRAIL, "watch", "--once", "--settle=0", f"--endpoint={collector.url}", traces, "-o", tables]
+        env = {**ENV, "no_proxy": "127.0.0.1", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
+        runs = [subprocess.run(command, capture_output=True, text=True, timeout=120, env=env) for _ in range(3)]
+    if "DuckDB" in runs[0].stderr:
+        raise Skip("no DuckDB")
+    equal([p.returncode for p in runs], [3, 0, 0])
+    equal([p.stdout.split() for p in runs], [[f"{traces}/b.trace"], [f"{traces}/a.trace"], []])
+    names = [json.loads(body)["resourceMetrics"][0]["resource"]["attributes"][0]["value"]["stringValue"] for _, _, body in collector.requests]
+    equal(names, ["a.trace", "b.trace", "b.trace", "a.trace", "a.trace"])  # two metrics each, in one message each
+    equal({path for path, _, _ in collector.requests}, {"/v1/metrics"})
 
 
 def odd():
@@ -200,7 +242,7 @@ def what_a_collector_refuses_is_reported_and_not_sent_again():
     equal(len(collector.requests), 1)
     with Collector((200, {}, b'{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}')) as collector:
         p = export(f"--endpoint={collector.url}")
-        assert p.returncode == 3 and "not all spans were accepted" in p.stderr and "too old" in p.stderr, p
+        assert p.returncode == 3 and "not everything was accepted" in p.stderr and "too old" in p.stderr, p
     with Collector((200, {}, b'{"partialSuccess":{"rejectedSpans":"0"}}')) as collector:
         equal(export(f"--endpoint={collector.url}").returncode, 0)
 
@@ -235,7 +277,7 @@ def answers_in_protocol_buffers_are_understood():
         equal((p.returncode, p.stderr), (3, f"trail: {collector.url}/v1/traces: HTTP status 400: no spans of yours\n"))
     with Collector((200, protobuf, REJECTED)) as collector:
         p = export(f"--endpoint={collector.url}")
-        equal((p.returncode, p.stderr), (3, f"trail: {collector.url}/v1/traces: not all spans were accepted: too old\n"))
+        equal((p.returncode, p.stderr), (3, f"trail: {collector.url}/v1/traces: not everything was accepted: too old\n"))
     for answer in (b"", REJECTED.replace(b"\x08\x03", b"\x08\x00"), b"\xff\xff\xff"):
         with Collector((200, protobuf, answer)) as collector:
             p = export(f"--endpoint={collector.url}")

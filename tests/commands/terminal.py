@@ -257,7 +257,7 @@ USES = {
 }
 MACHINE = {
     "print": [["--format=go", "{}"], ["--format=go-v1", "{}"]],
-    "export": [["--to=chrome", "{}"], ["--to=otlp", "{}"]]
+    "export": [["--to=chrome", "{}"], ["--to=otlp", "{}"], ["--to=otlp-metrics", "{}"]]
     + [["--to=csv", f"--table={t}", "{}"] for t in ("events", "goroutines", "strings", "frames", "tasks", "regions", "logs")]
     + [[f"--to={f}", "{}"] for f in ("speedscope", "folded")],
     "profile": [["--format=folded", "{}"], ["--format=speedscope", "{}"]],
