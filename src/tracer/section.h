@@ -46,14 +46,16 @@ static inline bool lost_goroutine(const trail_m *m)
 #define UNLIKE_TOOK_PROC 1ull /* it took its P during its system call */
 #define UNLIKE_UNSEEN    2ull /* readers do not know that it runs */
 
-static inline void set_unlike(trail_m *m, uint64_t how)
-{
-    m->unlike_ = tracer.first_generation << 2 | how;
-}
-
 static inline bool is_unlike(const trail_m *m, uint64_t how)
 {
     return m->unlike_ == (tracer.first_generation << 2 | how);
+}
+
+/* What happens to a goroutine that readers do not know makes no difference to them. */
+static inline void set_unlike(trail_m *m, uint64_t how)
+{
+    if (!is_unlike(m, UNLIKE_UNSEEN))
+        m->unlike_ = tracer.first_generation << 2 | how;
 }
 
 /* Writes the end of a lost goroutine that readers see on the thread, and counts the misuse. */

@@ -976,6 +976,36 @@ static void stop_on_unknown_goroutine(void **state)
     trace_free(&trace);
 }
 
+/* One in a system call, which readers do not know, takes a P and then loses its memory: it has no end in the trace. */
+static void unknown_goroutine_reused(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    trail_proc_stop(&m);
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        trail_g never = {0};
+        struct found found = {.highest_proc = -1};
+        trail_error err;
+        trail_go_create_syscall(&m, &never);
+        start_good(&options, &trace);
+        (void)trail_proc_start(&m, &p);
+        trail_g_init(&never);
+        list(&never);
+        assert_true(trail_go_create(&m, &never, 0, 0));
+        assert_true(trail_go_start(&m, &never));
+        assert_true(trail_go_end(&m));
+        trail_proc_stop(&m);
+        listed_count = 0;
+        (void)trail_stop(&err);
+        read_good(&trace, look, &found, "wrong use");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 /* The memory of a goroutine that runs, or is in a system call, is initialized again. */
 static void running_goroutine_reused(void **state)
 {
@@ -1505,6 +1535,7 @@ int main(void)
         cmocka_unit_test(scope_of_earlier_trace),
         cmocka_unit_test(stop_on_other_goroutine),
         cmocka_unit_test(stop_on_unknown_goroutine),
+        cmocka_unit_test(unknown_goroutine_reused),
         cmocka_unit_test(running_goroutine_reused),
         cmocka_unit_test(states_outlast_formats),
         cmocka_unit_test(call_releases_proc),
