@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "commands/version.h"
 #include "serve/api.h"
 #include "serve/assets.h"
 #include "serve/browser.h"
 #include "serve/intake.h"
 #include "serve/rest.h"
 #include "serve/runs.h"
+#include "serve/shelf.h"
+#include "ui/cache_folder.h"
 #include "ui/cli.h"
 #include "ui/skip_frames.h"
 #include "ui/values.h"
@@ -38,7 +41,8 @@ struct request {
     const char *words[API_TRACES];
     size_t count;
     struct address address;
-    bool no_open, keep, follow;
+    bool no_open, keep, follow, cache;
+    int cache_folder; /* -1: none */
     int64_t idle_ns;
     trail_words vocabulary;
     const char *save, *source, *skip_frames;
@@ -77,6 +81,9 @@ static const struct option rows[] = {
      "FILE is being written by the program at the other end of stdin, and is complete when that "
      "ends",
      TO_FLAG(struct request, follow)},
+    {0, "cache", NULL,
+     "keep what is computed of the trace in the cache folder: the next time, it is there at once",
+     TO_FLAG(struct request, cache)},
     {0, "source", "DIR",
      "show the lines around a frame, of files that the trace names and that are below DIR (/: "
      "anywhere)",
@@ -113,6 +120,7 @@ struct served {
     const char *word;
     struct command_passed passed;
     struct intake *intake;
+    struct shelf shelf;
     struct model *model;
     struct runs *runs;
     struct rest rest;
@@ -173,11 +181,16 @@ static int start_reading(struct served *served)
     return served->reads ? EXIT_GOOD : EXIT_INOUT;
 }
 
-static int open_one(struct served *served, const struct intake *other)
+static int open_one(const struct request *request, struct served *served,
+                    const struct intake *other)
 {
     trail_error err = no_error();
-    served->model = model_open(served->intake, &err);
-    served->runs = runs_open("/proc/self/exe", served->intake, other, &served->passed);
+    char variant[200];
+    (void)snprintf(variant, sizeof variant, TRAIL_VERSION " %s", version_commit);
+    served->shelf = shelf_of(request->cache_folder, served->intake, variant);
+    served->model = model_open(served->intake, &served->shelf, &err);
+    served->runs =
+        runs_open("/proc/self/exe", served->intake, other, &served->shelf, &served->passed);
     if (!served->model)
         return print_error(served->word, &err);
     return served->runs ? start_reading(served) : EXIT_INOUT;
@@ -199,7 +212,8 @@ static int open_all(const struct request *request, struct served *served)
             return print_error(served[i].word, &err);
     }
     for (size_t i = 0; i < request->count && code == EXIT_GOOD; i++)
-        code = open_one(&served[i], i == 0 && request->count > 1 ? served[1].intake : NULL);
+        code =
+            open_one(request, &served[i], i == 0 && request->count > 1 ? served[1].intake : NULL);
     return code;
 }
 
@@ -401,7 +415,7 @@ static int check_words(const struct request *request)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .idle_ns = IDLE_NS};
+    struct request request = {.command = command, .cache_folder = -1, .idle_ns = IDLE_NS};
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
@@ -415,7 +429,13 @@ static int run(const struct command *command, int argc, char **argv)
     code = check_words(&request);
     if (code == EXIT_GOOD)
         code = check_skip_frames(&request);
-    return code == EXIT_GOOD ? view(&request) : code;
+    if (code == EXIT_GOOD && request.cache)
+        code = cache_folder_open("view", &request.cache_folder);
+    if (code == EXIT_GOOD)
+        code = view(&request);
+    if (request.cache_folder >= 0)
+        cache_folder_close(request.cache_folder);
+    return code;
 }
 
 const struct command command_view = {

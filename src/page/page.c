@@ -179,7 +179,7 @@ EXPORT(page_open) const char *page_open(void)
         return "no memory";
     page.intake = intake_open(&(struct intake_options){.path = page.name}, &page.error);
     page.reserve = malloc(RESERVE);
-    page.model = page.intake ? model_open(page.intake, &page.error) : NULL;
+    page.model = page.intake ? model_open(page.intake, NULL, &page.error) : NULL;
     return page.model ? NULL : page.error.message;
 }
 

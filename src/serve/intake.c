@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/part_name.h"
 #include "base/temporary.h"
 #include "read/source.h"
@@ -308,6 +309,22 @@ static bool has_name(const struct intake *intake)
     struct stat now, ours;
     return stat(intake->path, &now) == 0 && fstat(intake->fd, &ours) == 0 &&
            now.st_dev == ours.st_dev && now.st_ino == ours.st_ino;
+}
+
+bool intake_identity(const struct intake *intake, uint64_t *identity)
+{
+    const struct stat *file = &intake->opened;
+    const uint64_t words[] = {
+        file->st_dev,
+        file->st_ino,
+        (uint64_t)file->st_size,
+        (uint64_t)file->st_mtim.tv_sec,
+        (uint64_t)file->st_mtim.tv_nsec,
+        (uint64_t)file->st_ctim.tv_sec,
+        (uint64_t)file->st_ctim.tv_nsec,
+    };
+    *identity = hash_bytes(words, sizeof words);
+    return can_change(intake) && has_name(intake) && !intake_is_changed(intake);
 }
 
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH])

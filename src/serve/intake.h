@@ -43,6 +43,12 @@ int64_t intake_size(const struct intake *intake);
 /* Whether the path now names another file than the opened one, or that file has been written to. */
 bool intake_is_changed(const struct intake *intake);
 
+/*
+ * Sets *identity to a hash of what distinguishes the file from others and from its own later states. Returns
+ * false if it has no such state: it is still arriving, a part of a file, or has changed.
+ */
+bool intake_identity(const struct intake *intake, uint64_t *identity);
+
 /* Whether a second reading may find other bytes than those that were read. */
 bool intake_is_overwritten(const struct intake *intake);
 

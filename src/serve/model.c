@@ -2,12 +2,16 @@
 #include "serve/model.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "serve/fair_lock.h"
+#include "timeline/kept.h"
 
 struct model {
     struct intake *intake;
+    const struct shelf *shelf;
+    bool keeps; /* the lanes are in a file */
     trail_source *source;
     struct fair_lock lock; /* protects everything below */
     bool opened, stop;
@@ -15,6 +19,60 @@ struct model {
     trail_lanes *lanes;
     struct model_status status;
 };
+
+/* MARK: The shelf */
+
+/* What is kept of the status besides the lanes. */
+struct kept_status {
+    int version;
+    trail_maker maker;
+    int64_t read;
+};
+
+static const char lanes_key[] = "lanes";
+
+/* Takes the lanes from the shelf, instead of reading. Returns false if they are not there. */
+static bool take_lanes(struct model *model)
+{
+    struct kept_status kept;
+    int fd = model->shelf ? shelf_open(model->shelf, lanes_key) : -1;
+    trail_lanes *lanes = fd >= 0 ? kept_read(fd, &kept, sizeof kept) : NULL;
+    if (fd >= 0)
+        (void)close(fd);
+    if (!lanes)
+        return false;
+    fair_lock_take(&model->lock);
+    model->lanes = lanes;
+    model->status.version = kept.version;
+    model->status.maker = kept.maker;
+    model->status.read = kept.read;
+    fair_lock_give(&model->lock);
+    return true;
+}
+
+static trail_lanes *open_lanes(struct model *model, trail_reader *reader)
+{
+    bool has_shelf = model->shelf && model->shelf->folder >= 0;
+    trail_lanes *lanes = has_shelf ? kept_open(reader, model->shelf->folder) : NULL;
+    model->keeps = lanes != NULL;
+    return lanes ? lanes : trail_lanes_open(reader);
+}
+
+/* Puts the lanes of a whole trace on the shelf. */
+static void keep_lanes(struct model *model)
+{
+    const struct model_status *status = &model->status;
+    struct kept_status kept = {status->version, status->maker, status->read};
+    char name[SHELF_NAME];
+    if (!model->keeps || status->damaged || model->stop || intake_is_changed(model->intake))
+        return;
+    fair_lock_take(&model->lock);
+    bool good = kept_finish(model->lanes, &kept, sizeof kept);
+    fair_lock_give(&model->lock);
+    shelf_name(model->shelf, lanes_key, name);
+    if (good)
+        (void)kept_name(model->lanes, model->shelf->folder, name);
+}
 
 /* MARK: Reading */
 
@@ -48,7 +106,7 @@ static bool open_reader(struct model *model)
     trail_error err = {0};
     model->source = intake_begin(model->intake, &err);
     trail_reader *reader = model->source ? trail_reader_open(model->source, &options, &err) : NULL;
-    trail_lanes *lanes = reader ? trail_lanes_open(reader) : NULL;
+    trail_lanes *lanes = reader ? open_lanes(model, reader) : NULL;
     if (reader && !lanes)
         (void)error_set(&err, TRAIL_NO_MEMORY, "no memory for the trace");
     fair_lock_take(&model->lock);
@@ -66,18 +124,20 @@ bool model_read(struct model *model)
 {
     bool first = !model->opened;
     model->opened = true;
-    bool more = first ? open_reader(model) : read_batch(model);
-    if (more)
+    bool taken = first && take_lanes(model);
+    if (!taken && (first ? open_reader(model) : read_batch(model)))
         return true;
     fair_lock_take(&model->lock);
     model->status.done = true;
     fair_lock_give(&model->lock);
+    if (!taken)
+        keep_lanes(model);
     return false;
 }
 
 /* MARK: Life */
 
-struct model *model_open(struct intake *intake, trail_error *err)
+struct model *model_open(struct intake *intake, const struct shelf *shelf, trail_error *err)
 {
     struct model *model = calloc(1, sizeof *model);
     if (!model) {
@@ -85,6 +145,7 @@ struct model *model_open(struct intake *intake, trail_error *err)
         return NULL;
     }
     model->intake = intake;
+    model->shelf = shelf;
     model->status.live = intake_is_live(intake);
     fair_lock_init(&model->lock);
     return model;

@@ -7,7 +7,7 @@
 
 #include <trail/lanes.h>
 
-#include "serve/intake.h"
+#include "serve/shelf.h"
 
 struct model;
 
@@ -30,8 +30,11 @@ struct model_status {
     size_t bars[3], logs, samples; /* bars by trail_bar_kind */
 };
 
-/* Opens a model without reading. The caller owns the intake. Returns NULL with *err on error. */
-struct model *model_open(struct intake *intake, trail_error *err);
+/*
+ * Opens a model without reading. The caller owns the intake and the shelf, where a model of the
+ * whole trace is kept; NULL: nowhere. Returns NULL with *err on error.
+ */
+struct model *model_open(struct intake *intake, const struct shelf *shelf, trail_error *err);
 
 /* Reads about one batch. Returns false at the end. Must always be called by the same thread. */
 bool model_read(struct model *model);

@@ -25,7 +25,8 @@ enum {
     AT_A_TIME = 2,
     RUN_SECONDS = 120,
     SQL_SECONDS = 60,
-    POLL_MS = 100, /* interval for checking whether the client is still connected */
+    BYTES_A_SECOND = 2 << 20, /* more time for traces that take longer to read than that */
+    POLL_MS = 100,            /* interval for checking whether the client is still connected */
     MOST_QUERY = 16 << 10,
     LESS_PRIORITY = 19, /* niceness of computing ahead */
     DIFF_DAMAGED = 4,   /* exit status of trail diff for a damaged trace; its output is usable */
@@ -42,6 +43,7 @@ struct runs {
     const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: none */
+    const struct shelf *shelf;  /* NULL: none */
     struct command_passed passed;
     pthread_mutex_t lock;   /* protects everything below */
     pthread_cond_t changed; /* a run has ended, or `stop` */
@@ -154,6 +156,15 @@ static void follow(struct runs *runs, const struct http_request *request, struct
         ;
 }
 
+/* How long a run may take, of which `seconds` are for small traces. */
+static int time_for(const struct runs *runs, int seconds)
+{
+    int64_t bytes = intake_size(runs->intake);
+    if (runs->other)
+        bytes += intake_size(runs->other);
+    return seconds + (int)(bytes > 0 ? bytes / BYTES_A_SECOND : 0);
+}
+
 /* Returns false if the child could not be started. */
 static bool run_child(struct runs *runs, const struct http_request *request, struct words *words,
                       struct output *output, int seconds)
@@ -169,7 +180,7 @@ static bool run_child(struct runs *runs, const struct http_request *request, str
     bool started = spawn(&pid, runs->program, words, ends[1], err);
     (void)close(ends[1]);
     if (started) {
-        follow(runs, request, output, pid, ends[0], seconds);
+        follow(runs, request, output, pid, ends[0], time_for(runs, seconds));
         take_error(output, err);
     }
     (void)close(ends[0]);
@@ -284,6 +295,19 @@ static enum found look_up(struct runs *runs, struct exchange *exchange, char *ke
     return found;
 }
 
+/* Returns the answer from the shelf, which the caller frees; NULL: it is not there. */
+static char *take_kept(const struct runs *runs, const struct answer *answer, size_t *size)
+{
+    return runs->shelf && answer ? shelf_take(runs->shelf, answer->key, size) : NULL;
+}
+
+static void put_kept(const struct runs *runs, const struct answer *answer, const char *data,
+                     size_t size)
+{
+    if (runs->shelf && answer && data)
+        shelf_put(runs->shelf, answer->key, data, size);
+}
+
 /* Takes ownership of the data; NULL: no answer. */
 static void keep(struct runs *runs, struct answer *answer, char *data, size_t size)
 {
@@ -359,7 +383,11 @@ static void run(struct runs *runs, struct exchange *exchange, struct words *word
         exchange_refuse(exchange, 503, "the server ends");
     if (found != NOT_FOUND)
         return;
-    char *data = compute(runs, exchange, words, seconds, &size);
+    char *data = take_kept(runs, answer, &size);
+    if (!data) {
+        data = compute(runs, exchange, words, seconds, &size);
+        put_kept(runs, answer, data, size);
+    }
     if (data)
         out_bytes(exchange->json.out, data, size);
     keep(runs, answer, data, size);
@@ -466,18 +494,30 @@ static char *make_key_ahead(const struct runs *runs, const char *const *own, con
     return key;
 }
 
-/* Marks the answers as being computed, except those requested already, which stay NULL. */
-static void begin_ahead(struct runs *runs, const char *path, struct answer *answers[AHEAD])
+/*
+ * Marks the answers as being computed, except those requested already or on the shelf, which stay
+ * NULL. Returns how many there are.
+ */
+static size_t begin_ahead(struct runs *runs, const char *path, struct answer *answers[AHEAD])
 {
+    size_t count = 0;
     (void)pthread_mutex_lock(&runs->lock);
     for (size_t i = 0; i < AHEAD; i++) {
         char *key = make_key_ahead(runs, ahead[i], path);
+        size_t size = 0;
         if (key && !answers_find(&runs->answers, key))
             answers[i] = answers_begin(&runs->answers, key);
         else
             free(key);
+        char *data = take_kept(runs, answers[i], &size);
+        if (data) {
+            answers_end(&runs->answers, answers[i], data, size);
+            answers[i] = NULL;
+        }
+        count += answers[i] != NULL;
     }
     (void)pthread_mutex_unlock(&runs->lock);
+    return count;
 }
 
 static void keep_line(struct runs *runs, struct answer *answer, const char *line, size_t size)
@@ -485,6 +525,7 @@ static void keep_line(struct runs *runs, struct answer *answer, const char *line
     char *copy = answer && size > 0 ? malloc(size) : NULL;
     if (copy)
         memcpy(copy, line, size);
+    put_kept(runs, answer, copy, size);
     if (answer)
         keep(runs, answer, copy, size);
 }
@@ -529,9 +570,8 @@ static void compute_ahead(struct runs *runs, const char *path)
         return;
     (void)!nice(LESS_PRIORITY);
     add_command_ahead(&words, runs, path);
-    begin_ahead(runs, path, answers);
-    if (words.failed || !run_child(runs, NULL, &words, &output, RUN_SECONDS) ||
-        !check_output(&exchange, &output))
+    if (begin_ahead(runs, path, answers) == 0 || words.failed ||
+        !run_child(runs, NULL, &words, &output, RUN_SECONDS) || !check_output(&exchange, &output))
         output.size = 0;
     end_ahead(runs, answers, &output);
     free(output.data);
@@ -583,7 +623,7 @@ static void *prepare(void *context)
 }
 
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
-                       const struct command_passed *passed)
+                       const struct shelf *shelf, const struct command_passed *passed)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
@@ -591,6 +631,7 @@ struct runs *runs_open(const char *program, const struct intake *intake, const s
     runs->program = program;
     runs->intake = intake;
     runs->other = other;
+    runs->shelf = shelf;
     runs->passed = *passed;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->changed, NULL);

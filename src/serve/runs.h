@@ -12,16 +12,17 @@
 
 #include "serve/command_line.h"
 #include "serve/exchange.h"
-#include "serve/intake.h"
+#include "serve/shelf.h"
 
 struct runs;
 
 /*
- * `program` is the path of the command; it, the intakes and the texts of `passed` must outlive the
- * runs. `other` is the trace to compare with, or NULL. Returns NULL if out of memory.
+ * `program` is the path of the command; it, the intakes, the shelf and the texts of `passed` must
+ * outlive the runs. `other` is the trace to compare with, or NULL; `shelf` is where answers are
+ * kept, or NULL. Returns NULL if out of memory.
  */
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
-                       const struct command_passed *passed);
+                       const struct shelf *shelf, const struct command_passed *passed);
 
 /* Kills running children and starts no more. Called before the server stops. Accepts NULL. */
 void runs_stop(struct runs *runs);

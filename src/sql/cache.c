@@ -2,72 +2,24 @@
 #include "sql/cache.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "sql/queries.h"
 #include "sql/views.h"
+#include "ui/cache_folder.h"
 #include "ui/cli.h"
-#include "ui/folders.h"
 #include "ui/show.h"
-
-/* How long a database stays after its last use. */
-#define KEPT_SECONDS (INT64_C(30) * 86400)
 
 struct place {
     int folder;
     char file[64]; /* the path of the database in it */
 };
-
-/* MARK: The place */
-
-/* By the XDG Base Directory Specification. Returns false if there is none. */
-static bool folder_path(char *path, size_t size)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (cache && *cache == '/')
-        length = snprintf(path, size, "%s/trail/sql", cache);
-    else if (home && *home == '/')
-        length = snprintf(path, size, "%s/.cache/trail/sql", home);
-    return length > 0 && (size_t)length < size;
-}
-
-/*
- * Traces may contain secrets, and root may have another user's HOME: the folder is the user's own,
- * and is not looked up again, since other users may replace what leads to it.
- */
-static int open_folder(struct place *place)
-{
-    char path[4096];
-    struct folders folders = {0};
-    struct stat status;
-    if (!folder_path(path, sizeof path)) {
-        print_message("no folder for the cache: set XDG_CACHE_HOME or HOME");
-        return EXIT_INOUT;
-    }
-    int code = folders_make(&folders, path);
-    folders_end(&folders, true);
-    if (code != EXIT_GOOD)
-        return code;
-    place->folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (place->folder < 0 || fstat(place->folder, &status) != 0)
-        return print_output_error(path, errno);
-    if (status.st_uid != geteuid()) {
-        print_message("%s: the folder belongs to another user: set XDG_CACHE_HOME", path);
-        return EXIT_INOUT;
-    }
-    return fchmod(place->folder, 0700) == 0 ? EXIT_GOOD : print_output_error(path, errno);
-}
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
@@ -84,24 +36,6 @@ static bool name_file(struct place *place, struct sql_tables *tables, const char
     (void)snprintf(place->file, sizeof place->file, "/proc/self/fd/%d/%016" PRIx64 ".db",
                    place->folder, hash);
     return show_is_whole();
-}
-
-/* Removes what was not used for long. Closes the folder. */
-static void remove_old(const struct place *place)
-{
-    DIR *folder = fdopendir(place->folder);
-    struct dirent *entry;
-    time_t now = time(NULL);
-    while (folder && (entry = readdir(folder))) {
-        struct stat file;
-        if (fstatat(dirfd(folder), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(file.st_mode) && file.st_mtime < now - KEPT_SECONDS)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0);
-    }
-    if (folder)
-        (void)closedir(folder);
-    else
-        (void)close(place->folder);
 }
 
 /* MARK: What a query needs */
@@ -217,7 +151,7 @@ static bool fill(struct sql_tables *tables, const char *file, const char *query)
 int sql_cache_use(struct sql_tables *tables, const char *query, const char *variant)
 {
     struct place place = {.folder = -1};
-    int code = open_folder(&place);
+    int code = cache_folder_open("sql", &place.folder);
     if (code == EXIT_GOOD && !name_file(&place, tables, variant))
         code = exit_no_memory();
     if (code == EXIT_GOOD) {
@@ -228,6 +162,6 @@ int sql_cache_use(struct sql_tables *tables, const char *query, const char *vari
             (void)utimensat(AT_FDCWD, place.file, NULL, 0);
     }
     if (place.folder >= 0)
-        remove_old(&place);
+        cache_folder_close(place.folder);
     return code;
 }

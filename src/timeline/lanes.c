@@ -6,39 +6,7 @@
 #include <trail/lanes.h>
 
 #include "base/grow.h"
-#include "timeline/bins.h"
-#include "timeline/lane.h"
-#include "timeline/timeline.h"
-
-struct lane_list {
-    struct lane *items;
-    size_t count, capacity;
-};
-
-struct mark_list {
-    trail_mark *items;
-    size_t count, capacity;
-};
-
-struct trail_lanes {
-    struct timeline timeline;
-    trail_export_options options; /* zero: everything */
-    struct lane_list lists[TRAIL_LANE_KINDS];
-    struct store store;            /* of the lists' lanes */
-    uint64_t spans, spans_between; /* spans, and those that do not begin at a tick of Go's clock */
-    struct bins bins;
-    struct mark_list logs, samples;
-    bool has_wall;
-    int64_t wall_ns; /* at time 0 */
-    /* The goroutine just woken, its waker and the stack: used when it becomes runnable. */
-    const struct timeline_goroutine *woken;
-    uint32_t waker; /* lane + 1 */
-    trail_stack waker_stack;
-    trail_bar *bars;
-    size_t bar_count, bar_capacity, bar_counts[3]; /* the last one by kind */
-    trail_metric_value *metrics[TRAIL_METRICS];
-    size_t metric_count[TRAIL_METRICS], metric_capacity[TRAIL_METRICS];
-};
+#include "timeline/lanes_inside.h"
 
 const char *trail_span_state_name(unsigned state)
 {
@@ -352,7 +320,7 @@ static const struct timeline_ops ops = {
     .clocks = on_clocks,
 };
 
-trail_lanes *trail_lanes_open(trail_reader *reader)
+struct trail_lanes *lanes_make(trail_reader *reader)
 {
     trail_lanes *lanes = calloc(1, sizeof *lanes);
     if (!lanes)
@@ -368,6 +336,11 @@ trail_lanes *trail_lanes_open(trail_reader *reader)
     lanes->timeline.writer = lanes;
     timeline_begin(&lanes->timeline);
     return lanes;
+}
+
+trail_lanes *trail_lanes_open(trail_reader *reader)
+{
+    return lanes_make(reader);
 }
 
 void trail_lanes_close(trail_lanes *lanes)

@@ -6,6 +6,8 @@
 #ifndef TRAIL_TIMELINE_STORE_H
 #define TRAIL_TIMELINE_STORE_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 
 enum { STORE_MEMORY = 128 << 20 };
@@ -21,11 +23,33 @@ struct store {
     size_t block_count, block_capacity, used; /* bytes of the last block */
 };
 
+/* Bytes of a block. */
+#define STORE_BLOCK ((size_t)64 << 20)
+
 /*
  * Returns `size` bytes, at most 64 KiB, that stay where they are until the store is freed. Without a
  * file, or room in it, they are in memory; NULL: out of memory.
  */
 uint8_t *store_alloc(struct store *store, size_t size);
+
+/*
+ * Puts all chunks into a new file in a folder, which has no name yet. Called before the first.
+ * Returns false if there can be none.
+ */
+bool store_use_file(struct store *store, int folder);
+
+/*
+ * Sets *position to that of a chunk in the file. *block is where to look for it first. Returns false
+ * if it is in memory.
+ */
+bool store_position(const struct store *store, const uint8_t *chunk, size_t *block,
+                    uint64_t *position);
+
+/* Maps the first `size` bytes of such a file, to read only. Returns false on an error. */
+bool store_map(struct store *store, int fd, uint64_t size);
+
+/* Returns what is at a position in the file; NULL: it ends before. */
+uint8_t *store_at(const struct store *store, uint64_t position);
 
 /* Frees all chunks. */
 void store_free(struct store *store);

@@ -723,6 +723,90 @@ def the_examples_of_the_document_are_answered():
                 server.get(path)
 
 
+# MARK: The cache
+
+def looks(server):
+    """The bytes that were read, the status without what is the server's own, and all that can be seen of lanes: the
+    examples of the document, and the first spans."""
+    with open(os.path.join(ROOT, "docs", "http-api.md")) as f:
+        examples = re.findall(r"^ *api '(.*?)'", f.read(), re.M)
+    others = ("status", "again", "source", "run", "embed", "sql")
+    paths = [path for path in examples if not path.startswith(others)]
+    paths += [f"span?kind={kind}&lane={lane}&span={span}" for kind in ("goroutine", "proc", "thread") for lane in range(3) for span in range(3)]
+    status = server.done()
+    received = status.pop("received_bytes")
+    for key in ("can_run", "can_sql", "memory_bytes"):
+        status.pop(key)
+    return received, status, [(path, *server.ask("/api/" + path)[::2]) for path in paths]
+
+
+def kept_in(folder):
+    folder = os.path.join(folder, "trail", "view")
+    return [os.path.join(folder, name) for name in os.listdir(folder)]
+
+
+@test
+def what_is_kept_is_what_was_read():
+    for name in ("load-go1.23", "load-go1.19", "shop-c", "shop-go"):
+        cache = {"XDG_CACHE_HOME": os.path.join(WORK, f"kept-{name}")}
+        file = os.path.join(ROOT, "examples", "traces", f"{name}.trace")
+        with Server(file) as server:
+            received, status, seen = looks(server)
+        assert received == os.path.getsize(file) and sum(code == 200 for _, code, _ in seen) > 30, (name, seen)
+        with Server("--cache", file, env=cache) as server:
+            equal(looks(server), (received, status, seen), name)
+        assert kept_in(cache["XDG_CACHE_HOME"]), name
+        with Server("--cache", file, env=cache) as server:
+            # Nothing was read.
+            equal(looks(server), (0, status, seen), name)
+
+
+@test
+def a_changed_trace_and_a_spoiled_cache_are_not_used():
+    cache = {"XDG_CACHE_HOME": os.path.join(WORK, "spoiled")}
+    file = os.path.join(WORK, "changing.trace")
+    shutil.copy(EXAMPLES[22], file)
+
+    def look():
+        with Server("--cache", file, env=cache) as server:
+            return looks(server)
+
+    right = look()
+    assert right[0] > 0
+    equal(look(), (0, *right[1:]))
+    lanes = [path for path in kept_in(cache["XDG_CACHE_HOME"]) if os.path.getsize(path) > 1 << 18]
+    assert len(lanes) == 1, lanes
+    with open(lanes[0], "rb") as kept:
+        good = kept.read()
+    places = [0, len(good) - 1, len(good) - 20, len(good) - 40, len(good) - 5000, len(good) // 2, len(good) - 300_000]
+    spoiled = [good[:size] for size in (0, 10, len(good) // 2, len(good) - 1)] + [good + b"x"]
+    spoiled += [good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :] for at in places[1:]]
+    for data in spoiled:
+        with open(lanes[0], "wb") as kept:
+            kept.write(data)
+        equal(look(), right)
+        equal(look(), (0, *right[1:]))  # it has been replaced
+    # As long, and as old, with other bytes: copied over it.
+    times = os.stat(file)
+    with open(EXAMPLES[22], "rb") as first, open(file, "r+b") as changed:
+        changed.write(first.read().replace(b"main.", b"niam."))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    received, status, seen = look()
+    assert received > 0 and seen != right[2]
+
+
+@test
+def a_damaged_trace_is_not_kept():
+    cache = {"XDG_CACHE_HOME": os.path.join(WORK, "not-kept")}
+    file = os.path.join(WORK, "cut.trace")
+    with open(EXAMPLES[23], "rb") as whole, open(file, "wb") as cut:
+        cut.write(whole.read()[:-5000])
+    for _ in range(2):
+        with Server("--cache", file, env=cache) as server:
+            received, status, _ = looks(server)
+            assert received > 0 and "error" in status, status
+
+
 # MARK: Sources
 
 

@@ -49,7 +49,7 @@ static struct opened open_trace(const char *path)
     trail_error err;
     struct opened opened = {.intake = intake_open(&options, &err)};
     assert_non_null(opened.intake);
-    opened.model = model_open(opened.intake, &err);
+    opened.model = model_open(opened.intake, NULL, &err);
     assert_non_null(opened.model);
     slept_ns = 0;
     return opened;

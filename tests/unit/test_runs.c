@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -200,6 +201,13 @@ bool intake_is_overwritten(const struct intake *intake)
     return false;
 }
 
+bool intake_identity(const struct intake *intake, uint64_t *identity)
+{
+    (void)intake;
+    *identity = 1;
+    return true;
+}
+
 /* The trace is complete, in tests to which it does not matter. */
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH])
 {
@@ -323,13 +331,18 @@ static void let_go(int children)
         assert_int_equal(write(go[1], "g", 1), 1);
 }
 
-static struct runs *open_runs(void)
+static struct runs *open_runs_with(const struct shelf *shelf)
 {
-    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL, &(struct command_passed){0});
+    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL, shelf, &(struct command_passed){0});
     assert_non_null(runs);
     while (!runs_can_sql(runs))
         (void)sched_yield();
     return runs;
+}
+
+static struct runs *open_runs(void)
+{
+    return open_runs_with(NULL);
 }
 
 static void close_runs(struct runs *runs)
@@ -398,6 +411,42 @@ static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
     close_runs(runs);
 }
 
+static void the_shelf_outlives_the_server(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/trail-shelf-XXXXXX", name[SHELF_NAME];
+    assert_non_null(mkdtemp(path));
+    int folder = open(path, O_RDONLY | O_DIRECTORY);
+    struct shelf shelf = shelf_of(folder, NULL, "1"), other = shelf_of(folder, NULL, "2");
+    size_t size;
+    let_go(2);
+    struct runs *runs = open_runs_with(&shelf);
+    expect_run(runs, "limit=1", 2);
+    close_runs(runs);
+    runs = open_runs_with(&shelf);
+    expect_kept(runs, "limit=1", 2);
+    close_runs(runs);
+    /* Another build, or another trace. */
+    runs = open_runs_with(&other);
+    expect_run(runs, "limit=1", 2);
+    close_runs(runs);
+    /* A file is for one question only. */
+    shelf_put(&shelf, "one", "1", 1);
+    char *taken = shelf_take(&shelf, "one", &size);
+    assert_true(taken && size == 1 && *taken == '1');
+    free(taken);
+    shelf_name(&shelf, "two", name);
+    char from[SHELF_NAME];
+    shelf_name(&shelf, "one", from);
+    assert_int_equal(renameat(folder, from, folder, name), 0);
+    assert_null(shelf_take(&shelf, "two", &size));
+    assert_null(shelf_take(&shelf, "one", &size));
+    (void)close(folder);
+    char command[64];
+    (void)snprintf(command, sizeof command, "rm -r %s", path);
+    assert_int_equal(system(command), 0);
+}
+
 /* Waits until the clock has been read three more times, or the run is over. */
 static void wait_for_looks(const struct asked *asked)
 {
@@ -426,6 +475,10 @@ static void a_run_may_take_two_minutes_and_a_query_one(void **state)
     struct runs *runs = open_runs();
     expect_limit(runs, "limit=2", RUN_SECONDS);
     expect_limit(runs, "query=limit=2", SQL_SECONDS);
+    /* A second more for each 2 MB. */
+    trace_size = INT64_C(8) << 20;
+    expect_limit(runs, "limit=2", RUN_SECONDS + 4);
+    trace_size = 0;
     close_runs(runs);
 }
 
@@ -669,6 +722,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_run_at_a_time_and_the_others_take_turns),
         cmocka_unit_test(what_has_been_answered_is_not_run_again),
+        cmocka_unit_test(the_shelf_outlives_the_server),
         cmocka_unit_test(the_answer_asked_for_longest_ago_is_forgotten),
         cmocka_unit_test(a_run_may_take_two_minutes_and_a_query_one),
         cmocka_unit_test(an_answer_may_have_64_megabytes),
