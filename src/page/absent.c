@@ -11,7 +11,9 @@
 #include "export/profile.h"
 #include "read/ahead.h"
 #include "read/v2/parallel.h"
+#include "serve/shelf.h"
 #include "symbols/symbols.h"
+#include "timeline/kept.h"
 #include "ui/cli.h"
 #include "ui/closed_stdout.h"
 #include "ui/fit.h"
@@ -22,6 +24,43 @@
 unsigned cpu_quota_usable(void)
 {
     return 1;
+}
+
+/* A page has no folder in which something could be kept. */
+int shelf_open(const struct shelf *shelf, const char *key)
+{
+    (void)shelf, (void)key;
+    return -1;
+}
+
+void shelf_name(const struct shelf *shelf, const char *key, char name[SHELF_NAME])
+{
+    (void)shelf, (void)key;
+    *name = '\0';
+}
+
+trail_lanes *kept_open(trail_reader *reader, int folder)
+{
+    (void)reader, (void)folder;
+    return NULL;
+}
+
+bool kept_finish(trail_lanes *lanes, const void *own, size_t own_size)
+{
+    (void)lanes, (void)own, (void)own_size;
+    return false;
+}
+
+bool kept_name(const trail_lanes *lanes, int folder, const char *name)
+{
+    (void)lanes, (void)folder, (void)name;
+    return false;
+}
+
+trail_lanes *kept_read(int fd, void *own, size_t own_size)
+{
+    (void)fd, (void)own, (void)own_size;
+    return NULL;
 }
 
 struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
