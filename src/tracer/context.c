@@ -267,9 +267,11 @@ trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what)
     if (!in_state_g(m, *generation, TRAIL_G_SYSCALL_) || !p ||
         state_load(&p->state_) != state_word(*generation, TRAIL_P_SYSCALL_)) {
         m = context_borrow(m, generation, what);
-        /* A call made with its M while nothing was recorded may have taken it out of its system
-         * call. */
-        if (!m || !(m->borrowed_ & BORROWED_CALL))
+        /*
+         * A call made with its M while nothing was recorded may have taken it out of its system
+         * call. In one without a P, which a call made then begins, it must not pause.
+         */
+        if (!m || !(m->borrowed_ & BORROWED_CALL) || m->borrowed_ & BORROWED_PROC)
             return m;
         context_return(m, *generation);
     }
