@@ -1852,7 +1852,7 @@ def a_pipe_that_the_program_itself_wrote_to_is_never_written_to_again():
 
 @test
 def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_deadlock():
-    def joined(name, twice=False, lasts=150 * MS):
+    def joined(name, twice=False, both=False, lasts=150 * MS):
         trace = Trace(3)
         for g, stack in ((1, ("main.main",)), (2, ("main.worker",)), (3, ("main.worker",) if twice else ("main.other",))):
             trace.create(10 + g, 0, g + 10, stack)
@@ -1864,6 +1864,9 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
         trace.block(70, 0, "sync", ("main.stop", "main.main"))
         trace.log(80, 1, "wait", "mutex state_mu")
         trace.block(90, 1, "sync", ("main.worker",))
+        if both:
+            trace.log(100, 2, "wait", "mutex state_mu")
+            trace.block(110, 2, "sync", ("main.worker",))
         return trace.findings(lasts, "--from=0ns", f"--to={lasts}ns")
 
     found = joined("main.worker")
@@ -1871,6 +1874,10 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     # It is unclear which of two is waited for; or the name differs.
     assert "deadlock" not in joined("main.worker", twice=True)
     assert "deadlock" not in joined("main.nobody")
+    # Either of two that wait for the lock will not exit.
+    found = joined("main.worker", twice=True, both=True)
+    assert "waits for the exit of main.worker; goroutine main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"], found
+    assert "open-wait" not in found, found
 
 
 def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
