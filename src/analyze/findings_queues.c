@@ -13,11 +13,13 @@
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE    0.25
 #define POOL_WAITS     10
-#define POOL_RARELY    4   /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2 /* of its time, waiting for work */
-#define POOL_MORE      0.5 /* than its threads wait for results, on average */
-#define PRODUCER_WAITS 0.6 /* of its time, for something else than work */
-#define CONSUMER_WAITS 0.8 /* of their time, for work */
+#define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2  /* of its time, waiting for work */
+#define POOL_MORE      0.5  /* than its threads wait for results, on average */
+#define PRODUCER_WAITS 0.25 /* of its time, for something else than work */
+#define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
+#define TIMED_OUT      0.9  /* of the waits for a condition variable that nothing signals */
+#define CONSUMER_WAITS 0.8  /* of their time, for work */
 
 /* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
 static bool passes_on(const struct findings *findings, const struct blame_row *row)
@@ -466,6 +468,68 @@ static bool is_paced(const struct findings *findings, const struct blame_pair *p
 }
 
 /*
+ * The time of what makes work. Waits for a condition variable that nearly all time out are none for
+ * work, but sleeps.
+ */
+static struct group_time time_of_producer(const struct findings *findings,
+                                          const struct wait_group *group)
+{
+    struct group_time time = wait_time_of(findings, group);
+    for (size_t i = 0; i < group->row.wait_count; i++) {
+        const trail_wait *wait = &group->waits[i];
+        const struct wait_facts *facts = facts_of(findings, wait->reason);
+        if (!facts || facts->kind != WIRE_WAIT_CONDITION ||
+            (double)wait->timed_out < TIMED_OUT * (double)wait->spread.count)
+            continue;
+        ns_add(&time.work, -wait->spread.sum_ns);
+        ns_add(&time.others, wait->spread.sum_ns);
+        time.work_waits -= wait->spread.count;
+        if (!time.most || time.most->spread.sum_ns < wait->spread.sum_ns)
+            time.most = wait;
+    }
+    return time;
+}
+
+/* Whether the program's end needs what makes the work or what it is for. A main goroutine that waits
+ * for what a time-out makes is one that waits for a signal. */
+static bool ends_with(const struct findings *findings, const struct blame_pair *pair,
+                      const trail_wait *most)
+{
+    int64_t length = length_of(findings);
+    return (most->timed_out > 0 && pair->longest.goroutine == 1) ||
+           share_of(exit_awaited_ns(findings, pair->waker), length) >= BUSY_SHARE ||
+           share_of(exit_awaited_ns(findings, pair->waiter), length) >= BUSY_SHARE;
+}
+
+/* Says where the producer waits, and for what. */
+static void say_slow_producer(struct findings *findings, const struct finding_of *of,
+                              const struct wait_group *group, const struct group_time *time)
+{
+    bool runs = share_of(group->exec_ns, time->all) >= PRODUCER_RUNS, timed = time->most->timed_out;
+    const struct outside_row *in = timed ? NULL : waits_mostly_in(findings, group, time->most);
+    const struct place *at = timed ? wait_condition_place(findings, time->most) : NULL;
+    trail_string name = text_of(findings, of->function),
+                 why = text_of(findings, at ? at->lock : time->most->reason), place = {"", 0};
+    char ran[40] = "";
+    if (in && in->place)
+        place = text_of(findings, in->place);
+    if (at)
+        place = text_of(findings, at->name);
+    if (runs)
+        (void)snprintf(ran, sizeof ran, ", and %.0f %% running",
+                       100 * share_of(group->exec_ns, time->all));
+    finding_say(findings, of,
+                "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
+                "(mostly %.*s%s%.*s)%s",
+                SHOWN(name), 100 * share_of(time->others, time->all), SHOWN(why),
+                place.size ? " at " : "", SHOWN(place), ran);
+    if (timed)
+        finding_explain(findings, "%s of these %s waits timed out, after %s on average.",
+                        counted(time->most->timed_out).text, counted(time->most->spread.count).text,
+                        duration(mean(time->most->spread.sum_ns, time->most->spread.count)).text);
+}
+
+/*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
  * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
  */
@@ -481,30 +545,23 @@ void finding_slow_producer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
             made_by->row.created != 1 || !waits_hands_over(waits, pair->wait))
             continue;
-        struct group_time makes = wait_time_of(findings, made_by),
+        struct group_time makes = time_of_producer(findings, made_by),
                           takes = wait_time_of(findings, made_for);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (!makes.most || makes.work_waits > 0 || outlives(findings, pair) ||
             is_paced(findings, pair, makes.most) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
-            share_of(ns, length) < CONSUMER_WAITS ||
-            (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
-             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE))
+            share_of(ns, length) < CONSUMER_WAITS || !ends_with(findings, pair, makes.most) ||
+            finding_names(findings, "bottleneck", pair->waker))
             continue;
-        int64_t gain = makes.others < length ? makes.others : length;
+        bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;
+        int64_t gain = runs || makes.others > ns ? ns : makes.others;
         const struct finding_of of =
             finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
-        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
-                     at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
+        trail_string wait = text_of(findings, pair->wait), at = text_of(findings, pair->at),
                      waiters = text_of(findings, pair->waiter);
-        const struct outside_row *in = waits_mostly_in(findings, made_by, makes.most);
-        trail_string place = text_of(findings, in ? in->place : 0);
-        finding_say(findings, &of,
-                    "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
-                    "(mostly %.*s%s%.*s)",
-                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why),
-                    place.size ? " at " : "", SHOWN(place));
+        say_slow_producer(findings, &of, made_by, &makes);
         finding_explain(findings,
                         "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
                         "%% of their time: %s.",
@@ -512,7 +569,8 @@ void finding_slow_producer(struct findings *findings)
                         100 * share_of(takes.work, takes.all),
                         several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
         finding_advise(findings, "Let it %s, or let several %s produce.",
-                       makes.most->reason == waits->sleep
+                       makes.most->timed_out > 0 ? "be signalled when there is something to do"
+                       : makes.most->reason == waits->sleep
                            ? "be woken by what it sleeps for"
                            : "wait for several things at the same time",
                        word(findings, TERM_tasks));

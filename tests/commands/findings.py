@@ -1877,7 +1877,6 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     # Either of two that wait for the lock will not exit.
     found = joined("main.worker", twice=True, both=True)
     assert "waits for the exit of main.worker; goroutine main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"], found
-    assert "open-wait" not in found, found
 
 
 def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
@@ -2935,9 +2934,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0):
-    """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time and makes work, `count` times, for thread 2. Main
-    waits for one of them to exit, or for a semaphore; another thread may run the same function."""
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0, runs=0, late=None):
+    """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time, runs and makes work, `count` times, for thread 2.
+    Main waits for one of them to exit, or for a semaphore; another thread may run the same function. `late`: it waits for a
+    condition variable instead, and so many of these waits time out."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, of[:1])
@@ -2952,12 +2952,17 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
     for i in range(count):
         trace.log(at - 10, 1, "wait", "semaphore items")
         trace.block(at, 1, "sync", ("main.parse",))
-        trace.block(at + 10, 0, "sleep", ("main.fetch",))
+        if late is not None:
+            trace.log(at + 5, 0, "wait", "condition todo_cv")
+        trace.block(at + 10, 0, "sleep" if late is None else "sync.(*Cond).Wait", ("main.fetch",))
         trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
         at += ready
         trace.start(at + sleeps + 10, 0, 1)
         if i < until:
             trace.log(at + sleeps + 15, 0, "wait", "until a time")
+        if late is not None and i < late:
+            trace.log(at + sleeps + 15, 0, "wait", "timed out")
+        at += runs
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
         at += sleeps + consumes
@@ -2992,6 +2997,15 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" not in produced(until=11)
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
+    # It sleeps for a quarter of its time, and runs for the rest, but not for so long that it is the bottleneck by that alone.
+    text = produced(sleeps=3 * MS, runs=8 * MS, consumes=500 * US)["slow-producer"]["text"]
+    assert "it spent 26 % of its time waiting (mostly sleep at main.fetch (main.go:10)), and 74 % running. " in text, text
+    assert "slow-producer" not in produced(sleeps=2 * MS, runs=8 * MS, consumes=500 * US)
+    # It waits for a signal that does not come, in nine of ten waits.
+    text = produced(late=18)["slow-producer"]["text"]
+    assert "waiting (mostly condition todo_cv at main.fetch (main.go:10)). 18 of these 20 waits timed out, after 8.00 ms on average." in text, text
+    assert "Let it be signalled when there is something to do" in text, text
+    assert "slow-producer" not in produced(late=17)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
