@@ -245,9 +245,15 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
 {
     char holder[NAME_SIZE];
     trail_string place = names_text(&findings->analysis->names, wait->place),
-                 woke_other = names_text(&findings->analysis->names, wait->woke_other);
+                 woke_other = names_text(&findings->analysis->names, wait->woke_other),
+                 readers = names_text(&findings->analysis->names, wait->read_since);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
-    if (wait->holder != TRAIL_NONE)
+    if (wait->read_since != 0)
+        finding_explain(findings,
+                        "Readers kept it out: others took it to read meanwhile, last at %.*s, and "
+                        "their holds overlap.",
+                        SHOWN(readers));
+    else if (wait->holder != TRAIL_NONE)
         finding_explain(findings, "It is held by %s%s.", holder,
                         wait->ended      ? ", which has ended without releasing it"
                         : wait->inferred ? ", inferred from its stack"

@@ -204,6 +204,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
     wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
+    wait.read_since = stuck->waits_at ? waits_read_since(stuck->waits_at, g) : 0;
     if (wait.wanted == STUCK_SEND)
         find_creator(stuck, &wait);
     stuck->waits[stuck->count++] = wait;

@@ -449,6 +449,9 @@ static bool take_log(void *part, const trail_event *event)
     if (waits->analysis->counting && event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
         return take_count(waits, event);
+    if (waits->analysis->counting && event->goroutine >= 0 &&
+        text_is(trail_reader_string(names->reader, event->log.category), WIRE_HELD_CATEGORY))
+        return waits_read_rwlock(waits, event);
     if (waits->analysis->counting && wait_log_until(names, event))
         outside_was_until(&waits->outside, event->goroutine);
     const struct goroutine *g =
@@ -481,6 +484,7 @@ static bool window_begins(void *part, int64_t ns)
     outside_clear(&waits->outside);
     objects_clear(&waits->condition_waits);
     objects_clear(&waits->conditions);
+    objects_clear(&waits->rwlocks);
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
@@ -570,6 +574,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->parked = OBJECTS_OF(struct parked);
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
+    waits->rwlocks = OBJECTS_OF(struct rwlock);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -617,6 +622,7 @@ static void drop(void *part)
     objects_free(&waits->parked);
     objects_free(&waits->conditions);
     objects_free(&waits->condition_waits);
+    objects_free(&waits->rwlocks);
 }
 
 const struct analysis_part waits_part = {

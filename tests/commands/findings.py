@@ -508,6 +508,48 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
+def starved(waits, late=0, hold=3 * MS, ends=True, again=True):
+    """Two threads take an rwlock to read in turn, so that their holds overlap, and main waits to write until the last of these ends: `waits` times,
+    for 20 ms each. Or the readers take it once each, before main waits."""
+    trace = Trace(3, idle=())
+    for g in (1, 2, 3):
+        trace.here(g, 2, g - 1)
+    at = MS
+    for n in range(waits):
+        trace.log(at, 0, "wait", "rwlock to write price_rw")
+        trace.block(at + 10, 0, "sync", ("main.publish", "main.main"))
+        end = at + 20 * MS
+        for i in range(12 if again else 1):
+            done = at + hold * (i + 1) // 2 if again else end - 100
+            trace.log(done, 1 + i % 2, "held", f"rwlock to read price_rw {hold if again else done - at + 50}ns", ("main.quote",))
+        if ends or n + 1 < waits:
+            trace.wake(end, 2 if again else 1, 1, ("main.quote",))
+            trace.start(end + 10, 0, 1)
+        at = end + 2 * MS
+    if not ends:
+        at += 200 * MS
+    return trace.findings(at, "--from=0ns", f"--to={at}ns")
+
+
+@test
+def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
+    found = starved(10)
+    equal(list(found), ["writer-starved"])  # no hold is long
+    assert found["writer-starved"]["text"].startswith(
+        "Readers kept main.publish (main.go:10) waiting for rwlock price_rw to write, for 200 ms. In 10 of 10 waits, the longest 20.0 ms, others took it to read "
+        "after the wait had begun, last at main.quote (main.go:10). Their holds overlap: none was longer than 3.00 ms. At most 170 ms of 221 ms would be saved."
+    ), found
+    assert "writer-starved" not in starved(2)  # 40 ms
+    # Readers that had it before hold it for long.
+    found = starved(10, again=False)
+    equal(list(found), ["lock-contention"])
+    # The wait goes on.
+    text = starved(1, ends=False)["open-wait"]["text"]
+    assert "Readers kept it out: others took it to read meanwhile, last at main.quote (main.go:10), and their holds overlap." in text, text
+    assert "is held by" not in text, text
+    assert "Readers" not in starved(1, ends=False, again=False)["open-wait"]["text"]
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run."""
