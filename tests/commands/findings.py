@@ -2035,10 +2035,13 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
 
 
-def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
-    """Main in a C program waits for threads to exit, the last of which sleeps until long after the others' exits."""
-    trace = Trace(count + 1)
+def exits(late, count=4, others=20 * MS, end=None, first="main.load", naps=1, works=False):
+    """Main in a C program waits for threads to exit, the last of which sleeps, once or in several short naps, until long after the others'
+    exits. Two more may work until the end."""
+    trace = Trace(count + 3)
     trace.here(1, 2, 0)
+    for n in (1, 2) if works else ():
+        trace.here(70 + n, 2, count + n)
     for i in range(count):
         trace.create(10 + i, 0, 10 + i, ("main.start", "main.load" if i else first))
         trace.start(MS, 1 + i, 10 + i)
@@ -2046,9 +2049,11 @@ def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
             trace.at(others, 1 + i, "GoDestroy")
     trace.log(2 * MS - 10, 0, "wait", "join main.load")
     trace.block(2 * MS, 0, "sync", ("main.deposit",))
-    trace.block(3 * MS, count, "sleep", ("main.load",))
-    trace.wake(others + late - 10, count, 9 + count, ())
-    trace.start(others + late - 5, count, 9 + count)
+    nap = (others + late - 10 - 3 * MS) // naps
+    for i in range(naps):
+        trace.block(3 * MS + i * nap, count, "sleep", ("main.load",))
+        trace.wake(3 * MS + (i + 1) * nap - 10, count, 9 + count, ())
+        trace.start(3 * MS + (i + 1) * nap - 5, count, 9 + count)
     trace.wake(others + late, count, 1, ("main.load",))
     trace.at(others + late + 20, count, "GoDestroy")
     end = end or others + late + 30
@@ -2062,7 +2067,16 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
     assert "straggler" not in exits(50 * MS - 10)
     assert "straggler" not in exits(80 * MS, others=40 * MS + 50)
     assert "straggler" not in exits(80 * MS, count=2)
-    assert "straggler" not in exits(80 * MS, first="main.draw")  # they do different things
+
+@test
+def one_of_different_threads_that_sleeps_long_holds_up_what_waits_for_its_exit():
+    text = exits(80 * MS, count=2, first="main.draw")["straggler"]["text"]
+    assert text.startswith("main.load held up main.deposit (main.go:10). Its exit was waited for during 97 % of the time (1 wait, 98.0 ms in all"), text
+    assert "For 99 % of that time it was itself waiting (sleep at main.load (main.go:10))." in text, text
+    assert "straggler" not in exits(30 * MS, count=2, first="main.draw")
+    assert "straggler" not in exits(80 * MS, count=2, first="main.draw", naps=3)  # a pace
+    assert "straggler" not in exits(80 * MS, count=2, first="main.draw", works=True)  # while others work
+    assert "straggler" not in exits(80 * MS, count=1)  # there is no other
 
 
 def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw")):
