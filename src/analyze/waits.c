@@ -503,13 +503,24 @@ static bool window_begins(void *part, int64_t ns)
     return true;
 }
 
+/* Returns where a goroutine waits; 0: not known. */
+static trail_name waits_now_at(const struct waits *waits, const struct goroutine *g)
+{
+    const struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    return parked && parked->place ? parked->place->name : now && now->waits ? now->place : 0;
+}
+
 static void look_at_blocked(const struct waits *waits, const struct goroutine *g,
                             struct wait_group *group, int64_t now)
 {
+    trail_name at = waits_now_at(waits, g);
     int64_t begin = waits->analysis->span.begin_ns, length = ns_between(begin, now);
     if (g->state != TRAIL_GO_WAITING || g->creation_ns <= begin ||
         ns_between(g->since_ns, now) < length / 10)
         return;
+    group->stuck_for = group->stuck == 0 || group->stuck_for == g->reason ? g->reason : 0;
+    group->stuck_at = group->stuck == 0 || group->stuck_at == at ? at : 0;
     group->stuck++;
     group->stuck_sends += g->reason == waits->send;
     group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;

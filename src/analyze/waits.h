@@ -107,8 +107,9 @@ struct wait_group {
     uint64_t stuck_sends;   /* of these, in Go: they wait to send */
     int64_t stuck_since_ns; /* since when the first of these has been waiting */
     int64_t stuck_goroutine;
-    uint64_t most_alive; /* at once, of those created in the trace */
-    trail_name creator;  /* start function of a goroutine that created some of these; 0: unknown */
+    trail_name stuck_for, stuck_at; /* of these: what they wait for, and where; 0: they differ */
+    uint64_t most_alive;            /* at once, of those created in the trace */
+    trail_name creator; /* start function of a goroutine that created some of these; 0: unknown */
     trail_name created_at; /* where the first of these was created; 0: unknown */
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;

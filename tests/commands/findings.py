@@ -833,6 +833,9 @@ def goroutines_that_are_created_all_along_and_stay_blocked_leak():
     # Its place is its first wait, until the end; it costs no time.
     equal((found["leak"]["end_ns"] - found["leak"]["begin_ns"]) // MS, 98)
     equal(found["leak"]["gain_ns"], 0)
+    assert "All of these" not in found["leak"]["text"], found  # the place of such a wait is not followed
+    text = created(95 * MS, waits="sync.(*Cond).Wait")["leak"]["text"]
+    assert text.endswith(" All of these wait (sync.(*Cond).Wait) at main.send (main.go:10)."), text
 
 
 @test
