@@ -102,6 +102,20 @@ void finding_polling(struct findings *findings)
     }
 }
 
+/* Where most of such waits for one condition variable were; NULL: unknown. */
+static const struct place *condition_place(const struct findings *findings, const trail_wait *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind == PLACE_CONDITION && place->name != 0 && place->lock != 0 &&
+            wait_kind_name(&findings->analysis->names, place->lock) == wait->reason &&
+            place->waits * 2 > wait->spread.count)
+            return place;
+    }
+    return NULL;
+}
+
 /*
  * Whether those that wait there for the condition variable end the other waits as well, which they do
  * when they release the mutex.
@@ -132,7 +146,7 @@ void finding_time_outs(struct findings *findings)
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
-            const struct place *place = wait_condition_place(findings, wait);
+            const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
                 continue;

@@ -18,7 +18,6 @@
 #define POOL_MORE      0.5  /* than its threads wait for results, on average */
 #define PRODUCER_WAITS 0.25 /* of its time, for something else than work */
 #define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
-#define TIMED_OUT      0.9  /* of the waits for a condition variable that nothing signals */
 #define CONSUMER_WAITS 0.8  /* of their time, for work */
 
 /* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
@@ -467,66 +466,23 @@ static bool is_paced(const struct findings *findings, const struct blame_pair *p
             process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid);
 }
 
-/*
- * The time of what makes work. Waits for a condition variable that nearly all time out are none for
- * work, but sleeps.
- */
-static struct group_time time_of_producer(const struct findings *findings,
-                                          const struct wait_group *group)
-{
-    struct group_time time = wait_time_of(findings, group);
-    for (size_t i = 0; i < group->row.wait_count; i++) {
-        const trail_wait *wait = &group->waits[i];
-        const struct wait_facts *facts = facts_of(findings, wait->reason);
-        if (!facts || facts->kind != WIRE_WAIT_CONDITION ||
-            (double)wait->timed_out < TIMED_OUT * (double)wait->spread.count)
-            continue;
-        ns_add(&time.work, -wait->spread.sum_ns);
-        ns_add(&time.others, wait->spread.sum_ns);
-        time.work_waits -= wait->spread.count;
-        if (!time.most || time.most->spread.sum_ns < wait->spread.sum_ns)
-            time.most = wait;
-    }
-    return time;
-}
-
-/* Whether the program's end needs what makes the work or what it is for. A main goroutine that waits
- * for what a time-out makes is one that waits for a signal. */
-static bool ends_with(const struct findings *findings, const struct blame_pair *pair,
-                      const trail_wait *most)
-{
-    int64_t length = length_of(findings);
-    return (most->timed_out > 0 && pair->longest.goroutine == 1) ||
-           share_of(exit_awaited_ns(findings, pair->waker), length) >= BUSY_SHARE ||
-           share_of(exit_awaited_ns(findings, pair->waiter), length) >= BUSY_SHARE;
-}
-
-/* Says where the producer waits, and for what. */
+/* Says that, how long it waited and ran, and where it waited. */
 static void say_slow_producer(struct findings *findings, const struct finding_of *of,
                               const struct wait_group *group, const struct group_time *time)
 {
-    bool runs = share_of(group->exec_ns, time->all) >= PRODUCER_RUNS, timed = time->most->timed_out;
-    const struct outside_row *in = timed ? NULL : waits_mostly_in(findings, group, time->most);
-    const struct place *at = timed ? wait_condition_place(findings, time->most) : NULL;
+    double ran = share_of(group->exec_ns, time->all);
+    const struct outside_row *in = waits_mostly_in(findings, group, time->most);
     trail_string name = text_of(findings, of->function),
-                 why = text_of(findings, at ? at->lock : time->most->reason), place = {"", 0};
-    char ran[40] = "";
-    if (in && in->place)
-        place = text_of(findings, in->place);
-    if (at)
-        place = text_of(findings, at->name);
-    if (runs)
-        (void)snprintf(ran, sizeof ran, ", and %.0f %% running",
-                       100 * share_of(group->exec_ns, time->all));
+                 why = text_of(findings, time->most->reason),
+                 place = in ? text_of(findings, in->place) : (trail_string){"", 0};
+    char running[40] = "";
+    if (ran >= PRODUCER_RUNS)
+        (void)snprintf(running, sizeof running, ", and %.0f %% running", 100 * ran);
     finding_say(findings, of,
                 "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
                 "(mostly %.*s%s%.*s)%s",
                 SHOWN(name), 100 * share_of(time->others, time->all), SHOWN(why),
-                place.size ? " at " : "", SHOWN(place), ran);
-    if (timed)
-        finding_explain(findings, "%s of these %s waits timed out, after %s on average.",
-                        counted(time->most->timed_out).text, counted(time->most->spread.count).text,
-                        duration(mean(time->most->spread.sum_ns, time->most->spread.count)).text);
+                place.size ? " at " : "", SHOWN(place), running);
 }
 
 /*
@@ -545,14 +501,16 @@ void finding_slow_producer(struct findings *findings)
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
             made_by->row.created != 1 || !waits_hands_over(waits, pair->wait))
             continue;
-        struct group_time makes = time_of_producer(findings, made_by),
+        struct group_time makes = wait_time_of(findings, made_by),
                           takes = wait_time_of(findings, made_for);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (!makes.most || makes.work_waits > 0 || outlives(findings, pair) ||
             is_paced(findings, pair, makes.most) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
-            share_of(ns, length) < CONSUMER_WAITS || !ends_with(findings, pair, makes.most) ||
+            share_of(ns, length) < CONSUMER_WAITS ||
+            (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
+             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
             finding_names(findings, "bottleneck", pair->waker))
             continue;
         bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;
@@ -569,8 +527,7 @@ void finding_slow_producer(struct findings *findings)
                         100 * share_of(takes.work, takes.all),
                         several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
         finding_advise(findings, "Let it %s, or let several %s produce.",
-                       makes.most->timed_out > 0 ? "be signalled when there is something to do"
-                       : makes.most->reason == waits->sleep
+                       makes.most->reason == waits->sleep
                            ? "be woken by what it sleeps for"
                            : "wait for several things at the same time",
                        word(findings, TERM_tasks));

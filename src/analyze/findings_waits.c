@@ -91,19 +91,6 @@ struct group_time wait_time_of(const struct findings *findings, const struct wai
     return time;
 }
 
-const struct place *wait_condition_place(const struct findings *findings, const trail_wait *wait)
-{
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->place_count; i++) {
-        const struct place *place = waits->all[i];
-        if (place->kind == PLACE_CONDITION && place->name != 0 && place->lock != 0 &&
-            wait_kind_name(&findings->analysis->names, place->lock) == wait->reason &&
-            place->waits * 2 > wait->spread.count)
-            return place;
-    }
-    return NULL;
-}
-
 trail_name wait_own_place(const struct blame_row *row)
 {
     /* It has at least three quarters of the time then. */

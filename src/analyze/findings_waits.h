@@ -65,9 +65,6 @@ struct group_time {
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
 
-/* Where most of such waits for one condition variable were; NULL: unknown. */
-const struct place *wait_condition_place(const struct findings *findings, const trail_wait *wait);
-
 /* The place where the goroutine that others waited for was itself waiting for something outside of the
  * program, most of the time; 0: unknown. */
 trail_name wait_own_place(const struct blame_row *row);
