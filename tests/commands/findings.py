@@ -619,6 +619,33 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
 
 
+def shell(caller="app (11): main", reads=20 * MS):
+    """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, the last `reads` ns of it."""
+    trace = Trace(4)
+    trace.here(9, 2, 0)
+    for g, start in ((1, caller), (2, "sh (12): main"), (3, "sleep (13): main")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g, g)
+    trace.log(MS - 10, 2, "wait", "child process 13 (sleep)")
+    trace.block(MS, 2, "sync", ("sh.wait", "sh.main"))
+    trace.log(61 * MS - reads - 10, 1, "wait", "read pipe:[7]")
+    trace.block(61 * MS - reads, 1, "network", ("main.ask", "main.main"))
+    trace.wake(61 * MS, 3, 2, ("main.exit",))
+    trace.at(61 * MS + 10, 3, "GoDestroy")
+    trace.start(61 * MS + 20, 2, 2)
+    trace.wake(61 * MS + 100, 2, 1, ("sh.echo",))
+    trace.start(61 * MS + 110, 1, 1)
+    return trace.findings(100 * MS, "--from=0ns", f"--to={100 * MS}ns")["outside"]["text"]
+
+
+@test
+def the_caller_of_a_shell_that_waits_for_its_child_is_named():
+    told = "Meanwhile, main.ask (main.go:10) (read pipe:[7]) waited for sh (12): main."
+    assert told in shell(reads=60 * MS), shell(reads=60 * MS)
+    assert told not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
+    assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
+
+
 def collects(ns, of, reason="wait until GC ends"):
     trace = Trace(1)
     trace.here(1, 2, 0)
