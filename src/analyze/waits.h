@@ -85,6 +85,7 @@ struct rwlock {
     uint64_t reads;        /* holds to read that have ended */
     int64_t last_taken_ns; /* when the last of these began */
     int64_t longest_hold_ns;
+    int64_t written_ns;          /* when the last hold to write ended */
     trail_name reader, function; /* the place where it was last taken to read, and its function */
     uint64_t waits;              /* to write */
     uint64_t kept_out;           /* of these: others took it to read after they had begun */

@@ -24,11 +24,18 @@ static trail_name awaited_by(const struct waits *waits, const struct goroutine *
                : 0;
 }
 
+/* Whether only readers have had the lock since the wait began, and one took it meanwhile: while another
+ * one had it, since the writer did not get it. */
+static bool is_kept_out(const struct rwlock *lock, const struct goroutine *g)
+{
+    return lock->last_taken_ns > g->since_ns && lock->written_ns <= g->since_ns;
+}
+
 trail_name waits_read_since(const struct waits *waits, const struct goroutine *g)
 {
     trail_name object = awaited_by(waits, g);
     const struct rwlock *lock = object ? objects_find(&waits->rwlocks, object) : NULL;
-    return lock && lock->last_taken_ns > g->since_ns ? lock->reader : 0;
+    return lock && is_kept_out(lock, g) ? lock->reader : 0;
 }
 
 bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_name at,
@@ -42,7 +49,7 @@ bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_na
     if (!lock)
         return false;
     lock->waits++;
-    if (lock->last_taken_ns <= g->since_ns)
+    if (!is_kept_out(lock, g))
         return true;
     lock->kept_out++;
     ns_add(&lock->ns, ns);
@@ -62,12 +69,18 @@ bool waits_read_rwlock(struct waits *waits, const trail_event *event)
     struct names *names = &waits->analysis->names;
     trail_string text = trail_reader_string(names->reader, event->log.message);
     struct wait_text hold = wait_text_of_hold(text);
-    if (hold.kind != WIRE_WAIT_RWLOCK || hold.object.size == 0 || !is_to("rwlock to read", text))
+    bool reads = is_to("rwlock to read", text);
+    if (hold.kind != WIRE_WAIT_RWLOCK || hold.object.size == 0 ||
+        !(reads || is_to("rwlock to write", text)))
         return true;
     struct rwlock *lock =
         objects_get(&waits->rwlocks, names_put(names, hold.object.data, hold.object.size));
     if (!lock)
         return false;
+    if (!reads) {
+        lock->written_ns = event->time_ns;
+        return !names->failed;
+    }
     int64_t taken_ns = event->time_ns - hold.held_ns;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
     lock->reads++;

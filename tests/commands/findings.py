@@ -508,9 +508,9 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
-def starved(waits, late=0, hold=3 * MS, ends=True, again=True):
+def starved(waits, hold=3 * MS, ends=True, again=True, written=False):
     """Two threads take an rwlock to read in turn, so that their holds overlap, and main waits to write until the last of these ends: `waits` times,
-    for 20 ms each. Or the readers take it once each, before main waits."""
+    for 20 ms each. Or the readers take it once each, before main waits; or another writer has it first, in `written`."""
     trace = Trace(3, idle=())
     for g in (1, 2, 3):
         trace.here(g, 2, g - 1)
@@ -519,6 +519,8 @@ def starved(waits, late=0, hold=3 * MS, ends=True, again=True):
         trace.log(at, 0, "wait", "rwlock to write price_rw")
         trace.block(at + 10, 0, "sync", ("main.publish", "main.main"))
         end = at + 20 * MS
+        if written:
+            trace.log(at + 1 * MS, 1, "held", "rwlock to write price_rw 500us", ("main.quote",))
         for i in range(12 if again else 1):
             done = at + hold * (i + 1) // 2 if again else end - 100
             trace.log(done, 1 + i % 2, "held", f"rwlock to read price_rw {hold if again else done - at + 50}ns", ("main.quote",))
@@ -543,6 +545,8 @@ def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
     # Readers that had it before hold it for long.
     found = starved(10, again=False)
     equal(list(found), ["lock-contention"])
+    # They got in when another writer had released it.
+    assert "writer-starved" not in starved(10, written=True)
     # The wait goes on.
     text = starved(1, ends=False)["open-wait"]["text"]
     assert "Readers kept it out: others took it to read meanwhile, last at main.quote (main.go:10), and their holds overlap." in text, text
