@@ -31,7 +31,6 @@ static const struct removal {
     enum change_kind changes[2];
     bool none; /* that it gains nothing is said, too */
 } removals[] = {
-    {"writer-starved", {CHANGE_FREE, CHANGE_KINDS}, false},
     {"lock-serialises", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"lock-contention", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"long-hold", {CHANGE_FREE, CHANGE_KINDS}, true},
