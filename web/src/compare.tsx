@@ -8,14 +8,16 @@ import { computed, effect, signal, useComputed, useSignal, useSignalEffect } fro
 import { useRef } from "preact/hooks";
 import { api, type Status } from "./api";
 import { Choice } from "./choice";
-import { bytes, count, duration, parseDuration } from "./format";
+import { bytes, count, duration, moment, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
+import { plain } from "./plain";
 import { whenSettled } from "./settled";
 import { message, type Range, status, theme } from "./state";
 import { type Column, Table } from "./table";
 import {
+    changeText,
     type Figures,
     figureOf,
     inOrder,
@@ -144,7 +146,7 @@ export function keepComparison(): void {
         void fetch(`${name}/api/status`)
             .then((answer) => answer.json())
             .then(({ title }: { title: string }) => {
-                titles[i].value = title;
+                titles[i].value = plain(title);
             })
             .catch(() => {
                 /* The frames report that the server does not answer. */
@@ -178,8 +180,7 @@ function share(row: Metric): string {
     const before = row.a?.value ?? 0;
     if (!before) return row.change ? "new" : "";
     if (!row.b?.value) return "gone";
-    const percent = (100 * row.change) / before;
-    return `${percent > 0 ? "+" : ""}${percent.toFixed(1).replace("-", "−")} %`;
+    return changeText(before, row.change);
 }
 
 function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metric> {
@@ -341,7 +342,7 @@ function Bar() {
      * is being typed. */
     const input = useRef<HTMLInputElement>(null);
     useSignalEffect(() => {
-        const text = duration(offset.value);
+        const text = moment(offset.value, Math.abs(offset.value) / 1000);
         if (input.current) input.current.value = text;
     });
     const [a, b] = facts.map((of) => of.value?.wall_ns);

@@ -215,7 +215,7 @@ function Alike(props: { of: Span }) {
                                 key={`${of.lane} ${of.span}`}
                                 onClick={() => void selectSpan("goroutine", of.lane, of.span)}
                             >
-                                {duration(of.end - of.begin)} (G{of.id})
+                                {duration(of.end - of.begin)} ({laneTitle("goroutine", of)})
                             </button>
                         ))}
                     </p>
