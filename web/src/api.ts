@@ -14,8 +14,8 @@ export const stateNames = [
     "ready",
     "running",
     "waiting",
-    "system call",
-    "system call {without_slot}",
+    "syscall",
+    "syscall, {slot_lost}",
 ];
 export const RUNNABLE = 1;
 export const RUNNING = 2;

@@ -61,7 +61,7 @@ function formsOf(of: Listed): string[] {
     if (of.state === "waiting") return waitForms(of);
     if (of.state === "runnable") return ["ready"];
     if (of.state === "running") return place ? [place] : ["running"];
-    return [...(place ? [`system call in ${place}`] : []), "system call"];
+    return [...(place ? [`syscall in ${place}`] : []), "syscall"];
 }
 
 interface Wanted {
