@@ -60,13 +60,15 @@ function waitedAt(row: LockRow): string {
     return place(row.waited) || place(row.waiters[0]?.stack);
 }
 
-/* Those of waits that are open at the end, and of holds, only if there are any. */
+/* Those of waits that are open at the end, and of holds, only if there are any. A lock without a name is called by the
+ * place where it is waited for. */
 function columnsFor(rows: LockRow[]): Column<LockRow>[] {
     const has = {
         "still waiting": rows.some((row) => row.unfinished > 0),
         "waited so far": rows.some((row) => row.unfinished > 0),
         held: rows.some((row) => row.holds > 0),
         "taken in": rows.some((row) => row.held.length > 0),
+        "waited in": rows.some((row) => row.name !== ""),
     };
     return columns.filter(({ title }) => has[title as keyof typeof has] ?? true);
 }

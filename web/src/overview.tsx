@@ -141,7 +141,12 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
         <>
             <ul class="findings">
                 {findings.slice(0, CARDS).map((of) => (
-                    <Form key={keyOf(of)} of={of} origin={origin_ns} />
+                    <Form
+                        key={keyOf(of)}
+                        of={of}
+                        origin={origin_ns}
+                        isAlone={findings.length === 1}
+                    />
                 ))}
             </ul>
             {rest > 0 && (

@@ -30,8 +30,13 @@ export function plainLine(text: string): string {
     return text.split("\t").map(plain).join("\t");
 }
 
-export function original(shown: string): string {
-    return originals.get(shown) ?? shown;
+/* The text with the name in it, the longest that is known, as the server has it: "parse\\u202e#3". */
+export function original(text: string): string {
+    if (!text.includes("\\")) return text;
+    let [longest, name] = ["", ""];
+    for (const [shown, of] of originals)
+        if (shown.length > longest.length && text.includes(shown)) [longest, name] = [shown, of];
+    return longest ? text.replaceAll(longest, () => name) : text;
 }
 
 /* An answer with all of its texts, but for the names of members, in this form. */

@@ -46,6 +46,22 @@ function show(column: Column<never>, value: string | number): string {
     return column.unit === "ns" ? duration(value) : count(value);
 }
 
+/* Texts longer than this are shortened in the middle where there is no room, since names differ at their ends. */
+const LONG = 40;
+const TAIL = 24;
+
+function Shown(props: { text: string }) {
+    const { text } = props;
+    if (text.length <= LONG) return text;
+    const characters = [...text];
+    return (
+        <span class="shortened">
+            <span>{characters.slice(0, -TAIL).join("")}</span>
+            <span>{characters.slice(-TAIL).join("")}</span>
+        </span>
+    );
+}
+
 /* MARK: Widths of columns */
 
 /* In pixels, by number of the column; null: each column is as wide as its texts. */
@@ -285,7 +301,12 @@ export function Table<T>(props: {
                                         class={column.unit ? "number" : ""}
                                         title={String(value)}
                                     >
-                                        {column.text?.(row) ?? show(column as Column<never>, value)}
+                                        <Shown
+                                            text={
+                                                column.text?.(row) ??
+                                                show(column as Column<never>, value)
+                                            }
+                                        />
                                     </td>
                                 );
                             })}
