@@ -43,7 +43,7 @@ export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
 
 function show(column: Column<never>, value: string | number): string {
     if (typeof value === "string") return value;
-    return column.unit === "ns" ? duration(value) : count(value);
+    return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
 }
 
 /* Texts longer than this are shortened in the middle where there is no room, since names differ at their ends. */

@@ -17,6 +17,7 @@ import {
     test,
     trail,
     until,
+    withSign,
 } from "./browser.mjs";
 import { assembled, example, fragment, rowsWhenThere, serving } from "./traces.mjs";
 
@@ -298,7 +299,8 @@ test("a finding that is alone fills its card: what to do is beside what is so", 
         await page.locator(".card.selected").waitFor();
         await page.locator(".details .say").waitFor();
         const text = await page.locator(".card p").textContent();
-        equal(text.replaceAll("\u00a0", " "), finding.remedy, "what to do");
+        const right = `${finding.remedy} ${finding.replayed}`;
+        equal(text.replaceAll("\u00a0", " "), withSign(right), "what to do");
     });
 });
 
