@@ -47,8 +47,8 @@ function show(column: Column<never>, value: string | number): string {
 }
 
 /* Texts longer than this are shortened in the middle where there is no room, since names differ at their ends. */
-const LONG = 40;
-const TAIL = 24;
+const LONG = 48;
+const TAIL = 20;
 
 function Shown(props: { text: string }) {
     const { text } = props;

@@ -98,7 +98,7 @@ export function changeText(before: number, change: number): string {
 function waits({ name, a, b, change }: Metric): string {
     const [before, now] = [a?.value ?? 0, b?.value ?? 0];
     if (!before) return `waits for ${name} are new (${duration(now)})`;
-    if (!now) return `waits for ${name} gone (${duration(before)})`;
+    if (!now) return `waits for ${name} are gone (${duration(before)})`;
     return `waits for ${name} ${changeText(before, change)} (${duration(before)}, now ${duration(now)})`;
 }
 
