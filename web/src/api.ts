@@ -322,4 +322,6 @@ export const api = {
     /* The viewer with the trace embedded, as a document. */
     embed: () => whileBusy(request("embed", {}).then((response) => response.text())),
     sql: <T>(query: string) => ask<T>("sql", { query }),
+    /* Texts of trail itself, with the ends of their lines. */
+    queries: <T>() => ask<T>("sql", { query: ".queries" }, undefined, (text) => text),
 };
