@@ -8,7 +8,7 @@ import { computed, effect, signal, useComputed, useSignal, useSignalEffect } fro
 import { useRef } from "preact/hooks";
 import { api, type Status } from "./api";
 import { Choice } from "./choice";
-import { bytes, count, duration, moment, parseDuration } from "./format";
+import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
@@ -342,7 +342,7 @@ function Bar() {
      * is being typed. */
     const input = useRef<HTMLInputElement>(null);
     useSignalEffect(() => {
-        const text = moment(offset.value, Math.abs(offset.value) / 1000);
+        const text = offset.value === 0 ? "0" : duration(offset.value);
         if (input.current) input.current.value = text;
     });
     const [a, b] = facts.map((of) => of.value?.wall_ns);
