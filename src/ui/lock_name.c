@@ -34,7 +34,7 @@ const char *lock_name(const struct analysis *analysis, const trail_lock *lock, c
 
 /* MARK: Different names */
 
-/* What tells locks of the same name apart, in this order; the last always does. */
+/* What distinguishes locks of the same name, in this order; the last always does. */
 enum difference { WAITED_AT, WOKEN_BY, WOKEN_AT, NUMBERED, DIFFERENCES };
 
 struct titled {
@@ -54,7 +54,7 @@ static trail_stack stack_of(const trail_lock *lock, enum difference difference)
     return difference == WAITED_AT ? lock->waited : lock->woken;
 }
 
-/* Adds to `text` what tells alike[at] from the others. */
+/* Adds to `text` what distinguishes alike[at] from the others. */
 static void add_difference(const struct analysis *analysis, const struct titled *alike,
                            size_t count, size_t at, enum difference difference, char *text)
 {
@@ -81,8 +81,8 @@ static void add_difference(const struct analysis *analysis, const struct titled 
 }
 
 /* Returns false if out of memory. */
-static bool tell_apart(const struct analysis *analysis, const struct titled *alike, size_t count,
-                       enum difference difference)
+static bool distinguish(const struct analysis *analysis, const struct titled *alike, size_t count,
+                        enum difference difference)
 {
     char text[LOCK_NAME_SIZE];
     for (size_t i = 0; i < count; i++) {
@@ -97,15 +97,15 @@ static bool tell_apart(const struct analysis *analysis, const struct titled *ali
     return true;
 }
 
-/* Tells apart those that have the same title. Returns false if out of memory. */
-static bool tell_all_apart(const struct analysis *analysis, struct titled *all, size_t count,
-                           enum difference difference)
+/* Distinguishes those that have the same title. Returns false if out of memory. */
+static bool distinguish_all(const struct analysis *analysis, struct titled *all, size_t count,
+                            enum difference difference)
 {
     qsort(all, count, sizeof *all, by_title);
     for (size_t begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && strcmp(*all[begin].title, *all[end].title) == 0;)
             end++;
-        if (end - begin > 1 && !tell_apart(analysis, all + begin, end - begin, difference))
+        if (end - begin > 1 && !distinguish(analysis, all + begin, end - begin, difference))
             return false;
     }
     return true;
@@ -121,7 +121,7 @@ static bool write_titles(const struct analysis *analysis, struct titled *all, si
             return false;
     }
     for (enum difference i = WAITED_AT; i < DIFFERENCES; i++)
-        if (!tell_all_apart(analysis, all, count, i))
+        if (!distinguish_all(analysis, all, count, i))
             return false;
     return true;
 }

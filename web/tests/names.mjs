@@ -1,4 +1,4 @@
-// What looks alike is told apart, and what a name contains changes nothing around it: locks, holders, times, findings.
+// What looks alike is distinguished, and what a name contains changes nothing around it: locks, holders, times, findings.
 // Arguments: the trail command, the tree's folder. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
