@@ -1511,6 +1511,11 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
+    # As many are named and counted as waited.
+    for more in 1, 2:
+        text = locked(pair + [lock_in(f"f{i}") for i in range(1 + more)])["maybe-deadlock"]["text"]
+        assert f"{3 + more} goroutines had waited" in text and text.count(" at main.") == 3, text
+        assert f" and {more} more. The trace" in text, text
 
 
 def named(locks, count=10):
