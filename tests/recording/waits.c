@@ -17,6 +17,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
@@ -283,6 +284,14 @@ static void wait_by_mq_send(void)
     pthread_t keeper = begin(receive_late);
     expect(mq_send(posix_queue, "x", 1, 0) == 0);
     pthread_join(keeper, NULL);
+}
+
+static void *name_itself(void *unused)
+{
+    (void)unused;
+    expect(prctl(PR_SET_NAME, "named by prctl") == 0);
+    pass(SHORT_MS);
+    return NULL;
 }
 
 static int source[2], sink[2];
@@ -687,6 +696,7 @@ int main(void)
     wait_for_futexes();
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
+    in_a_thread(name_itself);
     time_out(time_out_of_condition);
     time_out(time_out_of_semaphore);
     time_out_of_poll();

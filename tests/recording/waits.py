@@ -128,6 +128,12 @@ def a_wait_of_splice_is_for_one_of_two_unless_an_offset_tells_which():
 
 
 @test
+def a_thread_has_the_name_that_it_gives_itself():
+    names = [w["name"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]]
+    assert "named by prctl" in names and "name_itself" not in names, names
+
+
+@test
 def yields_in_a_row_are_counted_where_they_are():
     events = [json.loads(line) for line in run(TRAIL, "print", "--format=jsonl", TRACE).splitlines()]
     logs = [e for e in events if e.get("type") == "UserLog" and e["category"] == "counted"]
