@@ -554,6 +554,39 @@ def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
     assert "Readers" not in starved(1, ends=False, again=False)["open-wait"]["text"]
 
 
+@test
+def a_function_held_a_lock_no_longer_than_all_its_holds_took():
+    """Goroutine 2 wakes goroutine 1, which has waited for 100 ms, also while others had the lock."""
+
+    def held(*logs):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.log(MS - 10, 0, "wait", "mutex m")
+        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+        for i, (text, function) in enumerate(logs):
+            trace.log(101 * MS - 100 + 10 * i, 1, "held", text, (function, "main.worker"))
+        trace.wake(101 * MS, 1, 1, ("main.vacuum", "main.worker"))
+        trace.start(101 * MS + 10, 0, 1)
+        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]
+
+    own, other, elsewhere = ("mutex m 20ms", "main.vacuum"), ("mutex n 7ms", "main.vacuum"), ("mutex m 9ms", "main.scan")
+    for logs, ns, text in (
+        ((own,), 20 * MS, "20.0 ms"),
+        ((own, own), 40 * MS, "40.0 ms"),
+        (6 * (own,), 100 * MS, "100 ms"),
+        # Unknown: the hold that ended the wait was of another lock, or taken by another function.
+        ((), 100 * MS, "100 ms"),
+        ((own, other), 100 * MS, "100 ms"),
+        ((own, elsewhere), 100 * MS, "100 ms"),
+    ):
+        found = held(*logs)
+        assert f"main.vacuum (main.go:10) held mutex m for {text} while others waited. " in found["text"], (logs, found)
+        assert found["gain_ns"] <= ns, found
+    assert "1 wait took 100 ms" in held(own)["text"], held(own)
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run."""
