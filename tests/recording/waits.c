@@ -286,6 +286,26 @@ static void wait_by_mq_send(void)
     pthread_join(keeper, NULL);
 }
 
+static void *is_named(void *begun)
+{
+    sem_post(begun);
+    pass(SHORT_MS);
+    return NULL;
+}
+
+/* Of two threads that have the same handle in turn, the second one is named; it may not run yet. */
+static void name_another(void)
+{
+    pthread_t first, second;
+    sem_t begun;
+    sem_init(&begun, 0, 0);
+    expect(pthread_create(&first, NULL, is_named, &begun) == 0);
+    pthread_join(first, NULL);
+    expect(pthread_create(&second, NULL, is_named, &begun) == 0);
+    expect(pthread_equal(first, second) && pthread_setname_np(second, "named by other") == 0);
+    pthread_join(second, NULL);
+}
+
 static void *name_itself(void *unused)
 {
     (void)unused;
@@ -697,6 +717,7 @@ int main(void)
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
     in_a_thread(name_itself);
+    name_another();
     time_out(time_out_of_condition);
     time_out(time_out_of_semaphore);
     time_out_of_poll();

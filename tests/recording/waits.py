@@ -128,9 +128,10 @@ def a_wait_of_splice_is_for_one_of_two_unless_an_offset_tells_which():
 
 
 @test
-def a_thread_has_the_name_that_it_gives_itself():
-    names = [w["name"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]]
-    assert "named by prctl" in names and "name_itself" not in names, names
+def a_thread_has_the_name_that_it_is_given():
+    threads = {w["name"]: w["created"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]}
+    assert "named by prctl" in threads and "name_itself" not in threads, threads
+    equal((threads["is_named"], threads["named by other"]), (1, 1))
 
 
 @test
