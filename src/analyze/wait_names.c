@@ -73,8 +73,7 @@ static const struct wait_facts *facts_put(struct names *names, trail_name wait,
     return own;
 }
 
-/* A sleep has no log: its reason is sufficient. */
-static void put_sleep(struct names *names)
+void wait_names_begin(struct names *names)
 {
     const char *title = wire_wait_kinds[WIRE_WAIT_SLEEP].title;
     trail_name name = names_put(names, title, strlen(title));
@@ -98,7 +97,7 @@ trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name re
 static const struct wait_facts *facts_make(struct names *names, trail_name reason, trail_name wait)
 {
     if (names->waits.count == 0)
-        put_sleep(names);
+        wait_names_begin(names);
     struct wait_text text = wait_text_of_wait(names_text(names, wait));
     trail_name kind = wait_kind_put(names, text.kind, reason);
     const struct wait_facts *known = wait_facts_of(names, wait);

@@ -508,6 +508,21 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
+@test
+def a_sleep_of_a_recording_has_its_kind_though_no_other_wait_has_a_log():
+    def kinds(*strings):
+        trace = Trace(1)
+        for text in strings:
+            trace.string(text)
+        trace.here(1, 2, 0)
+        trace.block(MS, 0, "sleep", WORK_STACK)
+        trace.wake(2 * MS, 0, 1)
+        return [b.get("wait_kind") for w in trace.summary(3 * MS)["waits"] for b in w["blocked"]]
+
+    equal(kinds("trail.made by=record"), ["sleep"])
+    equal(kinds(), [None])
+
+
 def starved(waits, hold=3 * MS, ends=True, again=True, written=False):
     """Two threads take an rwlock to read in turn, so that their holds overlap, and main waits to write until the last of these ends: `waits` times,
     for 20 ms each. Or the readers take it once each, before main waits; or another writer has it first, in `written`."""
