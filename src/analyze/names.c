@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/wait_names.h"
 #include "base/grow.h"
 
 void names_begin_batch(struct names *names)
@@ -53,9 +52,6 @@ trail_name names_look_up(struct names *names, trail_string_handle handle)
     trail_name name = names_put(names, text.data, text.size);
     if (handle < names->handles)
         names->by_handle[handle] = name;
-    if (names->waits.count == 0 &&
-        trail_reader_maker(names->reader)->made_by == TRAIL_MADE_BY_RECORD)
-        wait_names_begin(names);
     return name;
 }
 

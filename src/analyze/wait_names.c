@@ -73,13 +73,22 @@ static const struct wait_facts *facts_put(struct names *names, trail_name wait,
     return own;
 }
 
-void wait_names_begin(struct names *names)
+/* A sleep has no log: its reason is sufficient. */
+static void put_sleep(struct names *names)
 {
     const char *title = wire_wait_kinds[WIRE_WAIT_SLEEP].title;
     trail_name name = names_put(names, title, strlen(title));
     (void)facts_put(
         names, name,
         &(struct wait_facts){.kind = WIRE_WAIT_SLEEP, .reason = name, .kind_name = name});
+}
+
+void wait_names_begin_batch(struct names *names)
+{
+    names_begin_batch(names);
+    if (names->waits.count == 0 &&
+        trail_reader_maker(names->reader)->made_by == TRAIL_MADE_BY_RECORD)
+        put_sleep(names);
 }
 
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason)
@@ -97,7 +106,7 @@ trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name re
 static const struct wait_facts *facts_make(struct names *names, trail_name reason, trail_name wait)
 {
     if (names->waits.count == 0)
-        wait_names_begin(names);
+        put_sleep(names);
     struct wait_text text = wait_text_of_wait(names_text(names, wait));
     trail_name kind = wait_kind_put(names, text.kind, reason);
     const struct wait_facts *known = wait_facts_of(names, wait);

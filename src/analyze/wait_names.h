@@ -65,8 +65,8 @@ static inline trail_name wait_kind_name(const struct names *names, trail_name wa
     return facts ? facts->kind_name : wait;
 }
 
-/* Adds the wait that has no log: the reason of a sleep is sufficient. */
-void wait_names_begin(struct names *names);
+/* names_begin_batch for names of waits. */
+void wait_names_begin_batch(struct names *names);
 
 /* Returns the name for all waits of a kind with this reason (0: not known yet); 0 on out of memory.
  */
