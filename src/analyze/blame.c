@@ -84,6 +84,12 @@ int64_t blame_union_ns(const struct blame_union *of)
     return sum;
 }
 
+int64_t blame_held_ns(const struct blame_row *row)
+{
+    int64_t ns = blame_union_ns(&row->held);
+    return row->held_unknown ? ns : earlier(ns, row->most_held_ns);
+}
+
 static void stretch_remove(struct blame_union *of, size_t i)
 {
     memmove(&of->last[i], &of->last[i + 1], (--of->count - i) * sizeof *of->last);
@@ -352,6 +358,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     ns_add(&row->alike_ns,
            wait->start == wait->own_start ? ns_between(wait->begin_ns, wait->end_ns) : 0);
     row->place = wait->place;
+    row->most_held_ns = later(row->most_held_ns, wait->held_ns);
+    row->held_unknown |= wait->held_ns == 0;
     if (rest.begin_ns < rest.end_ns) {
         row_add(row, wait, &rest);
         blame_most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));

@@ -38,6 +38,14 @@ struct blame_union {
 int64_t blame_union_ns(const struct blame_union *of);
 void blame_union_add(struct blame_union *of, int64_t begin, int64_t end);
 
+struct blame_row;
+
+/*
+ * Returns for how long the function of a row has held the lock while something waited. Others may have
+ * had it during such a wait, too: readers, or threads that took it before the waiter.
+ */
+int64_t blame_held_ns(const struct blame_row *row);
+
 /* The entry with most of the time, if one has more than half: a weighted majority vote. */
 struct blame_most {
     int64_t key, ns;
@@ -58,9 +66,11 @@ struct blame_row {
     trail_longest last;    /* the same of the last one, and when that wait began */
     int64_t last_begin_ns;
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
-    int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
-    int64_t own_ns;     /* of `direct_ns`: without what other functions are to blame for */
-    int64_t outside_ns; /* of `own_ns`: meanwhile its goroutine waited for something else */
+    int64_t most_held_ns; /* the function has held the lock for no longer, where that is recorded */
+    bool held_unknown;    /* not of all holds that ended waits */
+    int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
+    int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
+    int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_most outside;    /* for what: the name of the wait */
     struct blame_most outside_at; /* where, if that is known; key 0: not */
     struct blame_most goroutine;  /* which one ended the waits */
@@ -74,12 +84,13 @@ struct blame_row {
 struct blame_wait {
     int64_t goroutine, begin_ns, end_ns, begin_serial, end_serial;
     trail_name wait, at;
-    trail_name outside_at;       /* where, if it was for something outside the program; else 0 */
-    bool named;                  /* `wait` identifies the object; otherwise `at` does */
-    bool lock, once;             /* once: for an initialisation that another one runs */
-    bool permit;                 /* for a semaphore's */
-    int64_t exec_ns;             /* of a permit: what the goroutine has run so far */
-    bool hands_over;             /* may be for work, or for a result */
+    trail_name outside_at; /* where, if it was for something outside the program; else 0 */
+    bool named;            /* `wait` identifies the object; otherwise `at` does */
+    bool lock, once;       /* once: for an initialisation that another one runs */
+    bool permit;           /* for a semaphore's */
+    int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
+    int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
+    bool hands_over;       /* may be for work, or for a result */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place;

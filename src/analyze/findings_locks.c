@@ -154,7 +154,7 @@ static int64_t gain_of(const struct findings *findings, int64_t ns)
 static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
                      const char *effect)
 {
-    int64_t held = blame_union_ns(&row->held);
+    int64_t held = blame_held_ns(row);
     struct finding_of of =
         finding_saves(kind, gain_of(findings, held), &row->longest, row->function, row->wait);
     of.weight_ns = held;
@@ -224,7 +224,7 @@ void finding_lock_serialises(struct findings *findings)
             continue;
         for (size_t n = 0; n < MOST_LOCKS && row; n++) {
             const struct blame_row *other = worst[n];
-            if (other && blame_union_ns(&other->held) >= blame_union_ns(&row->held))
+            if (other && blame_held_ns(other) >= blame_held_ns(row))
                 continue;
             worst[n] = row;
             row = other;
@@ -313,7 +313,7 @@ static int64_t not_running_ns(const struct findings *findings, const struct blam
 {
     double share = wait_own_share(row);
     bool no_cpu = (trail_name)row->outside.key == findings->waits->ready && share >= LACKED_SHARE;
-    return is_held(findings, row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
+    return is_held(findings, row) && no_cpu ? part_of(blame_held_ns(row), share) : 0;
 }
 
 /* The holder of a lock has no CPU while others wait for the lock. */
@@ -342,7 +342,7 @@ void finding_holder_not_running(struct findings *findings)
     finding_say(findings, &of,
                 "%.*s held %s for %s while others waited, and was ready without a CPU for most "
                 "of that",
-                SHOWN(place), lock, duration(blame_union_ns(&worst->held)).text);
+                SHOWN(place), lock, duration(blame_held_ns(worst)).text);
     finding_explain(findings, "%s at %.*s.",
                     several(worst->waits, "wait", worst->ns, worst->longest.ns).text, SHOWN(at));
     advise(findings, worst);

@@ -292,7 +292,7 @@ int trail_analysis_feed(trail_analysis *analysis, const trail_event *events, lon
     const trail_event *end = events + count;
     if (count <= 0 || analysis->over)
         return !analysis->over;
-    names_begin_batch(&analysis->names);
+    wait_names_begin_batch(&analysis->names);
     if (analysis->uses_stacks)
         stacks_begin_batch(&analysis->stacks);
     analysis->span.last_ns = end[-1].time_ns;

@@ -83,6 +83,14 @@ static void put_sleep(struct names *names)
         &(struct wait_facts){.kind = WIRE_WAIT_SLEEP, .reason = name, .kind_name = name});
 }
 
+void wait_names_begin_batch(struct names *names)
+{
+    names_begin_batch(names);
+    if (names->waits.count == 0 &&
+        trail_reader_maker(names->reader)->made_by == TRAIL_MADE_BY_RECORD)
+        put_sleep(names);
+}
+
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason)
 {
     const char *title = wire_wait_kinds[kind].title;

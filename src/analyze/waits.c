@@ -90,6 +90,43 @@ trail_name waits_place(struct waits *waits, trail_stack stack)
     return at.function ? waits_name_frame(waits, &at) : 0;
 }
 
+static uint64_t hold_key(trail_name object, trail_name function)
+{
+    return (uint64_t)object << 32 | function;
+}
+
+static bool take_hold(struct waits *waits, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct wait_text text =
+        wait_text_of_hold(trail_reader_string(names->reader, event->log.message));
+    if (text.kind == WIRE_WAIT_NONE)
+        return true;
+    trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
+    trail_name object = names_put(names, text.object.data, text.object.size);
+    trail_name function = blamed_frame(waits, stack, NULL).function;
+    struct hold_sum *sum = objects_get(&waits->hold_sums, hold_key(object, function));
+    struct last_hold *last = objects_get(&waits->last_holds, (uint64_t)event->goroutine);
+    if (!sum || !last)
+        return false;
+    sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
+    ns_add(&sum->ns, text.held_ns);
+    *last = (struct last_hold){text.kind, object, function};
+    return !names->failed && !waits->analysis->stacks.failed;
+}
+
+/* Returns for how long the function has held the lock in all, if the goroutine has logged the hold that
+ * ended the wait; 0: not known. */
+static int64_t held_ns(const struct waits *waits, const struct wait_facts *facts, int64_t goroutine,
+                       trail_name function)
+{
+    const struct last_hold *last = objects_find(&waits->last_holds, (uint64_t)goroutine);
+    const struct hold_sum *sum = objects_find(&waits->hold_sums, hold_key(facts->object, function));
+    bool its = last && last->kind == facts->kind && last->object == facts->object &&
+               last->function == function;
+    return its && sum && sum->kind == facts->kind ? sum->ns : 0;
+}
+
 trail_name waits_blamed(struct waits *waits, trail_name wait)
 {
     struct names *names = &waits->analysis->names;
@@ -159,6 +196,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,
+        .held_ns = woken && facts ? held_ns(waits, facts, event->goroutine, by.function) : 0,
         .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
         .own_start = g->name,
@@ -179,6 +217,7 @@ static bool forget(struct waits *waits, const struct goroutine *g)
     (void)idmap_remove(&waits->connections.serves, (uint64_t)g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     objects_drop(&waits->condition_waits, (uint64_t)g->id);
+    objects_drop(&waits->last_holds, (uint64_t)g->id);
     return true;
 }
 
@@ -441,7 +480,7 @@ static bool take_count(struct waits *waits, const trail_event *event)
     return !names->failed && !waits->analysis->stacks.failed;
 }
 
-/* What ended the goroutine's last wait, if it was a time. */
+/* What ended the goroutine's last wait, if it was a time; counts and holds. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
@@ -449,9 +488,10 @@ static bool take_log(void *part, const trail_event *event)
     if (waits->analysis->counting && event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
         return take_count(waits, event);
-    if (waits->analysis->counting && event->goroutine >= 0 &&
+    if (event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_HELD_CATEGORY))
-        return waits_read_rwlock(waits, event);
+        return take_hold(waits, event) &&
+               (!waits->analysis->counting || waits_read_rwlock(waits, event));
     if (waits->analysis->counting && wait_log_until(names, event))
         outside_was_until(&waits->outside, event->goroutine);
     const struct goroutine *g =
@@ -485,6 +525,7 @@ static bool window_begins(void *part, int64_t ns)
     objects_clear(&waits->condition_waits);
     objects_clear(&waits->conditions);
     objects_clear(&waits->rwlocks);
+    objects_clear(&waits->hold_sums);
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
@@ -586,6 +627,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
     waits->rwlocks = OBJECTS_OF(struct rwlock);
+    waits->hold_sums = OBJECTS_OF(struct hold_sum);
+    waits->last_holds = OBJECTS_OF(struct last_hold);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -634,6 +677,8 @@ static void drop(void *part)
     objects_free(&waits->conditions);
     objects_free(&waits->condition_waits);
     objects_free(&waits->rwlocks);
+    objects_free(&waits->hold_sums);
+    objects_free(&waits->last_holds);
 }
 
 const struct analysis_part waits_part = {

@@ -160,6 +160,18 @@ struct connections {
     trail_name reply;     /* and where */
 };
 
+/* How long a function has held a lock, by the logs of its holds. */
+struct hold_sum {
+    enum wire_wait kind; /* of the lock; NONE: several locks of this name */
+    int64_t ns;
+};
+
+/* The last hold that a goroutine logged. */
+struct last_hold {
+    enum wire_wait kind;
+    trail_name object, function;
+};
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -177,6 +189,8 @@ struct waits {
     struct objects condition_waits; /* of goroutines: struct condition_wait */
     struct objects rwlocks;         /* of names of objects: struct rwlock */
     struct blame blame;
+    struct objects hold_sums;  /* of an object's name and a function: struct hold_sum */
+    struct objects last_holds; /* of goroutines: struct last_hold */
     struct outside outside;
     struct families families;
     struct connections connections;

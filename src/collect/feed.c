@@ -319,6 +319,57 @@ static void take_created(struct collect *c, struct thread *thread, const struct 
     *given = (struct given){0};
 }
 
+/* MARK: Names of threads */
+
+/* A name is set at once, not by an op: one that is given soon after the start then names the goroutine
+ * from its first event. */
+static void take_name(struct collect *c, struct thread *thread, const struct shm_record *r)
+{
+    struct feed *feed = &c->feed;
+    char *name = thread->name;
+    if (r->end) {
+        if (feed->named_count == sizeof feed->named / sizeof *feed->named)
+            return;
+        feed->named[feed->named_count] = (struct named_thread){.handle = r->end, .time = r->time};
+        name = feed->named[feed->named_count++].name;
+    }
+    memcpy(name, &r->object, sizeof r->object);
+    memcpy(name + sizeof r->object, &r->object2, sizeof r->object2);
+    name[sizeof thread->name - 1] = '\0';
+}
+
+static bool ended_before(const struct thread *thread, uint64_t time)
+{
+    return thread->feed.life == LIFE_EXITED && thread->ops.last_time < time;
+}
+
+/* Returns the thread that was named; NULL: it has not been read. It may be named before it begins to run, and
+ * the C library reuses a thread's handle. */
+static struct thread *thread_of_name(const struct collect *c, const struct named_thread *named)
+{
+    struct thread *thread = idmap_find(&c->threads.by_handle, named->handle);
+    while (thread && thread->started > named->time && thread->older &&
+           !ended_before(thread->older, named->time))
+        thread = thread->older;
+    return thread && !ended_before(thread, named->time) ? thread : NULL;
+}
+
+/* Names the threads that others have named, once all threads have been read. */
+static void name_threads(struct collect *c)
+{
+    struct feed *feed = &c->feed;
+    size_t kept = 0;
+    for (size_t i = 0; i < feed->named_count; i++) {
+        const struct named_thread *named = &feed->named[i];
+        struct thread *thread = thread_of_name(c, named);
+        if (thread)
+            memcpy(thread->name, named->name, sizeof thread->name);
+        else if (named->time >= c->watermark)
+            feed->named[kept++] = *named;
+    }
+    feed->named_count = kept;
+}
+
 /* Gathers the pieces of a log's message. */
 static void take_text(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
@@ -386,11 +437,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         thread_identify(c, thread);
         break;
     case SHM_NAMED:
-        /* Set at once, not by an op: a name given soon after the start then names the goroutine
-         * from its first event. */
-        memcpy(thread->name, &r->object, sizeof r->object);
-        memcpy(thread->name + sizeof r->object, &r->object2, sizeof r->object2);
-        thread->name[sizeof thread->name - 1] = '\0';
+        take_name(c, thread, r);
         break;
     case SHM_CREATED:
         take_created(c, thread, r);
@@ -731,6 +778,7 @@ void feed_all(struct collect *c, bool last)
         feed_slot(c, slot, now - delay, last, &limit);
     if (c->open_stacks.guards_matter && !guards_mattered)
         look_for_guards(c, threads);
+    name_threads(c);
     heap_look_at_rest(c);
     heap_sort(c);
     limit = least_limit(c, limit, now);

@@ -11,6 +11,12 @@
 #include "collect/collect.h"
 
 /* Owned by feed.c. Times in ticks. */
+/* A name that a thread has given to another one. */
+struct named_thread {
+    uint64_t handle, time;
+    char name[16];
+};
+
 struct feed {
     uint64_t fed_at;         /* the start of the last step: earlier records have been taken */
     uint64_t fed_before;     /* the start of the step before that */
@@ -18,7 +24,9 @@ struct feed {
     uint64_t holds, records; /* of all threads so far */
     uint64_t short_ticks;    /* spent in calls whose waits were too short to record */
     struct collect_rates rates;
-    uint64_t rates_at; /* when the rates were computed */
+    uint64_t rates_at;             /* when the rates were computed */
+    struct named_thread named[64]; /* whose threads may not have been read yet */
+    size_t named_count;
 };
 
 /* Takes all records; `last`: the program has ended. Sets c->watermark. */

@@ -291,6 +291,49 @@ static void after_select(struct call *call, struct selected *selected, int count
     SELECT_CALL(NULL, limit_of(&length), __VA_ARGS__)
 #define SELECT_TIMED(...) SELECT_CALL(mask, limit_of(timeout), __VA_ARGS__)
 
+/* MARK: Moving data from one descriptor to another */
+
+static void after_move(struct call *call, ssize_t result)
+{
+    if (!call_blocked(call))
+        return;
+    keep_polled(call, 0);
+    if (result < 0 && errno == EINTR)
+        signals_interrupted(NULL);
+}
+
+/*
+ * The kernel waits for data of `from`, then for room in `fd`, and does not report for which: both are
+ * named, and the waker is unknown.
+ */
+#define MOVE(...)                                                                                  \
+    struct unwind_start caller = CALLER();                                                         \
+    const struct pollfd both[] = {{.fd = from, .events = POLLIN}, {.fd = fd, .events = POLLOUT}};  \
+    (void)descriptor_reads(from, &caller);                                                         \
+    (void)descriptor_writes(fd, &caller);                                                          \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL, pollfds_object(both, 2),   \
+                                       pollfds_detail(both, 2), 0);                                \
+    ssize_t moved = RETURNED(__VA_ARGS__);                                                         \
+    after_move(&call, moved);                                                                      \
+    return moved
+
+/* A descriptor with an offset is a file, so that only the other one is waited for. */
+EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t size,
+                      unsigned flags)
+{
+    if (from_offset) {
+        WRITE(REAL(splice)(from, from_offset, fd, offset, size, flags));
+    }
+    if (offset) {
+        const int to = fd;
+        fd = from;
+        READ(REAL(splice)(from, from_offset, to, offset, size, flags));
+    }
+    MOVE(REAL(splice)(from, from_offset, fd, offset, size, flags));
+}
+
+/* MARK: Sets */
+
 /* If none of the events belongs to a known end, the waker is unknown. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events,
                         const sigset_t *mask, int ready)

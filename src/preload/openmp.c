@@ -53,7 +53,7 @@ static uint32_t stack_at(const void *place, bool alone, const struct unwind_star
 static void name_thread(const char *name)
 {
     if (preload.area && self_recorded())
-        record_name(name);
+        record_name(0, name);
 }
 
 static uint64_t task_begin(uint64_t parent, const char *name, const void *place)

@@ -240,8 +240,8 @@ void record_put(const struct shm_record *record);
 /* Writes a record with the current time. */
 void record_now(struct shm_record *record);
 
-/* Records the calling thread's name, truncated to 15 bytes. */
-void record_name(const char *name);
+/* Records the name of a thread, 0: the calling one, truncated to 15 bytes. */
+void record_name(pthread_t thread, const char *name);
 
 /* Returns the next number of a task. */
 uint64_t task_number(void);

@@ -91,9 +91,9 @@ void record_now(struct shm_record *record)
     record_end();
 }
 
-void record_name(const char *name)
+void record_name(pthread_t thread, const char *name)
 {
-    struct shm_record record = {.kind = SHM_NAMED};
+    struct shm_record record = {.kind = SHM_NAMED, .end = (uint64_t)thread};
     char text[2 * sizeof(uint64_t)] = {0};
     memcpy(text, name, strnlen(name, sizeof text - 1));
     memcpy(&record.object, text, sizeof record.object);

@@ -208,12 +208,13 @@ EXPORT int pthread_cancel(pthread_t thread)
 
 EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
-    if (preload.area && pthread_equal(thread, pthread_self()) && self_recorded())
-        record_name(name);
-    return REAL(pthread_setname_np)(thread, name);
+    int status = REAL(pthread_setname_np)(thread, name);
+    if (status == 0 && preload.area && self_recorded())
+        record_name(pthread_equal(thread, pthread_self()) ? 0 : thread, name);
+    return status;
 }
 
-/* MARK: Clocks that are taken away */
+/* MARK: Clocks that are taken away, and names */
 
 /* Whether the call makes reading the CPU's counter raise a signal. */
 static bool takes_clock(int option, unsigned long what)
@@ -237,6 +238,10 @@ EXPORT int prctl(int option, ...)
     if (ends)
         self_end();
     status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    /* The kernel has read the name there. */
+    if (option == PR_SET_NAME && status == 0 && preload.area && self_recorded())
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): the argument's type depends on the option. */
+        record_name(0, (const char *)arguments[0]);
     /* If the call failed, the thread is recorded again, as a new one. */
     if (ends && status != 0)
         self.over = false;

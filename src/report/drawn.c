@@ -144,7 +144,7 @@ void drawn_init(struct drawn_states *all, const trail_reader *reader, drawn_hook
 
 void drawn_batch(struct drawn_states *all)
 {
-    names_begin_batch(&all->names);
+    wait_names_begin_batch(&all->names);
 }
 
 bool drawn_event(struct drawn_states *all, const trail_event *event)

@@ -88,7 +88,8 @@ enum shm_kind {
     SHM_CREATED,
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown */
     SHM_EXITED,  /* time */
-    SHM_NAMED,   /* time; object, object2: 15 bytes of the name and NUL */
+    SHM_NAMED,   /* time; object, object2: 15 bytes of the name and NUL; end: the pthread_t of the
+                  * thread that was named, 0: its own */
     /* The program's annotations; `release` is the number of the name (see stack_words). */
     SHM_TASK_BEGAN,   /* time; object: the task; object2: its parent; name; stack */
     SHM_TASK_ENDED,   /* time; object; stack */

@@ -139,7 +139,7 @@ bool states_fill(struct trail_tables *tables, const trail_event *events, size_t 
 {
     if (!rows_room(&tables->rows[TRAIL_TABLE_STATES], count))
         return false;
-    names_begin_batch(&tables->follow_names);
+    wait_names_begin_batch(&tables->follow_names);
     for (const trail_event *event = events; event < events + count; event++) {
         if (event->kind == TRAIL_SYNC)
             follow_sync(&tables->follow, event->time_ns);

@@ -633,7 +633,7 @@ static void start(struct timeline *t, int64_t origin)
 
 void timeline_feed(struct timeline *t, const trail_event *event, long count)
 {
-    names_begin_batch(&t->names);
+    wait_names_begin_batch(&t->names);
     stacks_begin_batch(&t->stacks);
     if (!t->started)
         start(t, event->time_ns);

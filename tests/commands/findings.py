@@ -508,6 +508,21 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
+@test
+def a_sleep_of_a_recording_has_its_kind_though_no_other_wait_has_a_log():
+    def kinds(*strings):
+        trace = Trace(1)
+        for text in strings:
+            trace.string(text)
+        trace.here(1, 2, 0)
+        trace.block(MS, 0, "sleep", WORK_STACK)
+        trace.wake(2 * MS, 0, 1)
+        return [b.get("wait_kind") for w in trace.summary(3 * MS)["waits"] for b in w["blocked"]]
+
+    equal(kinds("trail.made by=record"), ["sleep"])
+    equal(kinds(), [None])
+
+
 def starved(waits, hold=3 * MS, ends=True, again=True, written=False):
     """Two threads take an rwlock to read in turn, so that their holds overlap, and main waits to write until the last of these ends: `waits` times,
     for 20 ms each. Or the readers take it once each, before main waits; or another writer has it first, in `written`."""
@@ -552,6 +567,39 @@ def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
     assert "Readers kept it out: others took it to read meanwhile, last at main.quote (main.go:10), and their holds overlap." in text, text
     assert "is held by" not in text, text
     assert "Readers" not in starved(1, ends=False, again=False)["open-wait"]["text"]
+
+
+@test
+def a_function_held_a_lock_no_longer_than_all_its_holds_took():
+    """Goroutine 2 wakes goroutine 1, which has waited for 100 ms, also while others had the lock."""
+
+    def held(*logs):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.log(MS - 10, 0, "wait", "mutex m")
+        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+        for i, (text, function) in enumerate(logs):
+            trace.log(101 * MS - 100 + 10 * i, 1, "held", text, (function, "main.worker"))
+        trace.wake(101 * MS, 1, 1, ("main.vacuum", "main.worker"))
+        trace.start(101 * MS + 10, 0, 1)
+        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]
+
+    own, other, elsewhere = ("mutex m 20ms", "main.vacuum"), ("mutex n 7ms", "main.vacuum"), ("mutex m 9ms", "main.scan")
+    for logs, ns, text in (
+        ((own,), 20 * MS, "20.0 ms"),
+        ((own, own), 40 * MS, "40.0 ms"),
+        (6 * (own,), 100 * MS, "100 ms"),
+        # Unknown: the hold that ended the wait was of another lock, or taken by another function.
+        ((), 100 * MS, "100 ms"),
+        ((own, other), 100 * MS, "100 ms"),
+        ((own, elsewhere), 100 * MS, "100 ms"),
+    ):
+        found = held(*logs)
+        assert f"main.vacuum (main.go:10) held mutex m for {text} while others waited. " in found["text"], (logs, found)
+        assert found["gain_ns"] <= ns, found
+    assert "1 wait took 100 ms" in held(own)["text"], held(own)
 
 
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):

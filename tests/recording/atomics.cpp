@@ -16,6 +16,8 @@ static std::atomic<int> number;
 static std::atomic_flag flag = ATOMIC_FLAG_INIT;
 static std::atomic<long long> wide;
 static std::barrier gate(2);
+static auto completion = []() noexcept {};
+static std::barrier<decltype(completion)> with_lambda(2, completion);
 static std::latch latch(1);
 static std::counting_semaphore<8> semaphore(0);
 static std::promise<int> promise;
@@ -38,6 +40,8 @@ __attribute__((noinline)) static void wait_here()
         wide.wait(0);
     else if (std::strcmp(how, "barrier") == 0)
         gate.arrive_and_wait();
+    else if (std::strcmp(how, "completion") == 0)
+        with_lambda.arrive_and_wait();
     else if (std::strcmp(how, "latch") == 0)
         latch.wait();
     else if (std::strcmp(how, "future") == 0)
@@ -75,6 +79,8 @@ __attribute__((noinline)) static void wake_here()
         wide.notify_one();
     } else if (std::strcmp(how, "barrier") == 0) {
         gate.arrive_and_wait();
+    } else if (std::strcmp(how, "completion") == 0) {
+        with_lambda.arrive_and_wait();
     } else if (std::strcmp(how, "latch") == 0) {
         latch.count_down();
     } else if (std::strcmp(how, "future") == 0) {

@@ -4,7 +4,8 @@
  * locks of that kind; if "held" follows, one thread holds the first lock, and the other waits for
  * it. With "private held" the other thread waits for a mutex of its own process at the same
  * address, held by its main thread. The processes print their PIDs and run until they are killed.
- * With "ended", one thread ends while it holds the lock for which the other waits.
+ * With "ended", one thread ends while it holds the lock for which the other waits. With "spin", the
+ * locks are spin locks side by side.
  */
 #include "asleep.h"
 #include "check.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t a_mu = PTHREAD_MUTEX_INITIALIZER, b_mu = PTHREAD_MUTEX_INITIALIZER;
@@ -28,6 +30,13 @@ enum { HOLD_US = 2000 };
  * waits for its second lock. */
 static int own_ready, *ready = &own_ready;
 static pid_t tids[2];
+
+static pthread_spinlock_t spins[2];
+
+static void lock_spin(int which)
+{
+    pthread_spin_lock(&spins[which]);
+}
 
 static void lock_own(int which)
 {
@@ -206,9 +215,39 @@ static void end_with_lock(void)
     _exit(0);
 }
 
+static long cpu_us(pthread_t thread)
+{
+    clockid_t clock;
+    struct timespec now;
+    CHECK(pthread_getcpuclockid(thread, &clock) == 0 && clock_gettime(clock, &now) == 0);
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Once both threads have met, they only spin. */
+static void spin(void)
+{
+    pthread_t threads[2];
+    long since[2];
+    kind = &(const struct kind){"spin", lock_spin, lock_spin};
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_spin_init(&spins[i], PTHREAD_PROCESS_PRIVATE) == 0);
+    begin(forward, &threads[0]);
+    begin(backward, &threads[1]);
+    while (__atomic_load_n(ready, __ATOMIC_ACQUIRE) < 2)
+        sched_yield();
+    for (int i = 0; i < 2; i++)
+        since[i] = cpu_us(threads[i]);
+    for (int i = 0; i < 2; i++)
+        while (cpu_us(threads[i]) < since[i] + 2 * HOLD_US)
+            usleep(HOLD_US);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[2];
+    if (argc > 1 && strcmp(argv[1], "spin") == 0)
+        spin();
     if (argc > 1 && strcmp(argv[1], "ended") == 0)
         end_with_lock();
     for (size_t i = 1; argc > 1 && i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -153,6 +153,15 @@ def a_mutex_at_the_same_address_in_another_process_is_another():
 
 
 @test
+def of_spin_locks_side_by_side():
+    subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "spin"], check=True, timeout=120)
+    found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
+    first, second = r"spin lock spins", r"spin lock spins\+0x4"
+    for function, has, wants in (("forward", first, second), ("backward", second, first)):
+        assert re.search(rf"{function} \(\d+\) holds {has} and waits for {wants}[;.]", found["deadlock"]), found
+
+
+@test
 def a_holder_that_has_ended_is_named():
     subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "ended"], check=True, timeout=120)
     (found,) = [f["text"] for f in answer("summary")["findings"] if f["kind"] == "open-wait"]

@@ -104,6 +104,7 @@ for case, kind, thing in (
     ("latch", "latch", "latch"),
     ("semaphore", "semaphore", "semaphore"),
     ("barrier", "barrier", IN_PLACE),
+    ("completion", "barrier", IN_PLACE),
     ("future", "future", IN_PLACE),
     ("shared", "rwlock", "catalog"),
     ("any", "condition", "any"),

@@ -15,7 +15,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
@@ -282,6 +284,103 @@ static void wait_by_mq_send(void)
     pthread_t keeper = begin(receive_late);
     expect(mq_send(posix_queue, "x", 1, 0) == 0);
     pthread_join(keeper, NULL);
+}
+
+static void *is_named(void *begun)
+{
+    sem_post(begun);
+    pass(SHORT_MS);
+    return NULL;
+}
+
+/* Of two threads that have the same handle in turn, the second one is named; it may not run yet. */
+static void name_another(void)
+{
+    pthread_t first, second;
+    sem_t begun;
+    sem_init(&begun, 0, 0);
+    expect(pthread_create(&first, NULL, is_named, &begun) == 0);
+    pthread_join(first, NULL);
+    expect(pthread_create(&second, NULL, is_named, &begun) == 0);
+    expect(pthread_equal(first, second) && pthread_setname_np(second, "named by other") == 0);
+    pthread_join(second, NULL);
+}
+
+static void *name_itself(void *unused)
+{
+    (void)unused;
+    expect(prctl(PR_SET_NAME, "named by prctl") == 0);
+    pass(SHORT_MS);
+    return NULL;
+}
+
+static int source[2], sink[2];
+
+static void *feed_late(void *ready)
+{
+    sem_post(ready);
+    keep_waiting();
+    expect(write(source[1], "x", 1) == 1);
+    return NULL;
+}
+
+static void *drain_late(void *ready)
+{
+    char text[8];
+    sem_post(ready);
+    keep_waiting();
+    expect(read(sink[0], text, sizeof text) > 0);
+    return NULL;
+}
+
+static void make_pipes(void)
+{
+    struct stat from, to;
+    expect(pipe2(source, O_NONBLOCK) == 0 && pipe2(sink, O_NONBLOCK) == 0);
+    expect(fcntl(source[0], F_SETFL, 0) == 0 && fcntl(sink[1], F_SETFL, 0) == 0);
+    expect(fstat(source[0], &from) == 0 && fstat(sink[1], &to) == 0);
+    printf("source pipe:[%lu]\nsink pipe:[%lu]\n", (unsigned long)from.st_ino,
+           (unsigned long)to.st_ino);
+}
+
+static void wait_in_splice(void)
+{
+    pthread_t keeper = begin(feed_late);
+    expect(splice(source[0], NULL, sink[1], NULL, 1, 0) == 1);
+    pthread_join(keeper, NULL);
+}
+
+static void wait_in_tee(void)
+{
+    char text[8];
+    pthread_t keeper = begin(feed_late);
+    expect(tee(source[0], sink[1], 1, 0) == 1);
+    pthread_join(keeper, NULL);
+    expect(read(source[0], text, sizeof text) == 1);
+}
+
+static void splice_into_file(void)
+{
+    int fd = memfd_create("trail-waits", 0);
+    off64_t at = 0;
+    pthread_t keeper = begin(feed_late);
+    expect(splice(source[0], NULL, fd, &at, 1, 0) == 1);
+    pthread_join(keeper, NULL);
+    close(fd);
+}
+
+/* Each page of the file takes one of the pipe's buffers; one is in use. */
+static void splice_from_file(void)
+{
+    int fd = memfd_create("trail-waits", 0), size = fcntl(sink[1], F_GETPIPE_SZ);
+    off64_t at = 0;
+    expect(ftruncate(fd, 2 * (off_t)size) == 0);
+    while (splice(fd, &at, sink[1], NULL, (size_t)size, SPLICE_F_NONBLOCK) > 0)
+        ;
+    pthread_t keeper = begin(drain_late);
+    expect(splice(fd, &at, sink[1], NULL, 1, 0) == 1);
+    pthread_join(keeper, NULL);
+    close(fd);
 }
 
 static void *raise_late(void *ready)
@@ -600,6 +699,11 @@ int main(void)
     wait_for_fifo();
     for (int i = 0; i < 5; i++)
         wait_shortly_for_fifo();
+    make_pipes();
+    wait_in_splice();
+    wait_in_tee();
+    splice_into_file();
+    splice_from_file();
     wait_by_mq_receive();
     wait_by_mq_send();
     wait_by_semop();
@@ -612,6 +716,8 @@ int main(void)
     wait_for_futexes();
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
+    in_a_thread(name_itself);
+    name_another();
     time_out(time_out_of_condition);
     time_out(time_out_of_semaphore);
     time_out_of_poll();

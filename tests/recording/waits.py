@@ -114,6 +114,27 @@ def a_wait_for_a_queue_or_a_set_says_which():
 
 
 @test
+def a_wait_of_splice_is_for_one_of_two_unless_an_offset_tells_which():
+    both = ("poll", f"2 descriptors: {SAID['source']}, {SAID['sink']}")
+    for name, right in (
+        ("wait_in_splice", both),
+        ("wait_in_tee", both),
+        ("splice_into_file", ("read", SAID["source"])),
+        ("splice_from_file", ("write", SAID["sink"])),
+    ):
+        assert right in [w[:2] for w in in_function(name, HOLD_NS)], (name, in_function(name, HOLD_NS))
+    equal(len(hits("block[network] in splice_into_file by feed_late")), 1)
+    equal(len(hits("block[network] in splice_from_file by drain_late")), 1)
+
+
+@test
+def a_thread_has_the_name_that_it_is_given():
+    threads = {w["name"]: w["created"] for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"]}
+    assert "named by prctl" in threads and "name_itself" not in threads, threads
+    equal((threads["is_named"], threads["named by other"]), (1, 1))
+
+
+@test
 def yields_in_a_row_are_counted_where_they_are():
     events = [json.loads(line) for line in run(TRAIL, "print", "--format=jsonl", TRACE).splitlines()]
     logs = [e for e in events if e.get("type") == "UserLog" and e["category"] == "counted"]
