@@ -10,13 +10,13 @@
 
 #include "collect/collect.h"
 
-/* Owned by feed.c. Times in ticks. */
 /* A name that a thread has given to another one. */
 struct named_thread {
     uint64_t handle, time;
     char name[16];
 };
 
+/* Owned by feed.c. Times in ticks. */
 struct feed {
     uint64_t fed_at;         /* the start of the last step: earlier records have been taken */
     uint64_t fed_before;     /* the start of the step before that */
