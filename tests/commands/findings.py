@@ -692,6 +692,27 @@ def a_function_that_stops_the_world_again_and_again_is_named():
 
 
 @test
+def those_that_stop_the_world_in_turn_wait_for_a_lock_of_the_runtime():
+    def stops(length):
+        trace = Trace(2)
+        stack = ("runtime.stopTheWorld", "runtime.ReadMemStats", "main.report", "main.serve")
+        number, at = trace.string("read mem stats"), trace.stack(stack)
+        for g in (1, 2):
+            trace.here(g, 2, g - 1)
+        for i in range(20):
+            now, first, second = (1 + i) * 10 * MS, i % 2, 1 - i % 2
+            trace.at(now, first, f"STWBegin kind_string={number} stack={at}")
+            trace.block(now + 10, second, "sync", stack)
+            trace.at(now + length, first, "STWEnd")
+            trace.wake(now + 9 * MS, first, second + 1, ("runtime.startTheWorld", "runtime.ReadMemStats", "main.report", "main.serve"))
+            trace.start(now + 9 * MS + 10, second, second + 1)
+        return trace.findings(220 * MS)
+
+    assert "lock-serialises" not in stops(8 * MS) and "pause-share" in stops(8 * MS)
+    assert "lock-serialises" in stops(100 * US)
+
+
+@test
 def a_pause_is_long_for_itself_or_beside_the_others():
     # From 2 % of the time, or 50 ms, on.
     equal(list(paused(10 * MS, apart=150 * MS)), ["long-pause"])
@@ -2523,6 +2544,24 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     # Two of four can run at the same time; four can sleep.
     equal(round(one_by_one(4)["one-at-a-time"]["gain_ns"] / MS), 20)
     equal(round(one_by_one(4, reason="future result", sleeps=True)["one-at-a-time"]["gain_ns"] / MS), 30)
+
+
+@test
+def that_workers_which_run_one_at_a_time_sleep_is_no_finding_of_its_own():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    for i in range(10):
+        now, g = MS + i * 10 * MS, 10 + i
+        trace.create(now, 0, g, ("main.start", "main.resize"))
+        trace.start(now + 10, 1, g)
+        trace.block(now + 20, 0, "chan receive", ("runtime.chanrecv1", "main.start"))
+        trace.block(now + 30, 1, "sleep", ("time.Sleep", "main.resize"))
+        trace.wake(now + 9 * MS, 1, g, ())
+        trace.start(now + 9 * MS + 10, 1, g)
+        trace.wake(now + 9 * MS + 20, 1, 1, ("runtime.chansend1", "main.resize"))
+        trace.at(now + 9 * MS + 30, 1, "GoDestroy")
+        trace.start(now + 9 * MS + 40, 0, 1)
+    equal(list(trace.findings(102 * MS, "--from=0ns", f"--to={102 * MS}ns")), ["one-at-a-time"])
 
 
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
