@@ -49,7 +49,8 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
  */
 static bool is_held(const struct findings *findings, const struct blame_row *row)
 {
-    return row->lock && row->function != 0 && !finding_names(findings, "pause-share", row->function);
+    return row->lock && row->function != 0 &&
+           !finding_names(findings, "pause-share", row->function);
 }
 
 void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
