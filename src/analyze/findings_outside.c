@@ -502,6 +502,22 @@ static bool is_delayed(const struct findings *findings, const struct outside_row
            usual >= DELAYED_LEAST && usual <= DELAYED_MOST;
 }
 
+/* Returns the answers for which those that answer in Go wait themselves most of that time; or NULL. */
+static const struct outside_row *asked_meanwhile(const struct findings *findings,
+                                                 const struct outside_row *row)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    for (size_t i = 0; row->answered_by.ns > 0 && i < outside->count; i++) {
+        const struct outside_row *other = &outside->rows[i];
+        if (other != row && other->start == (trail_name)row->answered_by.key &&
+            other->kind == WIRE_WAIT_READ && !other->deadline &&
+            share_of(blame_union_ns(&other->at_least_one), ns) >= ALIKE_SHARE)
+            return other;
+    }
+    return NULL;
+}
+
 /*
  * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
  */
@@ -517,9 +533,12 @@ static void explain_answerer(struct findings *findings, const struct outside_row
                         SHOWN(by), SHOWN(wait), SHOWN(at));
         finding_advise(findings, "Send each request in one write, or set TCP_NODELAY.");
     } else if (is_answered(row)) {
-        finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
-                        row->of_server ? "" : ", in the same program,");
-        finding_last(findings)->weight /= 2;
+        const struct outside_row *behind = asked_meanwhile(findings, row);
+        trail_string asks = behind ? text_of(findings, behind->place) : (trail_string){.data = ""};
+        finding_explain(findings, "%.*s%s answers late%s%.*s.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,",
+                        behind ? ", and waits for answers itself at " : "", SHOWN(asks));
+        finding_last(findings)->weight /= behind ? 4 : 2;
     } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
                                  "things at the same time.");

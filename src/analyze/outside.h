@@ -60,6 +60,7 @@ struct outside_row {
     bool in_region;
     int64_t answered_ns;
     struct blame_most answerer;
+    struct blame_most answered_by; /* of Go's: the start function */
 };
 
 /* A goroutine that has waited for something outside. */

@@ -207,6 +207,7 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
         return;
     ns_add(&row->answered_ns, ns);
     blame_most_add(&row->answerer, connections->reply, ns);
+    blame_most_add(&row->answered_by, connections->reply_by, ns);
 }
 
 /* A system call of Go begins. Returns false on out of memory. */
@@ -221,6 +222,7 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
         trail_place own = calling_frame(waits, &stack);
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
+        waits->connections.reply_by = g->name;
     }
     return true;
 }

@@ -3446,10 +3446,10 @@ def a_run_between_two_waits_that_is_far_longer_than_others_is_slow():
     equal((list(ran(40, 60 * MS, 34)), ran(40, 60 * MS, 35)), (["slow-run"], {}))
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
-    4, created by it, writes the answers. With `joined`, main waits for goroutine 2 with a
+    4, created by it, writes the answers, and waits for another's itself for `asks` before. With `joined`, main waits for goroutine 2 with a
     WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
     `busy`, two others are ready all the time. The last wait takes `last`; one of
     these is ready for `lacked` of it."""
@@ -3489,6 +3489,13 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         trace.block(now + 2 * US, 1, "network", read)
         if locks:
             trace.block(now + 10 * US, 3, "sync", LOCK)
+        if asks:
+            trace.at(now + 3 * US, 2, f"UserRegionBegin task=0 name_string={name} stack=0")
+            call(now + 4 * US, 2, write)
+            trace.block(now + 10 * US, 2, "network", read[:-2] + ("main.price", "main.handler"))
+            trace.wake(now + 10 * US + asks, 2, 4, ())
+            trace.start(now + 20 * US + asks, 2, 4)
+            trace.at(now + 21 * US + asks, 2, f"UserRegionEnd task=0 name_string={name} stack=0")
         if replies:
             call(now + length - 500 * US, 2, write)
         now += length
@@ -3506,7 +3513,8 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         trace.wake(now, 1, 1, ("main.fetch",))
         trace.start(now + 10, 0, 1)
     end = of or now + MS
-    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+    args = "--from=0ns", f"--to={end}ns"
+    return trace.summary(end, *args)["findings"] if every else trace.findings(end, *args)
 
 
 @test
@@ -3522,6 +3530,12 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
+    # What it waits for itself comes first.
+    for asks, behind in ((8 * MS, True), (7 * MS, False)):
+        both = [f for f in answered(10, 9 * MS, joined=True, replies=True, asks=asks, every=True) if f["kind"] == "slow-peer"]
+        equal([f["function"] for f in both], ["main.price", "main.query"])
+        outer = both[1]["text"]
+        assert (", in the same program, answers late, and waits for answers itself at main.price (main.go:13)." in outer) == behind, outer
     # Nothing in the program needs the answer, or it was not requested, as when a server waits for
     # requests.
     # The lock that is held meanwhile is the cause, where the others need it.
