@@ -460,11 +460,12 @@ static int64_t most_ns(const struct findings *findings, const char *kind)
     return part_of(length_of(findings), most_share(findings, kind));
 }
 
-/* Whether a lock explains why one ran at a time for half of the time or more. */
+/* Whether a lock, or stops of the world, explain why one ran at a time for half of the time or more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
     bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
-    return one && most_share(findings, "lock-serialises") >= READY_MOST;
+    return one && (most_share(findings, "lock-serialises") >= READY_MOST ||
+                   most_share(findings, "pause-share") >= READY_MOST);
 }
 
 /* Whether another finding says why the goroutines of `most` were ready for that long. */

@@ -211,21 +211,27 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
 /* Goroutines of a Go program yield again and again, until something has changed. */
 static void say_yields(struct findings *findings, const struct wait_group *group)
 {
-    int64_t ns = group->exec_ns;
+    const trail_histogram *ready = &group->row.ready;
+    int64_t ns = group->exec_ns, with_ready = ns, length = length_of(findings);
+    ns_add(&with_ready, ready->sum_ns);
     if (group->yield_ns > 0) {
         say_sched_yields(findings, group);
         return;
     }
-    if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
-        share_of(ns, length_of(findings)) < QUEUE_SHARE)
+    /* If nothing else runs in between, its thread looks for something that does. */
+    if (mean(ready->sum_ns, ready->count) <= YIELD_MOST)
+        ns = with_ready;
+    if (group->yields < YIELDS_LEAST || mean(group->exec_ns, group->yields) > YIELD_MOST ||
+        share_of(ns, length) < QUEUE_SHARE)
         return;
-    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
-                                  .function = group->row.name};
+    const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
+                                  .moment = &group->busiest, .function = group->row.name};
     trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
                 counted(group->yields).text);
-    finding_explain(findings, "It ran for %s, and yielded once every %s.", duration(ns).text,
-                    duration(mean(ns, group->yields)).text);
+    finding_explain(findings, "It ran for %s, and was ready for %s; it yielded once every %s.",
+                    duration(group->exec_ns).text, duration(ready->sum_ns).text,
+                    duration(mean(with_ready, group->yields)).text);
     finding_advise(findings, "Wait for what it looks for, with a channel or a condition variable.");
 }
 

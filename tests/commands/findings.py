@@ -693,8 +693,10 @@ def a_function_that_stops_the_world_again_and_again_is_named():
 
 @test
 def those_that_stop_the_world_in_turn_wait_for_a_lock_of_the_runtime():
-    def stops(length):
+    def stops(length, ready=0):
         trace = Trace(2)
+        for g in range(ready):
+            trace.here(10 + g, 1)
         stack = ("runtime.stopTheWorld", "runtime.ReadMemStats", "main.report", "main.serve")
         number, at = trace.string("read mem stats"), trace.stack(stack)
         for g in (1, 2):
@@ -706,9 +708,15 @@ def those_that_stop_the_world_in_turn_wait_for_a_lock_of_the_runtime():
             trace.at(now + length, first, "STWEnd")
             trace.wake(now + 9 * MS, first, second + 1, ("runtime.startTheWorld", "runtime.ReadMemStats", "main.report", "main.serve"))
             trace.start(now + 9 * MS + 10, second, second + 1)
+        for g in range(ready):
+            trace.block((215 + g) * MS, 1, "chan receive", WORK_STACK)
+            trace.start((215 + g) * MS + 10, 1, 10 + g)
         return trace.findings(220 * MS)
 
     assert "lock-serialises" not in stops(8 * MS) and "pause-share" in stops(8 * MS)
+    # The others have no P meanwhile.
+    assert "ready" not in stops(8 * MS, ready=2), stops(8 * MS, ready=2)
+    assert "ready" in stops(4 * MS, ready=2), stops(4 * MS, ready=2)
     assert "lock-serialises" in stops(100 * US)
 
 
@@ -2937,12 +2945,12 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
 
 @test
 def a_goroutine_that_yields_again_and_again_spins():
-    def yields(count, every=US):
+    def yields(count, every=US, ready=10):
         trace = Trace(1)
         trace.here(1, 2, 0)
         for i in range(1, count + 1):
             trace.at(i * every, 0, f"GoStop reason_string={trace.string('runtime.Gosched')} stack={trace.stack(WORK_STACK)}")
-            trace.start(i * every + 10, 0, 1)
+            trace.start(i * every + ready, 0, 1)
         end = (count + 1) * every
         return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
@@ -2950,6 +2958,11 @@ def a_goroutine_that_yields_again_and_again_spins():
     assert "yielded (runtime.Gosched) 10,000 times" in text, text
     assert "spins" not in yields(9999)
     assert "spins" not in yields(10000, 21 * US)
+    # To find that nothing else is ready takes longer than the look.
+    text = yields(10000, ready=900)["spins"]["text"]
+    assert " It ran for 1.00 ms, and was ready for 9.00 ms; it yielded once every 1.00 us." in text, text
+    assert "spins" not in yields(10000, 40 * US, ready=30 * US)
+    assert "spins" in yields(10000, 32 * US, ready=20 * US)
 
 
 def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
