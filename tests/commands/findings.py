@@ -402,6 +402,9 @@ def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least(
     for kind, more in (("one-runs-alone", {}), ("ready-while-idle", {"idle": (2,), "second": True})):
         equal(list(lone(10 * MS, **more)), [kind])
         equal(lone(10 * MS - 1, **more), {})
+        # Longer ones from 2 % of the time on.
+        equal(list(lone(20 * MS, of=1000 * MS, **more)), [kind])
+        equal(lone(20 * MS - 1, of=1000 * MS, **more), {})
         found = lone(5 * MS, of=100 * MS, **more)
         equal(list(found), [kind])
         equal(found[kind]["weight"], 0.05)
@@ -409,6 +412,34 @@ def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least(
         equal(lone(5 * MS - 1, of=100 * MS, **more), {})
         equal(list(lone(MS, of=10 * MS, **more)), [kind])
         equal(lone(MS - 1, of=10 * MS, **more), {})
+
+
+def divided(waits_for=GROUP, parts=6, runs=30 * MS, pauses=0):
+    """Main creates goroutines, each of which runs on one of two Ps for a time; it waits for all of them."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(9, 2, 1)
+    for i in range(parts):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+    trace.block(100, 0, "sync" if waits_for == GROUP else "sleep", waits_for)
+    trace.block(100, 1, "sleep", WORK_STACK)
+    now = 200
+    for i in range(0, parts, 2):
+        for thread in (0, 1):
+            trace.start(now, thread, 10 + i + thread)
+            if i + 2 + thread > parts - 1 and thread:
+                trace.wake(now + runs - 50, thread, 1, ("sync.(*WaitGroup).Done", "main.loader"))
+            trace.at(now + runs - 20, thread, "GoDestroy")
+        now += runs + pauses
+    trace.start(now, 0, 1)
+    return trace.findings(now + 100, "--from=0ns", f"--to={now + 100}ns")
+
+
+@test
+def work_in_more_parts_than_there_are_ps_is_ready_as_long_as_it_takes():
+    equal(divided(), {})
+    assert "ready" in divided(pauses=8 * MS)
+    assert "ready" in divided(("time.Sleep", "main.work"))  # it waits for none
 
 
 def turns(length):
