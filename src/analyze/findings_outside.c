@@ -70,7 +70,10 @@ static bool looks_for_end(const struct findings *findings, const struct outside_
     return false;
 }
 
-/* Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace. */
+/*
+ * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so does
+ * what begins something nearly each time.
+ */
 void finding_polling(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
@@ -80,7 +83,8 @@ void finding_polling(struct findings *findings)
         bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
         if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
-            row->woke * 4 > row->returns || row->until * 2 > row->spread.count ||
+            row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
+            row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)

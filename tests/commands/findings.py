@@ -3326,8 +3326,8 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0):
-    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between."""
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0):
+    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between; at first it creates `creates` others."""
     trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
     if by:
@@ -3347,6 +3347,8 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep
         trace.start(now + 10, 0, 1)
         if i < until:
             trace.log(now + 15, 0, "wait", "until a time")
+        if i < creates:
+            trace.create(now + 16, 0, 100 + i)
         if wakes:
             trace.wake(now + 100, 0, 2)
         now += 10 + ran
@@ -3434,6 +3436,8 @@ def timers_again_and_again_are_polling_too():
         text = polled(201, reason=reason)["polling"]["text"]
         assert text.startswith("main.look (main.go:11) polls: it waited for a timer 201 times for 1.00 ms on average"), text
         equal(polled(200, reason=reason), {})
+        # One that begins something nearly each time keeps a pace.
+        assert "polling" in polled(401, reason=reason, creates=300) and "polling" not in polled(401, reason=reason, creates=301)
         assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
 
 
