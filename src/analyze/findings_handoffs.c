@@ -13,6 +13,7 @@
 #define HANDOFF_MOST       20000            /* time per hand-off */
 #define HANDOFF_RARE       50000            /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC       20000            /* which is: running, per hand-off */
+#define TINY_MOST          5000             /* running, per goroutine that is created */
 #define HANDOFF_PERIOD     60000            /* the usual waits of two that answer each other */
 #define HANDOFF_ALIKE      0.9              /* of two that do so, as many waits */
 #define YIELDS_LEAST       10000
@@ -186,6 +187,34 @@ void finding_handoffs(struct findings *findings)
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
     explain_handed(findings, &most, ns);
     finding_advise(findings, "Hand over several pieces at a time.");
+}
+
+/* Goroutines are created for so little work each that this takes most of the time. */
+void finding_tiny(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; waits->is_go && i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        uint64_t created = group->row.created;
+        int64_t ns = ns_between(group->exec_ns, length);
+        if (created < HANDOFF_TIMES || mean(group->exec_ns, created) > TINY_MOST ||
+            mean(length, created) > HANDOFF_MOST || ns <= 0)
+            continue;
+        const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->busiest,
+                                      .function = group->row.name};
+        char name[STARTED_SIZE];
+        trail_string at = text_of(findings, group->created_at);
+        finding_say(findings, &of, "%s %s of %s were created for pieces of work that are too small",
+                    counted(created).text, word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name));
+        finding_explain(findings,
+                        "Each ran for %s on average, and one was created every %s, at %.*s.",
+                        duration(mean(group->exec_ns, created)).text,
+                        duration(mean(length, created)).text, SHOWN(at));
+        finding_advise(findings, "Let a few %s do several pieces each.",
+                       word(findings, TERM_tasks));
+    }
 }
 
 /* MARK: Spinning */

@@ -419,10 +419,19 @@ static bool is_long(const struct findings *findings, const struct stuck_wait *wa
     return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
 }
 
+/* Whether that goroutine waits for a lock in Go, and no wait there has ended since. */
+static bool waits_for_lock(const struct stuck *stuck, int64_t goroutine)
+{
+    const struct stuck_wait key = {.goroutine = goroutine};
+    const struct stuck_wait *wait =
+        bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine);
+    return wait && wait->kind == 0 && wait->can_be_held && wait->unmoved;
+}
+
 /* Explains why the goroutines that a WaitGroup is for do not end the wait. */
 static void explain_group(struct findings *findings, const struct stuck_group *group)
 {
-    char left[NAME_SIZE], at[NAME_SIZE] = "";
+    char left[NAME_SIZE], waiter[NAME_SIZE], at[NAME_SIZE] = "";
     trail_string start = text_of(findings, group->start),
                  created = text_of(findings, group->created_at),
                  reason = text_of(findings, group->left_reason);
@@ -461,6 +470,15 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     else
         finding_explain(findings, "It has waited (%.*s)%s for %s.", SHOWN(reason), at,
                         duration(group->left_ns).text);
+    if (!waits_for_lock(findings->stuck, group->left))
+        return;
+    put_task(findings, waiter, sizeof waiter, group->name, group->goroutine);
+    finding_explain(
+        findings,
+        "That is for a lock. The trace does not record whether %s holds it, which would "
+        "be a deadlock.",
+        waiter);
+    finding_advise(findings, "If it does, release the lock before the wait.");
 }
 
 /* A WaitGroup is waited for, and nothing goes on that would end that. */

@@ -2005,6 +2005,9 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not. It has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
     assert "main.loader (13) has not. It sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
     assert "main.loader (13) has not. It waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
+    kept = "That is for a lock. The trace does not record whether goroutine main.deposit (1) holds it, which would be a deadlock."
+    assert kept in group(3, 4, "sync")["never-done"]["text"], group(3, 4, "sync")
+    assert "for a lock" not in text
     # The waiting goroutine did not create them.
     assert "(9) had waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
     # Workers that continue to work, or none that has ended; and a single goroutine may be the
@@ -2972,6 +2975,29 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
     assert "once" in initialised(101 * MS, of=300 * MS) and "once" not in initialised(99 * MS, of=300 * MS)
     assert "once" not in initialised(300 * MS, kind="barrier step")
     assert "imbalance" in initialised(300 * MS, kind="barrier step", sleeps=False)
+
+
+@test
+def goroutines_that_run_for_a_moment_each_are_created_too_often():
+    def shades(count, ran=US, every=4 * US):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.here(2, 2, 1)
+        trace.block(5, 1, "chan receive", WORK_STACK)
+        for i in range(count):
+            now = (i + 1) * every
+            trace.create(now, 0, 10 + i, ("main.draw", "main.shade"))
+            trace.start(now + 20, 1, 10 + i)
+            trace.at(now + 20 + ran, 1, "GoDestroy")
+        end = (count + 1) * every
+        return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+    found = shades(10000)["hand-offs"]
+    assert found["text"].startswith("10,000 goroutines of main.shade were created for pieces of work that are too small. Each ran for 1.00 us on average, and one was created every 4.00 us, at main.draw (main.go:10)."), found
+    assert "hand-offs" not in shades(9999)
+    assert "hand-offs" in shades(10000, 5 * US, 19 * US)
+    assert "hand-offs" not in shades(10000, 5 * US + 1, 19 * US)
+    assert "hand-offs" not in shades(10000, 5 * US, 21 * US)
 
 
 @test
