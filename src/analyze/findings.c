@@ -1,6 +1,5 @@
 /* Findings: the list, and those of tasks, CPUs, garbage collection and leaks. */
 #include "analyze/findings.h"
-#include "analyze/findings_waits.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -51,6 +50,7 @@
 #define ABOUT_ONE    1.2   /* ran on average */
 #define LACK_PART    50    /* of a delay, without a CPU: from here on it may be because of that */
 #define LACK_SHARE   0.005 /* of the time without a CPU */
+#define ALL_CPUS     0.85  /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
 
@@ -451,10 +451,9 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
 static bool is_divided(const struct findings *findings, const trail_activity *activity,
                        const struct wait_group *most, double ran)
 {
-    const trail_longest none = {.goroutine = TRAIL_NONE};
     return findings->waits->is_go && activity->procs > 1 &&
            ran >= ALL_CPUS * (double)activity->procs &&
-           wait_is_needed(findings, &none, most->row.name, READY_MOST);
+           finding_all_awaited(findings, most->row.name, READY_MOST);
 }
 
 /* The largest share of the time that ranks one of the findings of a kind; 0: there is none. */
