@@ -32,6 +32,7 @@
 #define RUN_TIMES     20
 #define RUN_SHARE     0.1
 #define PEER_SHARE    0.5
+#define ASKED_LEAST   0.8               /* of the time-outs */
 #define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
 #define DELAYED_MOST  INT64_C(60000000)
 #define SERVER_SHARE  0.4 /* the same of a C program, which is known to have connected to it */
@@ -606,7 +607,61 @@ void finding_slow_peer(struct findings *findings)
     }
 }
 
-/* What is needed waits again and again until a context's time is over. */
+/* How often goroutines of the kind waited for this in all. */
+static uint64_t all_waits(const struct findings *findings, trail_name start, trail_name reason)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = start < waits->by_name_capacity ? waits->by_name[start] : NULL;
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == reason)
+            return group->waits[i].spread.count;
+    return 0;
+}
+
+/* Whether those with this start function wait for work from `from`. */
+static bool works_for(const struct findings *findings, trail_name start, trail_name from,
+                      uint64_t least)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->pair_count; i++)
+        if (blame->pairs[i].waiter == start && blame->pairs[i].waker == from)
+            return blame->pairs[i].waits >= least;
+    return false;
+}
+
+/* Returns one that the waits of the row ask, where none else ends waits of those that ask; or 0. */
+static trail_name asked_by(const struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    trail_name asked = 0;
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        if (pair->waiter == row->waiter && !works_for(findings, pair->waker, row->waiter, 1))
+            return 0;
+        if (pair->waker == row->waiter && pair->waiter != row->waiter &&
+            pair->waits >= row->spread.count)
+            asked = pair->waiter;
+    }
+    return asked;
+}
+
+/*
+ * Whether a select of Go waits for an answer, or until it has taken too long: each time it has asked
+ * just before, most are answered, and the others take as long as each other. What a loop does at each
+ * tick has no answers; what it does when nothing has come has not been asked for.
+ */
+static bool is_timed_answer(const struct findings *findings, const struct outside_row *row)
+{
+    const trail_histogram *spread = &row->spread;
+    return findings->waits->is_go && row->kind == WIRE_WAIT_SLEEP &&
+           row->wait == findings->waits->select &&
+           (double)row->asked >= ASKED_LEAST * (double)spread->count &&
+           spread->max_ns - spread->min_ns <= spread->min_ns / 4 &&
+           all_waits(findings, row->waiter, row->wait) >= 2 * spread->count &&
+           asked_by(findings, row) != 0;
+}
+
+/* What is needed waits again and again until a context's time, or that of a timer, is over. */
 void finding_deadlines(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
@@ -614,16 +669,19 @@ void finding_deadlines(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         /* One that most of it is may be the time that the program is to run for. */
-        if (!row->deadline || row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
+        if (row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
             share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
-            !(row->in_region || wait_is_needed(findings, &row->longest, row->start, OUTSIDE_SHARE)))
+            !(row->deadline || is_timed_answer(findings, row)) ||
+            !(row->in_region ||
+              wait_is_needed(findings, &row->longest, row->deadline ? row->start : row->waiter,
+                             OUTSIDE_SHARE)))
             continue;
         const struct finding_of of =
             finding_saves("time-out", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(findings, &of,
-                    "%.*s waited until the time-out of a context for %.0f %% of the time",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_say(findings, &of, "%.*s waited until the time-out of a %s for %.0f %% of the time",
+                    SHOWN(place), row->deadline ? "context" : "timer",
+                    100 * share_of(ns, length_of(findings)));
         finding_explain(findings,
                         "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
                         "else that would have ended them came in time.",

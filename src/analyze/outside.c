@@ -53,7 +53,7 @@ void outside_break(struct outside *outside, int64_t goroutine)
 {
     struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (now)
-        now->row = 0;
+        now->row = now->woke = 0;
 }
 
 void outside_woke(struct outside *outside, int64_t goroutine)

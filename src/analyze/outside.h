@@ -47,6 +47,7 @@ struct outside_row {
     bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server; /* for what a server sends over a connection that the program made */
     bool deadline;  /* ended by the time-out of a context of Go */
+    uint64_t asked; /* of waits that a timer ended in Go: it had woken another one just before */
 
     /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long they
      * may have been late, and the start function of the other one. */

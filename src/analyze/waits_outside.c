@@ -362,19 +362,24 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
         .wait = g->reason,
         .function = stack.function,
         .place = waits_place(waits, g->outer),
+        .waiter = g->name,
         .deadline = deadline,
     };
     if (!waits->analysis->counting)
         return true;
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    bool asked = now && now->woke > 0;
     if (!outside_begin(&waits->outside, &timed))
         return false;
-    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    now = objects_find(&waits->outside.now, (uint64_t)g->id);
     struct outside_row *row = now ? &waits->outside.rows[now->row - 1] : NULL;
     if (row && deadline) {
         row->start = g->name;
         row->in_region |= is_request(waits, g);
     } else {
         note_late(waits, g, event);
+        if (row)
+            row->asked += asked;
     }
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }

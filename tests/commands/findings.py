@@ -4048,6 +4048,48 @@ def what_waits_for_the_time_out_of_a_context_is_named():
     assert "time-out" not in timed_out(8 * MS, 30 * MS)
 
 
+def asked_until(asks=True, every=4, longer=0, by=2, count=16, lasts=20 * MS):
+    """Main asks goroutine 2, and selects until that answers or, `every` so many times, a timer ends. Without `asks` it wakes
+    goroutine 2 only before it is answered; `longer`: one time-out takes that much more; `by`: what answers."""
+    trace = Trace(3)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    for g, name in ((2, "main.cache"), (3, "main.other")):
+        trace.create(g * 10, 0, g, ("main.main", name))
+        trace.start(g * 10 + 5, g - 1, g)
+    trace.block(100, 1, "chan receive", ("runtime.chanrecv2", "main.cache"))
+    now, wait = MS, ("runtime.selectgo", "main.ask")
+    for i in range(count):
+        late = i % every == every - 1
+        trace.block(now, 0, "sleep", ("time.Sleep", "main.main"))
+        now += MS
+        trace.wake(now, 0, 1, ())
+        trace.start(now + 10, 0, 1)
+        if asks or not late:
+            trace.wake(now + 20, 0, 2, ("runtime.chansend1", "main.ask"))
+            trace.start(now + 30, 1, 2)
+            trace.block(now + 40 * US, 1, "chan receive", ("runtime.chanrecv2", "main.cache"))
+        trace.block(now + 10 * US, 0, "select", wait)
+        if late:
+            now += lasts + (longer if i == count - 1 else 0)
+            trace.at(now, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        else:
+            now += 30 * US if by == 2 else 300 * US
+            trace.wake(now, by - 1, 1, ("runtime.chansend1", "main.answer"))
+        trace.start(now + 10, 0, 1)
+        now += 100 * US
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def what_asks_and_waits_for_the_answer_until_a_timer_ends_is_a_time_out():
+    found = asked_until()["time-out"]
+    assert found["text"].startswith("main.ask (main.go:11) waited until the time-out of a timer for 80 % of the time. 4 waits (select) ended so, "), found
+    # It has not asked; fewer are answered; another one ends them; or they end at different times.
+    for args in ({"asks": False}, {"every": 1}, {"by": 3}, {"longer": 6 * MS}, {"lasts": 2 * MS}):
+        assert "time-out" not in asked_until(**args), args
+    assert "time-out" in asked_until(longer=4 * MS)
+
+
 def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask", slept_in=("main.worker",)):
     """Each of `clients` sends a job to main.worker, of which there are `workers`, and waits for its result. `buffered`: none waits to send."""
     trace = Trace(workers + clients + 1)
