@@ -43,14 +43,10 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
     return ns;
 }
 
-/*
- * Whether the lock was held by a known function. One that stops the world again and again holds the
- * runtime's own lock then, and is found for its pauses.
- */
-static bool is_held(const struct findings *findings, const struct blame_row *row)
+/* Whether the lock was held by a known function. */
+static bool is_held(const struct blame_row *row)
 {
-    return row->lock && row->function != 0 &&
-           !finding_names(findings, "pause-share", row->function);
+    return row->lock && row->function != 0;
 }
 
 void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
@@ -177,7 +173,7 @@ void finding_lock_serialises(struct findings *findings)
     const struct blame_row *worst[MOST_LOCKS] = {0};
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        if (!is_held(findings, row) ||
+        if (!is_held(row) ||
             share_of(blame_union_ns(&row->serial), length_of(findings)) < LOCK_SHARE ||
             !is_much(blame, row))
             continue;
@@ -216,7 +212,7 @@ void finding_lock_contention(struct findings *findings)
         if (!row->lock)
             continue;
         ns_add(&busy, row->ns);
-        if (is_held(findings, row) && (!worst || row->ns > worst->ns))
+        if (is_held(row) && (!worst || row->ns > worst->ns))
             worst = row;
     }
     if (!worst)
@@ -254,7 +250,7 @@ void finding_long_hold(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
                       wait_own_share(row) >= OUTSIDE_SHARE;
-        if (is_held(findings, row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
+        if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
             worst = row;
     }
     if (!worst || worst->longest.ns < LOCK_LEAST ||
@@ -272,7 +268,7 @@ static int64_t not_running_ns(const struct findings *findings, const struct blam
 {
     double share = wait_own_share(row);
     bool no_cpu = (trail_name)row->outside.key == findings->waits->ready && share >= LACKED_SHARE;
-    return is_held(findings, row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
+    return is_held(row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
 }
 
 /* The holder of a lock has no CPU while others wait for the lock. */
