@@ -121,9 +121,15 @@ def _own(table):
     return table.columns[: table.column_count - _COMMON]
 
 
+def _columns_of(table):
+    if table not in _tables:
+        raise ValueError(f"there is no table {table}, only {', '.join(_tables)}")
+    return _own(_tables[table][1])
+
+
 def _chosen(table, columns):
     """The columns with these names, and their numbers, in the order of the table; None: all."""
-    own = {column.name.decode(): (i, column) for i, column in enumerate(_own(_tables[table][1]))}
+    own = {column.name.decode(): (i, column) for i, column in enumerate(_columns_of(table))}
     wanted = set(own if columns is None else columns)
     if unknown := wanted - set(own):
         raise ValueError(f"{table} has no column {unknown.pop()}")
@@ -198,7 +204,7 @@ class Trace:
 
     def columns(self, table, columns=None, from_ns=None, to_ns=None):
         """{column: list of all values}: what pandas.DataFrame, polars.DataFrame and pyarrow.table take."""
-        names = [c.name.decode() for c in _own(_tables[table][1])] if columns is None else columns
+        names = [c.name.decode() for c in _columns_of(table)] if columns is None else columns
         whole = {name: [] for name in names}
         for batch in self.batches(table, columns, from_ns, to_ns):
             for name, values in batch.items():

@@ -892,7 +892,9 @@ void finding_leaks(struct findings *findings)
             late * 8 < group->stuck)
             continue;
         trail_string name = text_of(findings, group->row.name);
-        trail_string at = names_text(&findings->analysis->names, group->created_at);
+        trail_string at = names_text(&findings->analysis->names, group->created_at),
+                     wait = text_of(findings, group->stuck_for),
+                     waits_at = text_of(findings, group->stuck_at);
         trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
                                 group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
@@ -908,6 +910,9 @@ void finding_leaks(struct findings *findings)
                             ? " (chan send: nothing receives what they send)"
                             : "",
                         word(findings, TERM_task), group->stuck_goroutine);
+        if (group->stuck_for != 0 && group->stuck_at != 0)
+            finding_explain(findings, "All of these wait (%.*s) at %.*s.", SHOWN(wait),
+                            SHOWN(waits_at));
         /* It costs memory: the share that ranks it is no time that would be saved. */
         finding_last(findings)->gain_ns = 0;
     }

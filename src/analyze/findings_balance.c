@@ -243,6 +243,71 @@ void finding_straggler(struct findings *findings)
     }
 }
 
+/* Where the goroutine slept once for half of the longest of these waits; NULL: it did not. */
+static const struct outside_row *slept_in(const struct findings *findings,
+                                          const struct blame_row *row)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *slept = &outside->rows[i];
+        if (slept->kind == WIRE_WAIT_SLEEP && slept->longest.goroutine == row->goroutine.key &&
+            slept->longest.ns >= row->longest.ns / 2 && slept->longest.ns <= row->longest.ns * 2)
+            return slept;
+    }
+    return NULL;
+}
+
+/* Whether another goroutine that the same one created has ended before that time. */
+static bool has_ended_before(const struct findings *findings, const struct blame_row *row,
+                             int64_t ns)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *own =
+        row->start < waits->by_name_capacity ? waits->by_name[row->start] : NULL;
+    for (size_t i = 0; own && i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group != own && group->row.ended > 0 && group->row.created > 0 &&
+            group->creator == own->creator && group->last_end_ns <= ns)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Of several different goroutines that run at the same time, one sleeps for long, while the one that
+ * waits for its exit has nothing else to do, nor has any other. Short sleeps again and again are a pace.
+ */
+void finding_late_sleeper(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->serial);
+        if (!facts || facts->kind != WIRE_WAIT_JOIN || ns < BALANCE_LEAST ||
+            (trail_name)row->outside.key != findings->waits->sleep ||
+            !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BALANCE_SHARE ||
+            finding_names(findings, "straggler", row->start) ||
+            finding_names(findings, "one-at-a-time", row->start))
+            continue;
+        const struct outside_row *slept = slept_in(findings, row);
+        int64_t end_ns = row->longest.begin_ns + row->longest.ns / 2;
+        if (!slept || !has_ended_before(findings, row, end_ns))
+            continue;
+        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
+                                                   &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
+        finding_say(findings, &of, "%.*s held up %.*s", SHOWN(start), SHOWN(at));
+        finding_explain(
+            findings,
+            "Its exit was waited for during %.0f %% of the time (%s), while at most one "
+            "%s worked, and another had ended.",
+            100 * share_of(ns, length_of(findings)),
+            several(row->waits, "wait", row->ns, row->longest.ns).text, word(findings, TERM_task));
+        wait_explain_own(findings, row);
+    }
+}
+
 /*
  * Goroutines of Go wait for one of their own with a WaitGroup, now for this one, now for another, as
  * where one fetches what all of them need.

@@ -15,6 +15,7 @@
 #define LOCK_LEAST INT64_C(100000000) /* fewer waits count if they took this long in all */
 /* From this share on, what the holder waited for meanwhile is why it held the lock for so long. */
 #define OUTSIDE_SHARE 0.4
+#define STARVED_LEAST INT64_C(50000000)
 #define LACKED_SHARE  0.5 /* of its holds, without a CPU */
 #define MOST_RAN      0.1 /* kept the holder from a CPU */
 
@@ -43,10 +44,23 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
     return ns;
 }
 
-/* Whether the lock was held by a known function. */
-static bool is_held(const struct blame_row *row)
+/* Whether most of these waits are those of writers that readers keep out: no hold of these is long. */
+static bool is_starved(const struct findings *findings, const struct blame_row *row)
 {
-    return row->lock && row->function != 0;
+    const struct idmap *rwlocks = &findings->waits->rwlocks.map;
+    IDMAP_EACH(slot, rwlocks) {
+        const struct rwlock *lock = slot->value;
+        if (lock->wait == row->wait && lock->waiter == row->waiter && lock->ns >= row->ns / 2 &&
+            lock->kept_out > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the lock was held by a known function. */
+static bool is_held(const struct findings *findings, const struct blame_row *row)
+{
+    return row->lock && row->function != 0 && !is_starved(findings, row);
 }
 
 void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
@@ -166,6 +180,37 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     advise(findings, row);
 }
 
+/* Readers take an rwlock for which a writer waits already. */
+void finding_writer_starved(struct findings *findings)
+{
+    const struct idmap *rwlocks = &findings->waits->rwlocks.map;
+    const struct rwlock *worst = NULL;
+    IDMAP_EACH(slot, rwlocks) {
+        const struct rwlock *lock = slot->value;
+        if (lock->kept_out > 0 &&
+            (!worst || lock->ns > worst->ns || (lock->ns == worst->ns && lock->wait < worst->wait)))
+            worst = lock;
+    }
+    if (!worst || worst->ns < STARVED_LEAST ||
+        share_of(blame_union_ns(&worst->beyond), length_of(findings)) < LOCK_SHARE)
+        return;
+    const struct finding_of of = finding_saves("writer-starved", blame_union_ns(&worst->beyond),
+                                               &worst->longest, worst->function, worst->wait);
+    trail_string at = text_of(findings, worst->at), wait = text_of(findings, worst->wait),
+                 reader = text_of(findings, worst->reader);
+    finding_say(findings, &of, "Readers kept %.*s waiting for %.*s to write, for %s", SHOWN(at),
+                SHOWN(wait), duration(worst->ns).text);
+    finding_explain(findings,
+                    "In %s of %s wait%s, the longest %s, others took it to read after the wait "
+                    "had begun, last at %.*s. Their holds overlap: none was longer than %s.",
+                    counted(worst->kept_out).text, counted(worst->waits).text,
+                    plural_s(worst->waits), duration(worst->longest.ns).text, SHOWN(reader),
+                    duration(worst->longest_hold_ns).text);
+    finding_advise(findings, "Let writers come first "
+                             "(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), or take it to read "
+                             "less often.");
+}
+
 /* There was a waiter, and at most one goroutine worked meanwhile. */
 void finding_lock_serialises(struct findings *findings)
 {
@@ -173,7 +218,7 @@ void finding_lock_serialises(struct findings *findings)
     const struct blame_row *worst[MOST_LOCKS] = {0};
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        if (!is_held(row) ||
+        if (!is_held(findings, row) ||
             share_of(blame_union_ns(&row->serial), length_of(findings)) < LOCK_SHARE ||
             !is_much(blame, row))
             continue;
@@ -212,7 +257,7 @@ void finding_lock_contention(struct findings *findings)
         if (!row->lock)
             continue;
         ns_add(&busy, row->ns);
-        if (is_held(row) && (!worst || row->ns > worst->ns))
+        if (is_held(findings, row) && (!worst || row->ns > worst->ns))
             worst = row;
     }
     if (!worst)
@@ -250,7 +295,7 @@ void finding_long_hold(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
                       wait_own_share(row) >= OUTSIDE_SHARE;
-        if (is_held(row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
+        if (is_held(findings, row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
             worst = row;
     }
     if (!worst || worst->longest.ns < LOCK_LEAST ||
@@ -268,7 +313,7 @@ static int64_t not_running_ns(const struct findings *findings, const struct blam
 {
     double share = wait_own_share(row);
     bool no_cpu = (trail_name)row->outside.key == findings->waits->ready && share >= LACKED_SHARE;
-    return is_held(row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
+    return is_held(findings, row) && no_cpu ? part_of(blame_union_ns(&row->held), share) : 0;
 }
 
 /* The holder of a lock has no CPU while others wait for the lock. */

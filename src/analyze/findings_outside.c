@@ -5,6 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
+#include "words/process_name.h"
 
 /* Thresholds; shares are of the time. */
 #define POLL_TIMES 200              /* returns to a sleep */
@@ -223,6 +224,36 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     return false;
 }
 
+/* Explains which wait in another process that of a child process prolonged: a shell's caller, say. */
+static void explain_caller(struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *most = NULL;
+    struct process_name own, caller;
+    if (!process_name_of(text_of(findings, row->waiter), &own))
+        return;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *of = &blame->rows[i];
+        if (of->start == row->waiter && of->longest.ns >= row->longest.ns / 2 &&
+            process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own.pid &&
+            (!most || of->longest.ns > most->longest.ns))
+            most = of;
+    }
+    if (!most)
+        return;
+    trail_name place = most->at;
+    for (size_t i = 0; i < findings->waits->outside.count; i++) {
+        const trail_longest *longest = &findings->waits->outside.rows[i].longest;
+        if (longest->goroutine == most->longest.goroutine &&
+            longest->begin_ns == most->longest.begin_ns)
+            place = findings->waits->outside.rows[i].place;
+    }
+    trail_string at = text_of(findings, place), wait = text_of(findings, most->wait),
+                 waiter = text_of(findings, row->waiter);
+    finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
+                    SHOWN(waiter));
+}
+
 /* A child process that is recorded, too. What it waits for itself comes first. */
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
@@ -235,6 +266,7 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
                 SHOWN(place), 100 * share_of(ns, length_of(findings)));
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
+    explain_caller(findings, row);
     finding_last(findings)->weight /= 4;
 }
 

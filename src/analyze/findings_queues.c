@@ -13,11 +13,12 @@
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE    0.25
 #define POOL_WAITS     10
-#define POOL_RARELY    4   /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2 /* of its time, waiting for work */
-#define POOL_MORE      0.5 /* than its threads wait for results, on average */
-#define PRODUCER_WAITS 0.6 /* of its time, for something else than work */
-#define CONSUMER_WAITS 0.8 /* of their time, for work */
+#define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2  /* of its time, waiting for work */
+#define POOL_MORE      0.5  /* than its threads wait for results, on average */
+#define PRODUCER_WAITS 0.25 /* of its time, for something else than work */
+#define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
+#define CONSUMER_WAITS 0.8  /* of their time, for work */
 
 /* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
 static bool passes_on(const struct findings *findings, const struct blame_row *row)
@@ -465,6 +466,25 @@ static bool is_paced(const struct findings *findings, const struct blame_pair *p
             process_name_of(text_of(findings, pair->waker), &waker) && waiter.pid != waker.pid);
 }
 
+/* Says that, how long it waited and ran, and where it waited. */
+static void say_slow_producer(struct findings *findings, const struct finding_of *of,
+                              const struct wait_group *group, const struct group_time *time)
+{
+    double ran = share_of(group->exec_ns, time->all);
+    const struct outside_row *in = waits_mostly_in(findings, group, time->most);
+    trail_string name = text_of(findings, of->function),
+                 why = text_of(findings, time->most->reason),
+                 place = in ? text_of(findings, in->place) : (trail_string){"", 0};
+    char running[40] = "";
+    if (ran >= PRODUCER_RUNS)
+        (void)snprintf(running, sizeof running, ", and %.0f %% running", 100 * ran);
+    finding_say(findings, of,
+                "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
+                "(mostly %.*s%s%.*s)%s",
+                SHOWN(name), 100 * share_of(time->others, time->all), SHOWN(why),
+                place.size ? " at " : "", SHOWN(place), running);
+}
+
 /*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
  * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
@@ -490,21 +510,16 @@ void finding_slow_producer(struct findings *findings)
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
             share_of(ns, length) < CONSUMER_WAITS ||
             (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
-             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE))
+             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
+            finding_names(findings, "bottleneck", pair->waker))
             continue;
-        int64_t gain = makes.others < length ? makes.others : length;
+        bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;
+        int64_t gain = runs || makes.others > ns ? ns : makes.others;
         const struct finding_of of =
             finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
-        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
-                     at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
+        trail_string wait = text_of(findings, pair->wait), at = text_of(findings, pair->at),
                      waiters = text_of(findings, pair->waiter);
-        const struct outside_row *in = waits_mostly_in(findings, made_by, makes.most);
-        trail_string place = text_of(findings, in ? in->place : 0);
-        finding_say(findings, &of,
-                    "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
-                    "(mostly %.*s%s%.*s)",
-                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why),
-                    place.size ? " at " : "", SHOWN(place));
+        say_slow_producer(findings, &of, made_by, &makes);
         finding_explain(findings,
                         "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
                         "%% of their time: %s.",

@@ -14,6 +14,7 @@
 #define TICKS_SHARE 0.3 /* the same, while others still sleep from time to time */
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
+#define MORE_SIZE   32
 #define MOST_NAMED  3 /* of a deadlock, in its heading */
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
@@ -96,6 +97,16 @@ static void put_kept(const struct findings *findings, char *text, size_t size,
     }
 }
 
+/* The number of waits of a circle from one on to another. */
+static size_t waits_between(const struct stuck *stuck, const struct stuck_wait *from,
+                            const struct stuck_wait *to)
+{
+    size_t count = 1;
+    for (; &stuck->waits[from->next] != to; from = &stuck->waits[from->next])
+        count++;
+    return count;
+}
+
 /* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ...", or "... has not ended and ...". */
 static void put_circle(const struct findings *findings, const struct stuck_wait *first, char *text,
                        size_t size)
@@ -116,7 +127,8 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
         wait = &stuck->waits[wait->next];
     } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
     if (wait != first)
-        (void)snprintf(text + used, size - used, "; ...");
+        (void)snprintf(text + used, size - used, "; and %zu more",
+                       waits_between(stuck, wait, first));
 }
 
 /* "thread a (2), thread b (3) and thread c (4)"; of more than three the first and how many more. */
@@ -125,10 +137,7 @@ static void put_members(const struct findings *findings, const struct stuck_wait
 {
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = first;
-    size_t count = 0, used = 0;
-    do
-        wait = &stuck->waits[wait->next], count++;
-    while (wait != first);
+    size_t count = waits_between(stuck, first, first), used = 0;
     for (size_t i = 0; i < count && i < MOST_NAMED; i++, wait = &stuck->waits[wait->next]) {
         char task[NAME_SIZE];
         const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
@@ -137,6 +146,12 @@ static void put_members(const struct findings *findings, const struct stuck_wait
     }
     if (count > MOST_NAMED)
         (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
+}
+
+/* What a list leaves out. */
+static void put_more(char text[MORE_SIZE], size_t count)
+{
+    (void)snprintf(text, MORE_SIZE, " and %zu more", count);
 }
 
 static void explain_ticks(struct findings *findings)
@@ -165,8 +180,10 @@ static void explain_places(struct findings *findings, const struct stuck_wait *f
         last = wait->place;
         wait = &stuck->waits[wait->next];
     } while (++count < MOST_NAMED && wait != first);
-    finding_explain(findings, "The wait%s at %s%s.", count == 1 ? " is" : "s are", text,
-                    wait == first ? "" : ", ...");
+    char more[MORE_SIZE] = "";
+    if (wait != first)
+        put_more(more, waits_between(stuck, wait, first));
+    finding_explain(findings, "The wait%s at %s%s.", count == 1 ? " is" : "s are", text, more);
 }
 
 /* Returns the advice for a circle with these kinds of waits. */
@@ -245,9 +262,15 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
 {
     char holder[NAME_SIZE];
     trail_string place = names_text(&findings->analysis->names, wait->place),
-                 woke_other = names_text(&findings->analysis->names, wait->woke_other);
+                 woke_other = names_text(&findings->analysis->names, wait->woke_other),
+                 readers = names_text(&findings->analysis->names, wait->read_since);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
-    if (wait->holder != TRAIL_NONE)
+    if (wait->read_since != 0)
+        finding_explain(findings,
+                        "Readers kept it out: others took it to read meanwhile, last at %.*s, and "
+                        "their holds overlap.",
+                        SHOWN(readers));
+    else if (wait->holder != TRAIL_NONE)
         finding_explain(findings, "It is held by %s%s.", holder,
                         wait->ended      ? ", which has ended without releasing it"
                         : wait->inferred ? ", inferred from its stack"
@@ -395,6 +418,9 @@ void finding_maybe_deadlock(struct findings *findings)
     }
     if (!several)
         return;
+    char more[MORE_SIZE] = "";
+    if (count > MOST_OPEN)
+        put_more(more, count - MOST_OPEN);
     trail_longest moment = {longest->ns, longest->begin_ns, longest->goroutine};
     const struct finding_of of = {
         "maybe-deadlock",  FINDING_DEADLOCK,          shortest,
@@ -406,8 +432,7 @@ void finding_maybe_deadlock(struct findings *findings)
     finding_explain(findings,
                     "They had waited %s to %s, and no wait there had ended meanwhile: %s%s. The "
                     "trace does not record which locks they hold.",
-                    duration(shortest).text, duration(longest->ns).text, text,
-                    count > MOST_OPEN ? ", ..." : "");
+                    duration(shortest).text, duration(longest->ns).text, text, more);
 }
 
 /* Whether a wait that has not ended is worth a finding by its length. */

@@ -205,6 +205,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     if (wait.place == 0)
         wait.place = any_place(stuck, g);
     wait.woke_other = facts ? woke_other(stuck, g, facts) : 0;
+    wait.read_since = stuck->waits_at ? waits_read_since(stuck->waits_at, g) : 0;
     if (wait.wanted == STUCK_SEND)
         find_creator(stuck, &wait);
     stuck->waits[stuck->count++] = wait;
@@ -276,6 +277,43 @@ int stuck_by_goroutine(const void *a, const void *b)
     return x->goroutine < y->goroutine ? -1 : x->goroutine > y->goroutine;
 }
 
+/* Whether the chain of waits from the one at `at` leads to the one at `end`. */
+static bool leads_to(const struct stuck *stuck, size_t at, size_t end)
+{
+    for (size_t steps = 0; at != end && at != SIZE_MAX && steps < stuck->count; steps++)
+        at = stuck->waits[at].next;
+    return at == end;
+}
+
+/*
+ * Links a wait for the exit of one of several goroutines with the same start function if all of them
+ * wait for the goroutine that waits: whichever it is, its exit will not come.
+ */
+static void link_join(struct stuck *stuck, size_t at)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    struct stuck_wait *wait = &stuck->waits[at];
+    const struct stuck_wait *first = NULL;
+    if (wait->wanted != STUCK_JOIN || wait->holder != TRAIL_NONE)
+        return;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        struct stuck_wait key = {.goroutine = g->id};
+        if (g->name != wait->object)
+            continue;
+        const struct stuck_wait *of =
+            bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine);
+        if (!of || !leads_to(stuck, (size_t)(of - stuck->waits), at))
+            return;
+        if (!first || of < first)
+            first = of;
+    }
+    if (!first)
+        return;
+    wait->next = (size_t)(first - stuck->waits);
+    wait->holder = first->goroutine;
+}
+
 static void link_waits(struct stuck *stuck)
 {
     for (size_t i = 0; i < stuck->count; i++) {
@@ -285,6 +323,8 @@ static void link_waits(struct stuck *stuck)
         if (next)
             stuck->waits[i].next = (size_t)(next - stuck->waits);
     }
+    for (size_t i = 0; i < stuck->count; i++)
+        link_join(stuck, i);
 }
 
 /* Each waits for at most one holder: a wait that leads back to itself in at most as many steps as

@@ -48,6 +48,7 @@ struct stuck_wait {
     bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
     trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */
+    trail_name read_since; /* where others took the rwlock to read meanwhile; 0: not known */
     int64_t creator;       /* if that waits for a WaitGroup; else TRAIL_NONE */
     trail_name creator_name, creator_place;
     /* Of a lock in Go: one that waits for what so far only goroutines of this kind did, at a channel:

@@ -451,6 +451,9 @@ static bool take_log(void *part, const trail_event *event)
     if (waits->analysis->counting && event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
         return take_count(waits, event);
+    if (waits->analysis->counting && event->goroutine >= 0 &&
+        text_is(trail_reader_string(names->reader, event->log.category), WIRE_HELD_CATEGORY))
+        return waits_read_rwlock(waits, event);
     if (waits->analysis->counting && wait_log_until(names, event))
         outside_was_until(&waits->outside, event->goroutine);
     const struct goroutine *g =
@@ -483,6 +486,7 @@ static bool window_begins(void *part, int64_t ns)
     outside_clear(&waits->outside);
     objects_clear(&waits->condition_waits);
     objects_clear(&waits->conditions);
+    objects_clear(&waits->rwlocks);
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
@@ -501,13 +505,24 @@ static bool window_begins(void *part, int64_t ns)
     return true;
 }
 
+/* Returns where a goroutine waits; 0: not known. */
+static trail_name waits_now_at(const struct waits *waits, const struct goroutine *g)
+{
+    const struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    return parked && parked->place ? parked->place->name : now && now->waits ? now->place : 0;
+}
+
 static void look_at_blocked(const struct waits *waits, const struct goroutine *g,
                             struct wait_group *group, int64_t now)
 {
+    trail_name at = waits_now_at(waits, g);
     int64_t begin = waits->analysis->span.begin_ns, length = ns_between(begin, now);
     if (g->state != TRAIL_GO_WAITING || g->creation_ns <= begin ||
         ns_between(g->since_ns, now) < length / 10)
         return;
+    group->stuck_for = group->stuck == 0 || group->stuck_for == g->reason ? g->reason : 0;
+    group->stuck_at = group->stuck == 0 || group->stuck_at == at ? at : 0;
     group->stuck++;
     group->stuck_sends += g->reason == waits->send;
     group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;
@@ -572,6 +587,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->parked = OBJECTS_OF(struct parked);
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
+    waits->rwlocks = OBJECTS_OF(struct rwlock);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -619,6 +635,7 @@ static void drop(void *part)
     objects_free(&waits->parked);
     objects_free(&waits->conditions);
     objects_free(&waits->condition_waits);
+    objects_free(&waits->rwlocks);
 }
 
 const struct analysis_part waits_part = {

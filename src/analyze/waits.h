@@ -80,6 +80,22 @@ struct condition_wait {
     bool signalled, missed; /* how it ended; missed: if it timed out */
 };
 
+/* An rwlock of a C program. */
+struct rwlock {
+    uint64_t reads;        /* holds to read that have ended */
+    int64_t last_taken_ns; /* when the last of these began */
+    int64_t longest_hold_ns;
+    int64_t written_ns;          /* when the last hold to write ended */
+    trail_name reader, function; /* the place where it was last taken to read, and its function */
+    uint64_t waits;              /* to write */
+    uint64_t kept_out;           /* of these: others took it to read after they had begun */
+    int64_t ns;                  /* ... in all */
+    trail_longest longest;
+    struct blame_union beyond; /* ... after the longest hold */
+    trail_name wait, at;       /* of the last one: "rwlock price_rw", and the place */
+    trail_name waiter;         /* its start function */
+};
+
 struct wait_group {
     trail_wait_group row;
     trail_wait *waits;
@@ -92,8 +108,9 @@ struct wait_group {
     uint64_t stuck_sends;   /* of these, in Go: they wait to send */
     int64_t stuck_since_ns; /* since when the first of these has been waiting */
     int64_t stuck_goroutine;
-    uint64_t most_alive; /* at once, of those created in the trace */
-    trail_name creator;  /* start function of a goroutine that created some of these; 0: unknown */
+    trail_name stuck_for, stuck_at; /* of these: what they wait for, and where; 0: they differ */
+    uint64_t most_alive;            /* at once, of those created in the trace */
+    trail_name creator; /* start function of a goroutine that created some of these; 0: unknown */
     trail_name created_at; /* where the first of these was created; 0: unknown */
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
@@ -159,6 +176,7 @@ struct waits {
     struct objects parked;          /* of goroutines: struct parked */
     struct objects conditions;      /* of names of waits: struct condition */
     struct objects condition_waits; /* of goroutines: struct condition_wait */
+    struct objects rwlocks;         /* of names of objects: struct rwlock */
     struct blame blame;
     struct outside outside;
     struct families families;
@@ -196,7 +214,7 @@ extern const struct analysis_part waits_part;
 
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
- * variables (waits_conditions.c), waits for work (waits_work.c) and for what is outside the program
+ * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for what is outside the program
  * (waits_outside.c). Functions that return bool return false on out of memory, unless it says
  * otherwise.
  */
@@ -257,6 +275,19 @@ void waits_leave_condition(struct waits *waits, const struct goroutine *g, trail
 
 /* The goroutine's last wait timed out. */
 void waits_miss_condition(struct waits *waits, int64_t goroutine);
+
+/* MARK: Rwlocks (waits_readers.c) */
+
+/* A wait at that place has ended, perhaps one to write. Returns false on out of memory. */
+bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_name at,
+                        const trail_event *event);
+
+/* Returns where others took the rwlock to read for which the goroutine already waits to write; 0: they
+ * did not, or that is not known. */
+trail_name waits_read_since(const struct waits *waits, const struct goroutine *g);
+
+/* A log of a hold that has ended. Returns false on out of memory. */
+bool waits_read_rwlock(struct waits *waits, const trail_event *event);
 
 /* MARK: Work */
 

@@ -311,6 +311,8 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
         ok = note_straggler(waits, g, place, event);
     if (place->kind == PLACE_CONDITION)
         waits_leave_condition(waits, g, place->name, event);
+    if (place->kind == PLACE_LOCK)
+        ok = waits_leave_rwlock(waits, g, place->name, event) && ok;
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
                     ns_between(place->left_ns, event->time_ns) < BLAME_TOGETHER_NS;

@@ -171,6 +171,10 @@ static bool is_exclusive(uint8_t wait)
 
 struct release *release_find(struct release_search s, uint8_t wait)
 {
+    /* Room for a write may need several reads: the kernel wakes a writer to a socket when most of its
+     * buffer is free. */
+    if (wait == SHM_WRITE)
+        return release_find_last(s);
     if (shm_is_shared_end(s.object))
         return find_shared(s, wait);
     if (is_exclusive(wait))

@@ -101,23 +101,38 @@ static bool has_word(const void *context, const char *word)
            places_have(answers, lock->held, lock->held_count, word);
 }
 
-/* The matching locks. */
-struct lock_list {
-    const trail_lock **items;
-    size_t count;
+struct listed {
+    const trail_lock *lock;
+    const char *title; /* of lock_titles */
 };
 
-/* Returns false if out of memory. The caller frees the items. */
+/* The matching locks. */
+struct lock_list {
+    struct listed *items;
+    size_t count;
+    char **titles;
+};
+
+/* Returns false if out of memory. The caller calls list_free. */
 static bool list_wanted(const struct request *request, struct lock_list *list)
 {
     const trail_lock *const *locks;
     size_t count = trail_analysis_locks(request->analysis.answers, &locks);
-    list->items = calloc(count + 1, sizeof(void *));
-    for (size_t i = 0; list->items && i < count; i++)
+    list->items = calloc(count + 1, sizeof *list->items);
+    list->titles = lock_titles(&request->analysis);
+    if (!list->items || !list->titles)
+        return false;
+    for (size_t i = 0; i < count; i++)
         if (!request->match ||
             match_all(request->match, has_word, &(struct candidate){request, locks[i]}))
-            list->items[list->count++] = locks[i];
-    return list->items != NULL;
+            list->items[list->count++] = (struct listed){locks[i], list->titles[i]};
+    return true;
+}
+
+static void list_free(const struct lock_list *list)
+{
+    free(list->items);
+    lock_titles_free(list->titles);
 }
 
 /* MARK: Columns */
@@ -175,9 +190,14 @@ static void put_holder(struct row *row, const trail_lock *lock)
 
 static void put_lock(struct row *row, const void *of)
 {
-    const trail_lock *lock = of;
-    char name[LOCK_NAME_SIZE];
+    const struct listed *listed = of;
+    const trail_lock *lock = listed->lock;
+    char identity[LOCK_NAME_SIZE];
     put_name(row, lock);
+    if (row->json) {
+        row_word(row, NULL, "title", listed->title);
+        row_word(row, NULL, "identity", lock_identity(row->analysis, lock, identity));
+    }
     row_bool(row, "can_be_held", lock->can_be_held);
     put_stacks(row, lock);
     row_number(row, NULL, "waits", lock->wait.count);
@@ -198,7 +218,7 @@ static void put_lock(struct row *row, const void *of)
     put_places(row, "waiters", lock->waiters, lock->waiter_count);
     put_places(row, "held", lock->held, lock->held_count);
     if (row->table)
-        row_word(row, "lock<", NULL, lock_name(row->analysis, lock, name));
+        row_word(row, "lock<", NULL, listed->title);
 }
 
 static void put_link(struct row *row, const void *of)
@@ -250,7 +270,7 @@ static void show_json(const struct request *request, const struct lock_list *lis
     const trail_lock_chain *chains;
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     json_totals(request, &json, list->count);
-    rows_json(&request->analysis, &json, "locks", put_lock, list->items, 0,
+    rows_json(&request->analysis, &json, "locks", put_lock, list->items, sizeof *list->items,
               shown_of(request, list->count));
     rows_json(&request->analysis, &json, "chains", put_chain, chains, sizeof *chains,
               shown_of(request, chain_count));
@@ -355,10 +375,11 @@ static void show_holder(const struct request *request, const trail_lock *lock)
     putchar('\n');
 }
 
-static void show_lock(const struct request *request, const trail_lock *lock)
+static void show_lock(const struct request *request, const struct listed *listed)
 {
-    char text[LOCK_NAME_SIZE], place[400];
-    printf("\n%s\n", lock_name(&request->analysis, lock, text));
+    char place[400];
+    const trail_lock *lock = listed->lock;
+    printf("\n%s\n", listed->title);
     if (lock->waited && !lock->woken) {
         printf("  woken by: not in the trace\n");
     } else if (lock->woken) {
@@ -417,11 +438,11 @@ static void show_chains(const struct request *request)
 static void show_list(const struct request *request, const struct lock_list *list)
 {
     size_t shown = shown_of(request, list->count);
-    rows_show(&request->analysis, put_lock, list->items, 0, shown, SIZE_MAX);
+    rows_show(&request->analysis, put_lock, list->items, sizeof *list->items, shown, SIZE_MAX);
     if (shown < list->count)
         printf("... and %zu more\n", list->count - shown);
     for (size_t i = 0; i < shown; i++)
-        show_lock(request, list->items[i]);
+        show_lock(request, &list->items[i]);
     show_chains(request);
 }
 
@@ -440,15 +461,17 @@ static int show(void *context)
     int wrong = goroutine_filter_check(&request->filter, &request->analysis);
     if (wrong)
         return wrong;
-    if (!list_wanted(request, &list))
+    if (!list_wanted(request, &list)) {
+        list_free(&list);
         return exit_no_memory();
+    }
     if (request->analysis.json)
         show_json(request, &list);
     else if (list.count == 0)
         puts(why_empty(request));
     else
         show_list(request, &list);
-    free(list.items);
+    list_free(&list);
     return EXIT_GOOD;
 }
 
@@ -458,7 +481,7 @@ static void panel_show(const struct analysis *analysis, size_t limit)
     struct lock_list list = {0};
     if (list_wanted(&request, &list))
         show_json(&request, &list);
-    free(list.items);
+    list_free(&list);
 }
 
 const struct panel panel_locks = {panel_want, panel_show};

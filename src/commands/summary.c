@@ -579,8 +579,8 @@ static void show_times(const struct request *request)
     table_begin(&table, "time> share> state< for<");
     put_part(&table, "running", none, sum.exec_ns, sum.total_ns);
     put_part(&table, "ready", none, sum.sched_wait_ns, sum.total_ns);
-    put_part(&table, "system call", none, sum.syscall_ns, sum.total_ns);
-    put_part(&table, "system call", no_p, sum.syscall_block_ns, sum.total_ns);
+    put_part(&table, "syscall", none, sum.syscall_ns, sum.total_ns);
+    put_part(&table, "syscall", no_p, sum.syscall_block_ns, sum.total_ns);
     for (size_t i = 0; i < count && i < request->limit; i++)
         put_part(&table, "waiting", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
     free(parts);

@@ -12,7 +12,7 @@ const char *drawn_class(enum drawn_state state)
 const char *drawn_title(enum drawn_state state)
 {
     static const char *const names[] = {
-        "running", "system call", "system call, {slot_lost}", "ready, not running", "waiting", ""};
+        "running", "syscall", "syscall, {slot_lost}", "ready, not running", "waiting", ""};
     return names[state];
 }
 

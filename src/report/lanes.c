@@ -344,8 +344,8 @@ static void put_key(const struct report *report)
     const struct plot_key keys[] = {
         {"running", "running"},
         {"runnable", "ready, not running"},
-        {"syscall", "system call"},
-        {"p-released", words_text(report->words, "system call, {slot_lost}", lost, sizeof lost)},
+        {"syscall", "syscall"},
+        {"p-released", words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost)},
         {drawn_wait_class(WAIT_CLASS_LOCK), "lock"},
         {drawn_wait_class(WAIT_CLASS_COND), "condition, channel"},
         {drawn_wait_class(WAIT_CLASS_IO), "I/O, network"},

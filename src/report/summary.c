@@ -226,9 +226,9 @@ static void put_times(const struct report *report)
     if (rows) {
         rows[count++] = (struct state_row){"running", "running", {"", 0}, sum.exec_ns};
         rows[count++] = (struct state_row){"runnable", "ready", {"", 0}, sum.sched_wait_ns};
-        rows[count++] = (struct state_row){"syscall", "system call", {"", 0}, sum.syscall_ns};
-        rows[count++] = (struct state_row){
-            "p-released", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
+        rows[count++] = (struct state_row){"syscall", "syscall", {"", 0}, sum.syscall_ns};
+        rows[count++] =
+            (struct state_row){"p-released", "syscall", {lost, strlen(lost)}, sum.syscall_block_ns};
         for (size_t i = 0; i < reason_count && i < report->limit; i++)
             rows[count++] =
                 (struct state_row){report_wait_class(report, reasons[i].of), "waiting",

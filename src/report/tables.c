@@ -50,7 +50,7 @@ static void put_groups(const struct report *report)
     size_t count = trail_analysis_groups(report->answers, &groups);
     report_table(report, &table, "{Tasks} by start function",
                  "start_function< {tasks}> unfinished> total> running> ready> waiting> "
-                 "system_calls> {without_slot}>");
+                 "syscall> {no_slot}>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_times *times = &groups[i].times;
         html_cell_text(&table, report_text(report, groups[i].name));

@@ -4,8 +4,8 @@
  *
  *     blocks of the store | the rest, in pieces (kept.c) | struct kept_end
  *
- * Only the build that wrote a file can read it, and only its user, the only one who may write to its
- * folder: the rest is checked, but the bytes of chunks are not.
+ * Only the build that wrote a file can read it. Only its user can write to its folder, so that the
+ * rest is checked, but not the bytes of chunks.
  */
 #ifndef TRAIL_TIMELINE_KEPT_H
 #define TRAIL_TIMELINE_KEPT_H

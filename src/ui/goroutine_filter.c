@@ -163,7 +163,8 @@ void place_add_difference(const struct analysis *analysis, trail_stack stack, tr
     if (at >= count || used >= size)
         return;
     frame_text(analysis, &places[at], frame, sizeof frame);
-    (void)snprintf(buf + used, size - used, " < ... < %s", frame);
+    bool is_called = at < trail_analysis_stack_own(analysis->answers, stack);
+    (void)snprintf(buf + used, size - used, "%s%s", is_called ? ", calling " : " < ... < ", frame);
     (void)plain_inside(buf, size);
 }
 

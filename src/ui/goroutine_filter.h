@@ -46,7 +46,8 @@ size_t goroutine_index(const trail_goroutine *rows, size_t count, int64_t id);
 /* Returns "main.work (main.go:42) < main.main" in `buf`: the place of a stack, and its caller. */
 const char *place_text(const struct analysis *analysis, trail_stack stack, char *buf, size_t size);
 
-/* Appends " < ... < main.serve (main.go:7)": the innermost frame that differs in another stack. */
+/* Appends the innermost frame that differs in another stack: " < ... < main.serve (main.go:7)", or
+ * ", calling sync.(*Mutex).Lock (mutex.go:46)". */
 void place_add_difference(const struct analysis *analysis, trail_stack stack, trail_stack other,
                           char *buf, size_t size);
 

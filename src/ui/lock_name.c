@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/goroutine_filter.h"
@@ -29,6 +30,124 @@ const char *lock_name(const struct analysis *analysis, const trail_lock *lock, c
     else
         (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s", size, kind.data);
     return plain_inside(buf, LOCK_NAME_SIZE);
+}
+
+/* MARK: Different names */
+
+/* What distinguishes locks of the same name, in this order; the last always does. */
+enum difference { WAITED_AT, WOKEN_BY, WOKEN_AT, NUMBERED, DIFFERENCES };
+
+struct titled {
+    const trail_lock *lock;
+    char **title;
+};
+
+static int by_title(const void *a, const void *b)
+{
+    const struct titled *x = a, *y = b;
+    int order = strcmp(*x->title, *y->title);
+    return order ? order : (x->title > y->title) - (x->title < y->title);
+}
+
+static trail_stack stack_of(const trail_lock *lock, enum difference difference)
+{
+    return difference == WAITED_AT ? lock->waited : lock->woken;
+}
+
+/* Adds to `text` what distinguishes alike[at] from the others. */
+static void add_difference(const struct analysis *analysis, const struct titled *alike,
+                           size_t count, size_t at, enum difference difference, char *text)
+{
+    char place[PLACE_SIZE];
+    size_t used = strlen(text), left = LOCK_NAME_SIZE - used;
+    const trail_lock *lock = alike[at].lock;
+    if (difference == NUMBERED) {
+        (void)snprintf(text + used, left, " (%zu)", at + 1);
+        return;
+    }
+    trail_stack own = stack_of(lock, difference);
+    for (size_t i = 0; i < count; i++) {
+        trail_stack other = stack_of(alike[i].lock, difference);
+        if (other == own)
+            continue;
+        if (difference != WOKEN_BY)
+            place_add_difference(analysis, own, other, text, LOCK_NAME_SIZE);
+        else
+            (void)snprintf(text + used, left, ", woken by %s",
+                           own ? place_text(analysis, own, place, sizeof place)
+                               : "nothing in the trace");
+        return;
+    }
+}
+
+/* Returns false if out of memory. */
+static bool distinguish(const struct analysis *analysis, const struct titled *alike, size_t count,
+                        enum difference difference)
+{
+    char text[LOCK_NAME_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%s", *alike[i].title);
+        add_difference(analysis, alike, count, i, difference, text);
+        char *longer = strdup(text);
+        if (!longer)
+            return false;
+        free(*alike[i].title);
+        *alike[i].title = longer;
+    }
+    return true;
+}
+
+/* Distinguishes those that have the same title. Returns false if out of memory. */
+static bool distinguish_all(const struct analysis *analysis, struct titled *all, size_t count,
+                            enum difference difference)
+{
+    qsort(all, count, sizeof *all, by_title);
+    for (size_t begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && strcmp(*all[begin].title, *all[end].title) == 0;)
+            end++;
+        if (end - begin > 1 && !distinguish(analysis, all + begin, end - begin, difference))
+            return false;
+    }
+    return true;
+}
+
+/* Returns false if out of memory. */
+static bool write_titles(const struct analysis *analysis, struct titled *all, size_t count)
+{
+    char text[LOCK_NAME_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        *all[i].title = strdup(lock_name(analysis, all[i].lock, text));
+        if (!*all[i].title)
+            return false;
+    }
+    for (enum difference i = WAITED_AT; i < DIFFERENCES; i++)
+        if (!distinguish_all(analysis, all, count, i))
+            return false;
+    return true;
+}
+
+char **lock_titles(const struct analysis *analysis)
+{
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(analysis->answers, &locks);
+    char **titles = calloc(count + 1, sizeof *titles);
+    struct titled *all = calloc(count + 1, sizeof *all);
+    bool good = titles && all;
+    for (size_t i = 0; good && i < count; i++)
+        all[i] = (struct titled){locks[i], &titles[i]};
+    good = good && write_titles(analysis, all, count);
+    free(all);
+    if (good)
+        return titles;
+    lock_titles_free(titles);
+    return NULL;
+}
+
+void lock_titles_free(char **titles)
+{
+    for (size_t i = 0; titles && titles[i]; i++)
+        free(titles[i]);
+    free(titles);
 }
 
 /* MARK: What two traces agree on */

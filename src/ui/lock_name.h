@@ -4,7 +4,7 @@
 
 #include "ui/analysis.h"
 
-/* Size of the buffers for both names. */
+/* Size of the buffers for the names. */
 enum { LOCK_NAME_SIZE = 700 };
 
 /*
@@ -14,7 +14,15 @@ enum { LOCK_NAME_SIZE = 700 };
 const char *lock_name(const struct analysis *analysis, const trail_lock *lock, char *buf);
 
 /*
- * The same without what changes between runs or builds, addresses and lines, and, except for
+ * Returns the names of all locks of the analysis, in their order, each different from the others:
+ * where lock_name is the same, followed by the frame that differs, or by the waker. NULL if out of
+ * memory. The caller frees it with lock_titles_free.
+ */
+char **lock_titles(const struct analysis *analysis);
+void lock_titles_free(char **titles);
+
+/*
+ * lock_name without what changes between runs or builds, addresses and lines, and, except for
  * mutexes, with the waker: "mutex first seen locked in work x.c"; "sync.(*WaitGroup).Wait in
  * main.work < main.main, woken by main.done < main.work". Not unique in a trace.
  */

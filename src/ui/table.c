@@ -2,6 +2,7 @@
 #include "ui/table.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,16 @@ static void fit(const struct table *table, int *widths, int limit)
     narrow(table, widths, limit, TEXT_LEAST);
 }
 
+/* Where nothing is cut, texts longer than this do not widen the other rows. */
+#define TEXT_LONG 100
+
+/* Returns what a column needs for a text. */
+static int room_for(const struct table *table, int column, const char *text)
+{
+    int width = utf8_columns(text);
+    return table->is_whole && !table->right[column] && width > TEXT_LONG ? 0 : width;
+}
+
 /* Prints a text; if it is longer than `width` columns, without its middle. Returns the columns
  * printed, which are fewer than `width` if a wide character did not fit. */
 static int print_cut(const char *text, int width)
@@ -230,8 +241,8 @@ static void print_cell(const struct table *table, int column, const char *text, 
             printf("%*s", GAP, "");
         if (table->right[column] && pad > 0)
             printf("%*s", pad, "");
-        int rest = width - print_cut(text, width);
-        if (!table->right[column] && !last)
+        int rest = width - print_cut(text, table->is_whole ? INT_MAX : width);
+        if (!table->right[column] && !last && rest > 0)
             printf("%*s", rest, "");
     }
     if (last)
@@ -268,14 +279,14 @@ static void print_left_out(const struct table *table, const int *widths, int lim
 
 void table_print(struct table *table)
 {
-    int widths[TABLE_COLUMNS] = {0}, columns = table->columns;
+    int widths[TABLE_COLUMNS] = {0}, columns = table->columns, widest = fit_columns();
+    table->is_whole = widest == INT_MAX;
     for (int i = 0; i < columns; i++)
         widths[i] = utf8_columns(table->titles[i]);
     for (size_t i = 0; i < table->count; i++) {
-        int width = utf8_columns(table->cells[i]), *column = &widths[i % (size_t)columns];
-        *column = width > *column ? width : *column;
+        int column = (int)(i % (size_t)columns), width = room_for(table, column, table->cells[i]);
+        widths[column] = width > widths[column] ? width : widths[column];
     }
-    int widest = fit_columns();
     fit(table, widths, widest);
     for (int i = 0; i < columns; i++)
         print_cell(table, i, table->titles[i], widths[i]);

@@ -22,6 +22,7 @@ struct table {
     char **cells;
     size_t count, capacity;
     bool failed;
+    bool is_whole; /* printed without limit: nothing is cut */
 };
 
 /* Titles separated by spaces, each ending with < (left) or > (right); _ is printed as a space. */

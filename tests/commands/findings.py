@@ -539,6 +539,52 @@ def a_lock_that_is_held_for_long_once_is_reported_though_its_sum_is_small():
     assert "lock-serialises" in found and "long-hold" not in found, found
 
 
+def starved(waits, hold=3 * MS, ends=True, again=True, written=False):
+    """Two threads take an rwlock to read in turn, so that their holds overlap, and main waits to write until the last of these ends: `waits` times,
+    for 20 ms each. Or the readers take it once each, before main waits; or another writer has it first, in `written`."""
+    trace = Trace(3, idle=())
+    for g in (1, 2, 3):
+        trace.here(g, 2, g - 1)
+    at = MS
+    for n in range(waits):
+        trace.log(at, 0, "wait", "rwlock to write price_rw")
+        trace.block(at + 10, 0, "sync", ("main.publish", "main.main"))
+        end = at + 20 * MS
+        if written:
+            trace.log(at + 1 * MS, 1, "held", "rwlock to write price_rw 500us", ("main.quote",))
+        for i in range(12 if again else 1):
+            done = at + hold * (i + 1) // 2 if again else end - 100
+            trace.log(done, 1 + i % 2, "held", f"rwlock to read price_rw {hold if again else done - at + 50}ns", ("main.quote",))
+        if ends or n + 1 < waits:
+            trace.wake(end, 2 if again else 1, 1, ("main.quote",))
+            trace.start(end + 10, 0, 1)
+        at = end + 2 * MS
+    if not ends:
+        at += 200 * MS
+    return trace.findings(at, "--from=0ns", f"--to={at}ns")
+
+
+@test
+def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
+    found = starved(10)
+    equal(list(found), ["writer-starved"])  # no hold is long
+    assert found["writer-starved"]["text"].startswith(
+        "Readers kept main.publish (main.go:10) waiting for rwlock price_rw to write, for 200 ms. In 10 of 10 waits, the longest 20.0 ms, others took it to read "
+        "after the wait had begun, last at main.quote (main.go:10). Their holds overlap: none was longer than 3.00 ms. At most 170 ms of 221 ms would be saved."
+    ), found
+    assert "writer-starved" not in starved(2)  # 40 ms
+    # Readers that had it before hold it for long.
+    found = starved(10, again=False)
+    equal(list(found), ["lock-contention"])
+    # They got in when another writer had released it.
+    assert "writer-starved" not in starved(10, written=True)
+    # The wait goes on.
+    text = starved(1, ends=False)["open-wait"]["text"]
+    assert "Readers kept it out: others took it to read meanwhile, last at main.quote (main.go:10), and their holds overlap." in text, text
+    assert "is held by" not in text, text
+    assert "Readers" not in starved(1, ends=False, again=False)["open-wait"]["text"]
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run."""
@@ -606,6 +652,33 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert abs(found["weight"] - 0.6) < 1e-3, found
     # Main and its children use 85 % of two CPUs, or wait for one.
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
+
+
+def shell(caller="app (11): main", reads=20 * MS):
+    """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, the last `reads` ns of it."""
+    trace = Trace(4)
+    trace.here(9, 2, 0)
+    for g, start in ((1, caller), (2, "sh (12): main"), (3, "sleep (13): main")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g, g)
+    trace.log(MS - 10, 2, "wait", "child process 13 (sleep)")
+    trace.block(MS, 2, "sync", ("sh.wait", "sh.main"))
+    trace.log(61 * MS - reads - 10, 1, "wait", "read pipe:[7]")
+    trace.block(61 * MS - reads, 1, "network", ("main.ask", "main.main"))
+    trace.wake(61 * MS, 3, 2, ("main.exit",))
+    trace.at(61 * MS + 10, 3, "GoDestroy")
+    trace.start(61 * MS + 20, 2, 2)
+    trace.wake(61 * MS + 100, 2, 1, ("sh.echo",))
+    trace.start(61 * MS + 110, 1, 1)
+    return trace.findings(100 * MS, "--from=0ns", f"--to={100 * MS}ns")["outside"]["text"]
+
+
+@test
+def the_caller_of_a_shell_that_waits_for_its_child_is_named():
+    told = "Meanwhile, main.ask (main.go:10) (read pipe:[7]) waited for sh (12): main."
+    assert told in shell(reads=60 * MS), shell(reads=60 * MS)
+    assert told not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
+    assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
 
 
 def collects(ns, of, reason="wait until GC ends", inner=()):
@@ -854,6 +927,9 @@ def goroutines_that_are_created_all_along_and_stay_blocked_leak():
     # Its place is its first wait, until the end; it costs no time.
     equal((found["leak"]["end_ns"] - found["leak"]["begin_ns"]) // MS, 98)
     equal(found["leak"]["gain_ns"], 0)
+    assert "All of these" not in found["leak"]["text"], found  # the place of such a wait is not followed
+    text = created(95 * MS, waits="sync.(*Cond).Wait")["leak"]["text"]
+    assert text.endswith(" All of these wait (sync.(*Cond).Wait) at main.send (main.go:10)."), text
 
 
 @test
@@ -1502,6 +1578,11 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
+    # As many are named and counted as waited.
+    for more in 1, 2:
+        text = locked(pair + [lock_in(f"f{i}") for i in range(1 + more)])["maybe-deadlock"]["text"]
+        assert f"{3 + more} goroutines had waited" in text and text.count(" at main.") == 3, text
+        assert f" and {more} more. The trace" in text, text
 
 
 def named(locks, count=10):
@@ -1919,7 +2000,7 @@ def a_pipe_that_the_program_itself_wrote_to_is_never_written_to_again():
 
 @test
 def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_deadlock():
-    def joined(name, twice=False, lasts=150 * MS):
+    def joined(name, twice=False, both=False, lasts=150 * MS):
         trace = Trace(3)
         for g, stack in ((1, ("main.main",)), (2, ("main.worker",)), (3, ("main.worker",) if twice else ("main.other",))):
             trace.create(10 + g, 0, g + 10, stack)
@@ -1931,6 +2012,9 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
         trace.block(70, 0, "sync", ("main.stop", "main.main"))
         trace.log(80, 1, "wait", "mutex state_mu")
         trace.block(90, 1, "sync", ("main.worker",))
+        if both:
+            trace.log(100, 2, "wait", "mutex state_mu")
+            trace.block(110, 2, "sync", ("main.worker",))
         return trace.findings(lasts, "--from=0ns", f"--to={lasts}ns")
 
     found = joined("main.worker")
@@ -1938,6 +2022,9 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     # It is unclear which of two is waited for; or the name differs.
     assert "deadlock" not in joined("main.worker", twice=True)
     assert "deadlock" not in joined("main.nobody")
+    # Either of two that wait for the lock will not exit.
+    found = joined("main.worker", twice=True, both=True)
+    assert "waits for the exit of main.worker; goroutine main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"], found
 
 
 def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
@@ -2132,10 +2219,13 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
 
 
-def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
-    """Main in a C program waits for threads to exit, the last of which sleeps until long after the others' exits."""
-    trace = Trace(count + 1)
+def exits(late, count=4, others=20 * MS, end=None, first="main.load", naps=1, works=False):
+    """Main in a C program waits for threads to exit, the last of which sleeps, once or in several short naps, until long after the others'
+    exits. Two more may work until the end."""
+    trace = Trace(count + 3)
     trace.here(1, 2, 0)
+    for n in (1, 2) if works else ():
+        trace.here(70 + n, 2, count + n)
     for i in range(count):
         trace.create(10 + i, 0, 10 + i, ("main.start", "main.load" if i else first))
         trace.start(MS, 1 + i, 10 + i)
@@ -2143,9 +2233,11 @@ def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
             trace.at(others, 1 + i, "GoDestroy")
     trace.log(2 * MS - 10, 0, "wait", "join main.load")
     trace.block(2 * MS, 0, "sync", ("main.deposit",))
-    trace.block(3 * MS, count, "sleep", ("main.load",))
-    trace.wake(others + late - 10, count, 9 + count, ())
-    trace.start(others + late - 5, count, 9 + count)
+    nap = (others + late - 10 - 3 * MS) // naps
+    for i in range(naps):
+        trace.block(3 * MS + i * nap, count, "sleep", ("main.load",))
+        trace.wake(3 * MS + (i + 1) * nap - 10, count, 9 + count, ())
+        trace.start(3 * MS + (i + 1) * nap - 5, count, 9 + count)
     trace.wake(others + late, count, 1, ("main.load",))
     trace.at(others + late + 20, count, "GoDestroy")
     end = end or others + late + 30
@@ -2159,7 +2251,16 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
     assert "straggler" not in exits(50 * MS - 10)
     assert "straggler" not in exits(80 * MS, others=40 * MS + 50)
     assert "straggler" not in exits(80 * MS, count=2)
-    assert "straggler" not in exits(80 * MS, first="main.draw")  # they do different things
+
+@test
+def one_of_different_threads_that_sleeps_long_holds_up_what_waits_for_its_exit():
+    text = exits(80 * MS, count=2, first="main.draw")["straggler"]["text"]
+    assert text.startswith("main.load held up main.deposit (main.go:10). Its exit was waited for during 97 % of the time (1 wait, 98.0 ms in all"), text
+    assert "For 99 % of that time it was itself waiting (sleep at main.load (main.go:10))." in text, text
+    assert "straggler" not in exits(30 * MS, count=2, first="main.draw")
+    assert "straggler" not in exits(80 * MS, count=2, first="main.draw", naps=3)  # a pace
+    assert "straggler" not in exits(80 * MS, count=2, first="main.draw", works=True)  # while others work
+    assert "straggler" not in exits(80 * MS, count=1)  # there is no other
 
 
 def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw")):
@@ -3119,9 +3220,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0):
-    """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time and makes work, `count` times, for thread 2. Main
-    waits for one of them to exit, or for a semaphore; another thread may run the same function."""
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0, runs=0, late=None):
+    """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time, runs and makes work, `count` times, for thread 2.
+    Main waits for one of them to exit, or for a semaphore; another thread may run the same function. `late`: it waits for a
+    condition variable instead, and so many of these waits time out."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, of[:1])
@@ -3136,12 +3238,17 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
     for i in range(count):
         trace.log(at - 10, 1, "wait", "semaphore items")
         trace.block(at, 1, "sync", ("main.parse",))
-        trace.block(at + 10, 0, "sleep", ("main.fetch",))
+        if late is not None:
+            trace.log(at + 5, 0, "wait", "condition todo_cv")
+        trace.block(at + 10, 0, "sleep" if late is None else "sync.(*Cond).Wait", ("main.fetch",))
         trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
         at += ready
         trace.start(at + sleeps + 10, 0, 1)
         if i < until:
             trace.log(at + sleeps + 15, 0, "wait", "until a time")
+        if late is not None and i < late:
+            trace.log(at + sleeps + 15, 0, "wait", "timed out")
+        at += runs
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
         at += sleeps + consumes
@@ -3176,6 +3283,12 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" not in produced(until=11)
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
+    # It sleeps for a quarter of its time, and runs for the rest, but not for so long that it is the bottleneck by that alone.
+    text = produced(sleeps=3 * MS, runs=8 * MS, consumes=500 * US)["slow-producer"]["text"]
+    assert "it spent 26 % of its time waiting (mostly sleep at main.fetch (main.go:10)), and 74 % running. " in text, text
+    assert "slow-producer" not in produced(sleeps=2 * MS, runs=8 * MS, consumes=500 * US)
+    # A ticker by time-outs of a condition variable is none.
+    assert "slow-producer" not in produced(late=20)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):

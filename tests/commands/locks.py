@@ -15,7 +15,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, ROOT, SHARED, answer, assembled, equal, run_text, text_of, trace  # noqa: E402
+from command import EXAMPLES, ROOT, SHARED, answer, assembled, equal, good_text, run_text, text_of, trace  # noqa: E402
 import tap
 from tap import test
 
@@ -95,6 +95,25 @@ def a_mutex_of_go_is_one_row_whoever_releases_it():
     summary = answer("summary", path)
     equal([tile["value"] for tile in summary["tiles"] if tile["key"] == "lock_ns"], [mutexes[0]["wait_ns"]])
     assert f"(of {mutexes[0]['wait_ns'] / 1e6:.1f} ms for this lock)" in summary["findings"][0]["text"], summary["findings"]
+
+
+@test
+def locks_of_one_place_are_told_apart():
+    """By their wakers; then by the frames that differ, in the table, the headings and JSON."""
+    waits = "sync.(*Cond).Wait in main.main.func6 (main.go:92), woken by "
+    right = [waits + "main.stop (main.go:30)", waits + "main.put (main.go:20)", "sync.(*Mutex).Lock in main.main.func6 (main.go:89)"]
+    found = answer("locks", trace("alike-1.26"))["locks"]
+    equal([lock["title"] for lock in found], right)
+    # What trail diff calls them.
+    equal({lock["identity"] for lock in found}, {
+        row["name"] for row in answer("diff", trace("alike-1.26"), trace("alike-1.26"), "--limit=0")["metrics"]
+        if row["of"] == "locks" and row["name"]})
+    lines = good_text("locks", trace("alike-1.26")).splitlines()
+    assert [line for line in lines if line in right] == right, lines
+    equal([line[line.index("sync"):] for line in lines[1:4]], right)
+    for path in (*EXAMPLES, *glob.glob(os.path.join(SHARED, "real", "load-1.2?.trace"))):
+        titles = [lock["title"] for lock in answer("locks", "--channels", path)["locks"]]
+        equal(len(set(titles)), len(titles))
 
 
 @test

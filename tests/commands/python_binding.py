@@ -5,6 +5,7 @@ here, and by DuckDB and pyarrow if installed; errors; the example. TAP.
 usage: python_binding.py TRAIL SOURCE_ROOT LIBRARY SANITIZERS
 """
 
+import contextlib
 import csv
 import ctypes
 import gc
@@ -263,6 +264,11 @@ def arrow_has_the_columns_that_are_asked_for_and_those_of_a_window():
         raise AssertionError("no error")
     except ValueError as error:
         equal(str(error), "states has no column nothing")
+    try:
+        binding.open(RECORDED).columns("nothing")
+        raise AssertionError
+    except ValueError as error:
+        assert str(error).startswith("there is no table nothing, only events, "), error
 
 
 @test
@@ -377,6 +383,24 @@ def pyarrow_reads_arrow():
         equal(read.to_pydict(), opened.columns(table), table)
     del read
     all_is_released()
+
+
+@test
+def the_notebook_shows_what_its_cells_print():
+    with open(os.path.join(ROOT, "docs", "notebook.ipynb")) as file:
+        cells = [cell for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+    space, here = {}, os.getcwd()
+    os.chdir(ROOT)
+    os.environ["PATH"] = os.path.dirname(TRAIL) + os.pathsep + os.environ["PATH"]
+    try:
+        for cell in cells:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec("".join(cell["source"]), space)
+            equal(printed.getvalue(), "".join(text for output in cell["outputs"] for text in output["text"]))
+    finally:
+        os.chdir(here)
+    assert len(cells) > 3, cells
 
 
 if __name__ == "__main__":

@@ -175,8 +175,8 @@ def the_table_of_goroutines_is_that_of_trail_goroutines():
                 "running": g["exec_ns"],
                 "ready": g["sched_wait_ns"],
                 "waiting": sum(g["block_ns"].values()),
-                "system calls": g["syscall_ns"],
-                "without P": g["syscall_block_ns"],
+                "syscall": g["syscall_ns"],
+                "P released": g["syscall_block_ns"],
             }
             for g in right
         ]
@@ -359,8 +359,8 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
     with_p, without = 400 + 250 + 100, 600 + 200
     rows = page.table("Time of all goroutines")
     sums = {(row["state"], row["for"]): int(row["time"]) for row in rows}
-    near(sums["system call", ""], with_p * 1000, 0.001)
-    near(sums["system call", "P released"], without * 1000, 0.001)
+    near(sums["syscall", ""], with_p * 1000, 0.001)
+    near(sums["syscall", "P released"], without * 1000, 0.001)
     figure = plot(page, "Waiting and in system calls")
     most = float(next(figure.one("div", class_="y").all("span")).text())
     areas = [area_under(figure.one("path", class_=c).attributes["d"]) for c in ("syscall", "p-released", "waiting")]

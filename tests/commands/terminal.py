@@ -581,6 +581,25 @@ def tables_fit_the_terminal():
 
 
 @test
+def one_long_name_does_not_widen_the_other_rows():
+    with open(os.path.join(ROOT, "tests", "data", "locks-1.26.txt"), encoding="utf-8") as file:
+        text = file.read()
+    rows = {}
+    for name in ("two", "two" * 100):
+        path = os.path.join(WORK, "long.trace")
+        with open(path + ".txt", "w", encoding="utf-8") as file:
+            file.write(text.replace('"two"', f'"{name}"'))
+        subprocess.run([TRAIL, "assemble", path + ".txt", "-o", path], check=True)
+        for command in "summary", "goroutines":
+            lines = in_pipe(command, path).out.decode().splitlines()
+            assert any(name in line for line in lines), lines
+            rows[command, len(name) > 9] = sorted(line for line in lines if "two" not in line)
+    for command in "summary", "goroutines":
+        other = [line for line in rows[command, True] if line not in rows[command, False]]
+        assert not other, (command, other)
+
+
+@test
 def where_columns_is_set_lines_are_wrapped_without_a_terminal():
     trace = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
     for command in "summary", "locks", "goroutines", "why", "tasks":

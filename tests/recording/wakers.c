@@ -568,6 +568,36 @@ static void make_full_pipe(void)
     CHECK(fcntl(fds[1], F_SETFL, flags) == 0);
 }
 
+/* Called when the waiter waits, if not NULL. */
+static void (*before_by)(void);
+
+/* Makes a little room, for which the kernel does not wake the one that waits to write. */
+static void read_a_little(void)
+{
+    char page[4096];
+    CHECK(read(fds[0], page, sizeof page) > 0);
+    moment(5);
+    CHECK(is_asleep(turn->waited));
+}
+
+/* A socket whose buffer is full. */
+static void make_full_pair(void)
+{
+    char page[4096] = {0};
+    make_pair();
+    while (send(fds[1], page, sizeof page, MSG_DONTWAIT) > 0)
+        ;
+    CHECK(errno == EAGAIN);
+    before_by = read_a_little;
+}
+
+static void wake_room_of_pair(void)
+{
+    char page[4096];
+    while (recv(fds[0], page, sizeof page, MSG_DONTWAIT) > 0)
+        ;
+}
+
 static void make_word(void)
 {
     word = word2 = 0;
@@ -1551,6 +1581,7 @@ static const struct {
     {"pipe-stdio", make_pipe, wait_fgetc, wake_write},
     {"pipe-closed", make_pipe, wait_end, wake_close},
     {"pipe-full", make_full_pipe, wait_room, wake_room},
+    {"pair-full", make_full_pair, wait_room, wake_room_of_pair},
     {"fifo", make_fifo, wait_read, wake_write},
     {"fifo-at-once", make_fifo_at_once, wait_read, wake_write},
     {"pair", make_pair, wait_read, wake_write},
@@ -1709,6 +1740,8 @@ static void let_in(void)
     until_it_waits();
     if (forked)
         make_another();
+    if (before_by)
+        before_by();
     wake_here();
     if (end_by)
         end_by();

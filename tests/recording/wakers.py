@@ -81,7 +81,7 @@ class Recorded(Trace):
 FOREIGN = "QEMU_LD_PREFIX" in os.environ
 
 
-CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full fifo fifo-at-once pair pair-send pair-sendmsg pair-shutdown
+CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair-full fifo fifo-at-once pair pair-send pair-sendmsg pair-shutdown
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
 futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-full
 flock flock-shared flock-weaker flock-closed description description-closed

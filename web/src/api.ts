@@ -2,6 +2,7 @@
  * The HTTP API of `trail view` (docs/http-api.md), typed. Times are nanoseconds since the first event.
  */
 import { whileBusy } from "./busy";
+import { inForm, original, plain, plainLine } from "./plain";
 import { answerTo } from "./wasm/source";
 
 export type Kind = "goroutine" | "proc" | "thread";
@@ -13,8 +14,8 @@ export const stateNames = [
     "ready",
     "running",
     "waiting",
-    "system call",
-    "system call {without_slot}",
+    "syscall",
+    "syscall, {slot_lost}",
 ];
 export const RUNNABLE = 1;
 export const RUNNING = 2;
@@ -229,7 +230,7 @@ export class ApiError extends Error {
 async function request(path: string, query: Query, signal?: AbortSignal): Promise<Response> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
-        if (value !== undefined) search.set(name, String(value));
+        if (value !== undefined) search.set(name, original(String(value)));
     }
     const response = await answerTo(`${path}?${search}`, signal);
     if (response.ok) return response;
@@ -240,12 +241,15 @@ async function request(path: string, query: Query, signal?: AbortSignal): Promis
     } catch {
         /* plain text */
     }
-    throw new ApiError(response.status, message.trim());
+    throw new ApiError(response.status, plain(message.trim()));
 }
 
-function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
+/* No text of an answer reverses what is around it, wherever it is shown. */
+function ask<T>(path: string, query: Query, signal?: AbortSignal, form = plain): Promise<T> {
     return whileBusy(
-        request(path, query, signal).then((response) => response.json() as Promise<T>),
+        request(path, query, signal)
+            .then((response) => response.json())
+            .then((answer) => inForm(answer, form) as T),
     );
 }
 
@@ -312,9 +316,12 @@ export const api = {
         }),
     like: (state: string, reason: string) =>
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
-    source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),
+    source: (file: string, line: number) =>
+        ask<SourceLines>("source", { file, line }, undefined, plainLine),
     run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
     /* The viewer with the trace embedded, as a document. */
     embed: () => whileBusy(request("embed", {}).then((response) => response.text())),
     sql: <T>(query: string) => ask<T>("sql", { query }),
+    /* Texts of trail itself, with the ends of their lines. */
+    queries: <T>() => ask<T>("sql", { query: ".queries" }, undefined, (text) => text),
 };

@@ -12,7 +12,19 @@ import { Inspector, Panels } from "./panels";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
 import { spanWords } from "./span_words";
-import { help, isWide, mark, markFacts, message, range, selected, span, status } from "./state";
+import {
+    help,
+    isPhone,
+    isWide,
+    mark,
+    markFacts,
+    message,
+    range,
+    selected,
+    span,
+    status,
+    tab,
+} from "./state";
 import { Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
 import { SourceBanner } from "./wasm/open";
@@ -135,13 +147,20 @@ function Mirror() {
     );
 }
 
+/* Over the timeline if that is shown, else in the flow of the page: it covers no controls. */
+function Message() {
+    return message.value ? <div class="message">{message.value}</div> : null;
+}
+
 export function App() {
+    const hasLanes = !isNoTrace() && !isEmpty() && !(isPhone() && tab.value);
     const live = status.value?.live && !status.value.done && status.value.events === 0;
     return (
         <>
             <Head />
             <SourceBanner />
             <Banner />
+            {!hasLanes && <Message />}
             {isNoTrace() ? (
                 <NoTrace />
             ) : (
@@ -154,7 +173,7 @@ export function App() {
                             <Toolbar />
                             <div class="middle">
                                 <div class="column">
-                                    <Timeline />
+                                    <Timeline>{hasLanes && <Message />}</Timeline>
                                     <IdleLanes />
                                 </div>
                                 {isWide.value && <Inspector />}
@@ -166,7 +185,6 @@ export function App() {
                     <ContextMenu />
                 </main>
             )}
-            {message.value && <div class="message">{message.value}</div>}
             <Mirror />
             {help.value && <Help />}
         </>

@@ -15,7 +15,7 @@ export type WaitClass = (typeof waitClasses)[number];
 export const UNKNOWN_WAIT = 0;
 export const IDLE_WAIT = 5;
 
-/* By number of the state: none, ready, running, waiting, system call, system call without P. */
+/* By number of the state: none, ready, running, waiting, syscall, syscall with its P released. */
 const STATES = ["idle", "ready", "running", "idle", "syscall", "released"];
 
 export function css([r, g, b]: Rgb): string {

@@ -12,10 +12,12 @@ import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
+import { plain } from "./plain";
 import { whenSettled } from "./settled";
 import { message, type Range, status, theme } from "./state";
 import { type Column, Table } from "./table";
 import {
+    changeText,
     type Figures,
     figureOf,
     inOrder,
@@ -144,7 +146,7 @@ export function keepComparison(): void {
         void fetch(`${name}/api/status`)
             .then((answer) => answer.json())
             .then(({ title }: { title: string }) => {
-                titles[i].value = title;
+                titles[i].value = plain(title);
             })
             .catch(() => {
                 /* The frames report that the server does not answer. */
@@ -178,8 +180,7 @@ function share(row: Metric): string {
     const before = row.a?.value ?? 0;
     if (!before) return row.change ? "new" : "";
     if (!row.b?.value) return "gone";
-    const percent = (100 * row.change) / before;
-    return `${percent > 0 ? "+" : ""}${percent.toFixed(1).replace("-", "−")} %`;
+    return changeText(before, row.change);
 }
 
 function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metric> {
@@ -341,7 +342,7 @@ function Bar() {
      * is being typed. */
     const input = useRef<HTMLInputElement>(null);
     useSignalEffect(() => {
-        const text = duration(offset.value);
+        const text = offset.value === 0 ? "0" : duration(offset.value);
         if (input.current) input.current.value = text;
     });
     const [a, b] = facts.map((of) => of.value?.wall_ns);

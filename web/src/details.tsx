@@ -14,7 +14,7 @@ import { count, duration, sentence, shortName } from "./format";
 import { Close } from "./icons";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { menuOfSelection } from "./lane_menu";
-import { laneTitle } from "./lanes";
+import { lanes, laneTitle } from "./lanes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { follow, followWakeUps, markWord, neighbour, nextMark, select, selectSpan } from "./select";
@@ -215,7 +215,8 @@ function Alike(props: { of: Span }) {
                                 key={`${of.lane} ${of.span}`}
                                 onClick={() => void selectSpan("goroutine", of.lane, of.span)}
                             >
-                                {duration(of.end - of.begin)} (G{of.id})
+                                {duration(of.end - of.begin)} (
+                                {laneTitle("goroutine", lanes.value.get(of.lane) ?? of)})
                             </button>
                         ))}
                     </p>

@@ -2,17 +2,19 @@
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
-import { explanationOf, type Finding, keyOf } from "./summary";
+import { explanationOf, type Finding, keyOf, remedyOf } from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
 }
 
-export function Card(props: { of: Finding; origin: number }) {
+/* The reason, unless the selection has it; a card that is alone then has room for what to do. */
+export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
     const { of, origin } = props;
     const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
+    const isToldOf = isShown && isTold.value;
     return (
         <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
             <Severity of={severity(of)} />
@@ -20,9 +22,9 @@ export function Card(props: { of: Finding; origin: number }) {
                 <h2>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                {!(isShown && isTold.value) && (
+                {(!isToldOf || props.isAlone) && (
                     <p>
-                        <bdi>{sentence(of.details || of.remedy)}</bdi>
+                        <bdi>{sentence(isToldOf ? remedyOf(of) : of.details || of.remedy)}</bdi>
                     </p>
                 )}
             </div>
@@ -45,7 +47,7 @@ export function Card(props: { of: Finding; origin: number }) {
     );
 }
 
-export function Chip(props: { of: Finding; origin: number }) {
+export function Chip(props: { of: Finding; origin: number; isAlone: boolean }) {
     const { of, origin } = props;
     const isShown = shownFinding.value === keyOf(of);
     return (

@@ -43,12 +43,13 @@ export function parseTimes(text: string): { from: number; to: number } | null {
     return from !== null && from >= 0 && from < to ? { from, to } : null;
 }
 
-/* A point in time, with the digits needed for steps of `step` ns. */
+/* A point in time, with the digits needed for steps of `step` ns. Zero has no unit. */
 export function moment(ns: number, step: number): string {
     const rounded = Math.abs(ns) + step / 2;
     const [unit, name] = units.find(([size]) => rounded >= size) ?? [1, "ns"];
     const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9)));
-    return `${(ns / unit).toFixed(digits)} ${name}`;
+    const text = (ns / unit).toFixed(digits);
+    return Number(text) === 0 ? "0" : `${text} ${name}`;
 }
 
 export function wallClock(ns: number, step: number): string {

@@ -251,7 +251,7 @@ export function HeatPanel() {
             <p id="heatcell" aria-live="polite">
                 {at.value
                     ? cellText(of, at.value)
-                    : `${of.rows.length} ${term(of.rows.length === 1 ? "slot" : "slots")}, ${of.columns} stretches of ${duration((of.to - of.from) / of.columns)}; ` +
+                    : `${of.rows.length} ${term(of.rows.length === 1 ? "slot" : "slots")}, ${of.columns} intervals of ${duration((of.to - of.from) / of.columns)}; ` +
                       "a click shows the place in the timeline."}
             </p>
         </div>

@@ -78,6 +78,17 @@ export function laneOf(id: number, at?: number): number | null {
     return (found ?? all[0])?.lane ?? null;
 }
 
+/* The names of several lanes. */
+export const sharedNames = computed<ReadonlySet<string>>(() => {
+    const { names, columns, count: many } = lanes.value;
+    const seen = new Uint8Array(names.length);
+    for (let lane = 0; lane < many; lane++) {
+        const name = columns.name[lane];
+        if (seen[name] < 2) seen[name]++;
+    }
+    return new Set(names.filter((_, i) => seen[i] > 1));
+});
+
 /* MARK: Loading */
 
 /* The server answers in pages. The first ones are shown before the others arrive. */

@@ -6,7 +6,7 @@
 import type { Frame } from "./api";
 import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
-import { count, duration, shortName } from "./format";
+import { count, duration, sentence, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
@@ -29,6 +29,10 @@ interface Site {
 
 interface LockRow extends LockId {
     kind: string;
+    /* Unlike that of any other lock of the trace. */
+    title: string;
+    /* What `trail diff` calls it: locks may share it. */
+    identity: string;
     waits: number;
     wait_ns: number;
     wait: { p50_ns: number; p99_ns: number; max_ns: number };
@@ -56,19 +60,21 @@ function waitedAt(row: LockRow): string {
     return place(row.waited) || place(row.waiters[0]?.stack);
 }
 
-/* Those of waits that are open at the end, and of holds, only if there are any. */
+/* Those of waits that are open at the end, and of holds, only if there are any. A lock without a name is called by the
+ * place where it is waited for. */
 function columnsFor(rows: LockRow[]): Column<LockRow>[] {
     const has = {
         "still waiting": rows.some((row) => row.unfinished > 0),
         "waited so far": rows.some((row) => row.unfinished > 0),
         held: rows.some((row) => row.holds > 0),
         "taken in": rows.some((row) => row.held.length > 0),
+        "waited in": rows.some((row) => row.name !== ""),
     };
     return columns.filter(({ title }) => has[title as keyof typeof has] ?? true);
 }
 
 const columns: Column<LockRow>[] = [
-    { title: "lock", value: (row) => row.name || waitedAt(row) || "(unknown)" },
+    { title: "lock", value: nameOf },
     { title: "kind", value: (row) => row.kind },
     { title: "waits", value: (row) => row.waits, unit: "number" },
     { title: "waited", value: (row) => row.wait_ns, unit: "ns" },
@@ -89,32 +95,22 @@ const columns: Column<LockRow>[] = [
 ];
 
 export function titleOf(row: LockRow): string {
-    return [row.kind, row.name || waitedAt(row)].filter(Boolean).join(" ");
+    return sentence(row.title);
 }
 
-/* Whether `trail diff` uses this name for it: "mutex cache_mu", "sync.(*Mutex).Lock in main.get,
- * woken by main.put". */
-export function isCalled(row: LockRow, name: string): boolean {
-    if (row.name) return `${row.kind} ${row.name}` === name;
-    const [kind, place = ""] = name.split(/ in (.*)/s);
-    const frames = [...(row.waited ?? []), ...(row.waiters[0]?.stack ?? [])];
-    return (
-        row.kind === kind &&
-        frames.some(({ function: of }) => place.startsWith(shortName(of)) || place.startsWith(of))
-    );
+/* The title without the kind, which has its own column: "cache_mu", "main.get (main.go:7)". */
+function nameOf(row: LockRow): string {
+    const rest = row.title.startsWith(row.kind) ? row.title.slice(row.kind.length) : row.title;
+    return sentence(rest.replace(/^ (in )?/, "")) || waitedAt(row) || "(unknown)";
 }
 
 /* Shows a lock over time, and its longest wait. */
 export function showLock(row: LockRow, origin: number): void {
-    chosenLock.value = titleOf(row);
+    chosenLock.value = row.title;
     const wait = leadsTo(row);
     if (!wait) return;
     const from = wait.begin_ns - origin;
     void jump(wait.goroutine, from, from + wait.ns);
-}
-
-function keyOf(row: LockRow): string {
-    return JSON.stringify([row.kind, row.name, row.waited, row.woken]);
 }
 
 /* The wait that a row leads to: an open one, else the longest. */
@@ -159,7 +155,7 @@ export function LocksPanel() {
     const of = answer.value;
     if (!of?.locks) return <Waiting answer={answer} />;
     const isMany = of.locks.length < of.all || first.match.value !== "";
-    const lock = of.locks.find((row) => titleOf(row) === chosenLock.value);
+    const lock = of.locks.find((row) => row.title === chosenLock.value);
     return (
         <div>
             <About />
@@ -176,7 +172,7 @@ export function LocksPanel() {
                 empty="No waits for locks or channels."
                 onRow={(row) => showLock(row, of.origin_ns)}
             />
-            {lock && <LockOverTime key={keyOf(lock)} of={lock} title={titleOf(lock)} />}
+            {lock && <LockOverTime key={lock.title} of={lock} title={titleOf(lock)} />}
         </div>
     );
 }

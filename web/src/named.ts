@@ -1,7 +1,7 @@
 /* Finds what a row of the comparison of two traces is about, in one of them. */
 import { api } from "./api";
 import { shortName } from "./format";
-import { FIRST, isCalled, type Answer as Locks, showLock } from "./locks";
+import { FIRST, type Answer as Locks, showLock } from "./locks";
 import { showPath } from "./path";
 import { filter, say, scroll, tab } from "./state";
 
@@ -12,7 +12,7 @@ const missing = (what: string, name: string) => say(`There is no ${what} ${name}
 export async function showNamed(of: string, name: string): Promise<void> {
     if (of === "locks") {
         const { locks, origin_ns } = await api.run<Locks>("locks", { limit: FIRST });
-        const row = locks.find((one) => isCalled(one, name));
+        const row = locks.find(({ identity }) => identity === name);
         if (!row) return missing("wait for", name);
         tab.value = "locks";
         showLock(row, origin_ns);

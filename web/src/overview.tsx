@@ -5,7 +5,7 @@
  */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { CARDS, showFinding } from "./culprit";
+import { CARDS, showFinding, shownFinding } from "./culprit";
 import { Card, Chip } from "./findings";
 import { withSign } from "./format";
 import { isFramed } from "./framed";
@@ -13,7 +13,7 @@ import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { overview, status, type Tab, tab, untouched } from "./state";
-import { keyOf, type Summary, summary, type Tile } from "./summary";
+import { type Finding, keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
 const panelOf: Record<string, Tab> = {
@@ -113,6 +113,18 @@ function FoldButton(props: { isFolded: boolean; onFold: () => void }) {
     );
 }
 
+/* On a phone, where the folded overview has one finding: "1 of 4", which shows the others. */
+function Which(props: { all: readonly Finding[]; onClick: () => void }) {
+    const { all, onClick } = props;
+    const at = all.findIndex((of) => keyOf(of) === shownFinding.value);
+    if (all.length < 2) return null;
+    return (
+        <button type="button" class="quiet which" aria-label="All findings" onClick={onClick}>
+            {Math.max(at, 0) + 1} of {all.length}
+        </button>
+    );
+}
+
 function Answer(props: { of: Summary; isFolded: boolean }) {
     const { tiles, findings, origin_ns } = props.of;
     const { isFolded } = props;
@@ -129,7 +141,12 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
         <>
             <ul class="findings">
                 {findings.slice(0, CARDS).map((of) => (
-                    <Form key={keyOf(of)} of={of} origin={origin_ns} />
+                    <Form
+                        key={keyOf(of)}
+                        of={of}
+                        origin={origin_ns}
+                        isAlone={findings.length === 1}
+                    />
                 ))}
             </ul>
             {rest > 0 && (
@@ -165,6 +182,10 @@ function Whole() {
         !overview.value ||
         value?.findings.length === 0 ||
         (tab.value !== null && tab.value !== "span" && !isWanted.value);
+    const onFold = () => {
+        if (overview.value && tab.value !== null && tab.value !== "span") isWanted.value = isFolded;
+        else overview.value = isFolded;
+    };
     return (
         <section class={`overview${isFolded ? " folded" : ""}`} aria-label="Overview">
             {value ? (
@@ -172,15 +193,9 @@ function Whole() {
             ) : (
                 <span class="faint">Adding up the trace …</span>
             )}
+            {value && isFolded && <Which all={value.findings} onClick={onFold} />}
             {value && value.findings.length > 0 && (
-                <FoldButton
-                    isFolded={isFolded}
-                    onFold={() => {
-                        if (overview.value && tab.value !== null && tab.value !== "span")
-                            isWanted.value = isFolded;
-                        else overview.value = isFolded;
-                    }}
-                />
+                <FoldButton isFolded={isFolded} onFold={onFold} />
             )}
         </section>
     );

@@ -66,7 +66,7 @@ const MOST_SEGMENTS = 2000;
 
 export function stateText(of: Total | Segment): string {
     const what = waitName(of);
-    if (of.state === "syscall") return "system call";
+    if (of.state === "syscall") return "syscall";
     if (of.state !== "blocked") return of.state;
     return what ? `waiting: ${what}` : "waiting";
 }

@@ -49,7 +49,7 @@ let isAsked = false;
 export function wantNamed(): void {
     if (isAsked) return;
     isAsked = true;
-    api.sql<Query[]>(".queries")
+    api.queries<Query[]>()
         .then((found) => {
             named.value = found;
         })

@@ -3,7 +3,7 @@ import { computed, type Signal, signal, useSignalEffect } from "@preact/signals"
 import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
 import { laneOf, lanes, lanesLoaded, reveal } from "./lanes";
-import { selectAt } from "./select";
+import { selectLongest } from "./select";
 import { type Area, kind, range, say, showRange, showTimeline, status } from "./state";
 import { inWords } from "./words";
 
@@ -91,7 +91,7 @@ export function useRun<T>(
 
 /* MARK: Links from tables to the timeline */
 
-/* Shows a goroutine at a time in ns since the first event. */
+/* Shows a goroutine in a range of times in ns since the first event, and selects its longest span there. */
 export async function jump(id: number | null, from: number, to: number): Promise<void> {
     showTimeline();
     if (id === null) {
@@ -110,6 +110,6 @@ async function showLane(id: number, from: number, to: number): Promise<void> {
         return;
     }
     showRange({ from, to: Math.max(to, from + 1) });
-    await selectAt("goroutine", lane, from, false);
+    await selectLongest("goroutine", lane, { from, to });
     await reveal(lane);
 }

@@ -12,6 +12,7 @@ import {
     mark,
     markFacts,
     type Place,
+    type Range,
     say,
     scroll,
     selected,
@@ -86,6 +87,16 @@ export function show(of: Span): void {
     if (of.begin < from || of.end > to || length < (to - from) / 500)
         showRange({ from: of.begin, to: Math.max(of.end, of.begin + 1) });
     void reveal(of.lane);
+}
+
+/* Selects the span that takes most of a range of a lane. */
+export async function selectLongest(of: Kind, lane: number, range: Range): Promise<void> {
+    const { from, to } = range;
+    const query = { kind: of, lanes: String(lane), from, to, count: 1 };
+    const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
+    const [longest] = spans;
+    if (longest?.span === undefined) await selectAt(of, lane, from, false);
+    else await selectSpan(of, lane, longest.span, false);
 }
 
 export async function selectSpan(

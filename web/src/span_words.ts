@@ -8,7 +8,7 @@ export function stateWord(name: string): string {
 }
 
 /*
- * "waiting for mutex stats_mu", "system call: waiting for file access.log"; where that is not recorded, the state and the
+ * "waiting for mutex stats_mu", "syscall: waiting for file access.log"; where that is not recorded, the state and the
  * reason between these.
  */
 export function spanWords(

@@ -25,9 +25,14 @@ export interface Finding {
     weight?: number;
 }
 
+/* What to do, and what a replay shows of it. */
+export function remedyOf(of: Finding): string {
+    return [of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
+}
+
 /* What follows the heading. */
 export function explanationOf(of: Finding): string {
-    return [of.details, of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
+    return [of.details, remedyOf(of)].filter((part) => part !== "").join(" ");
 }
 
 export interface Tile {

@@ -43,7 +43,23 @@ export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
 
 function show(column: Column<never>, value: string | number): string {
     if (typeof value === "string") return value;
-    return column.unit === "ns" ? duration(value) : count(value);
+    return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
+}
+
+/* Texts longer than this are shortened in the middle where there is no room, since names differ at their ends. */
+const LONG = 48;
+const TAIL = 20;
+
+function Shown(props: { text: string }) {
+    const { text } = props;
+    if (text.length <= LONG) return text;
+    const characters = [...text];
+    return (
+        <span class="shortened">
+            <span>{characters.slice(0, -TAIL).join("")}</span>
+            <span>{characters.slice(-TAIL).join("")}</span>
+        </span>
+    );
 }
 
 /* MARK: Widths of columns */
@@ -285,7 +301,12 @@ export function Table<T>(props: {
                                         class={column.unit ? "number" : ""}
                                         title={String(value)}
                                     >
-                                        {column.text?.(row) ?? show(column as Column<never>, value)}
+                                        <Shown
+                                            text={
+                                                column.text?.(row) ??
+                                                show(column as Column<never>, value)
+                                            }
+                                        />
                                     </td>
                                 );
                             })}

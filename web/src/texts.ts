@@ -5,7 +5,7 @@
 import { api, type Kind, type SpanList } from "./api";
 import { Kept } from "./extras";
 import { duration, nameWithin, shortName } from "./format";
-import { laneTitle } from "./lanes";
+import { laneTitle, sharedNames } from "./lanes";
 import { around } from "./moving";
 import type { Drawing } from "./pictures";
 import { firstCell } from "./pictures";
@@ -50,7 +50,8 @@ function waitForms(of: Listed): string[] {
 function withHolder({ held_by: holder }: Listed, forms: string[]): string[] {
     if (!holder) return forms;
     const inferred = holder.inferred ? " (inferred)" : "";
-    const name = shortName(holder.name ?? "") || laneTitle("goroutine", holder);
+    const isOne = holder.name && !sharedNames.value.has(holder.name);
+    const name = isOne ? shortName(holder.name ?? "") : laneTitle("goroutine", holder);
     return [`${forms[0]}, held by ${name}${inferred}`, ...forms];
 }
 
@@ -60,7 +61,7 @@ function formsOf(of: Listed): string[] {
     if (of.state === "waiting") return waitForms(of);
     if (of.state === "runnable") return ["ready"];
     if (of.state === "running") return place ? [place] : ["running"];
-    return [...(place ? [`system call in ${place}`] : []), "system call"];
+    return [...(place ? [`syscall in ${place}`] : []), "syscall"];
 }
 
 interface Wanted {

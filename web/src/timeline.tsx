@@ -2,6 +2,7 @@
  * The timeline: three canvases (overview, head, lanes), redrawn after changes, at most once per frame.
  */
 import { effect, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { begin, finish } from "./busy";
 import { drawPainted } from "./charts";
@@ -223,7 +224,7 @@ function Crosshair(props: { at: number }) {
     );
 }
 
-export function Timeline() {
+export function Timeline(props: { children?: ComponentChildren }) {
     const box = useRef<HTMLDivElement>(null);
     const map = useRef<HTMLCanvasElement>(null);
     const head = useRef<HTMLCanvasElement>(null);
@@ -293,6 +294,7 @@ export function Timeline() {
             />
             {cross.value !== null && <Crosshair at={cross.value} />}
             {tip.value && <TipBox of={tip.value} />}
+            {props.children}
         </div>
     );
 }

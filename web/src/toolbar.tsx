@@ -175,7 +175,7 @@ function shownSigns() {
 const states = [
     ["s2", "running"],
     ["s1", "ready"],
-    ["s4", "system call"],
+    ["s4", "syscall"],
 ] as const;
 
 function Legend() {

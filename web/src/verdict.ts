@@ -1,5 +1,5 @@
 /* What has changed between two traces, in a sentence: requests, and the waits for locks, from the rows of `trail diff`. */
-import { duration } from "./format";
+import { count, duration } from "./format";
 import { waitClassOf } from "./waits";
 import { inWords } from "./words";
 
@@ -53,8 +53,8 @@ const figureWords: Record<string, string> = {
     region: "duration",
     exec: "running",
     sched_wait: "ready",
-    syscall: "system call",
-    syscall_block: "system call {without_slot}",
+    syscall: "syscall",
+    syscall_block: "syscall, {slot_lost}",
     block: "waiting",
     count: "number",
     stw: "stop-the-world pauses",
@@ -83,13 +83,23 @@ function isLock({ of, metric, name }: Metric): boolean {
     return /Mutex\)/.test(name) || waitClassOf(name.split(" ")[0]) === "lock";
 }
 
+/* Above this, a percentage is harder to grasp than a factor. */
+const MANY_TIMES = 10;
+
+/* "+12.5 %", "−99.9 %", "2,361 times". */
+export function changeText(before: number, change: number): string {
+    const times = (before + change) / before;
+    if (before > 0 && times >= MANY_TIMES) return `${count(Math.round(times))} times`;
+    const percent = (100 * change) / before;
+    return `${percent > 0 ? "+" : ""}${percent.toFixed(1).replace("-", "−")} %`;
+}
+
 /* "waits for mutex cache_mu −99.9 % (78.4 ms, now 47.5 µs)" */
 function waits({ name, a, b, change }: Metric): string {
     const [before, now] = [a?.value ?? 0, b?.value ?? 0];
     if (!before) return `waits for ${name} are new (${duration(now)})`;
-    if (!now) return `waits for ${name} gone (${duration(before)})`;
-    const percent = ((100 * change) / before).toFixed(1).replace("-", "−");
-    return `waits for ${name} ${change > 0 ? "+" : ""}${percent} % (${duration(before)}, now ${duration(now)})`;
+    if (!now) return `waits for ${name} are gone (${duration(before)})`;
+    return `waits for ${name} ${changeText(before, change)} (${duration(before)}, now ${duration(now)})`;
 }
 
 /* What the program did for its users comes first. */

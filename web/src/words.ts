@@ -17,7 +17,7 @@ const go: Record<string, string> = {
     slot_id: "P ",
     slot_short: "P",
     machine_short: "M",
-    without_slot: "without P",
+    slot_lost: "P released",
     lock_waits: "locks, channels, select",
     no_reason: "no reason given",
 };

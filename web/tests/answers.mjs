@@ -63,14 +63,14 @@ GoSyscallEndBlocked dt=9000000`,
         equal(
             texts.slice(0, 3),
             [
-                "system call: waiting for file access.log",
-                "system call",
-                "system call: waiting to write socket:[7]",
+                "syscall: waiting for file access.log",
+                "syscall",
+                "syscall: waiting to write socket:[7]",
             ],
             "in words",
         );
         const last = texts[3];
-        ok(/^system call [^:]+: waiting to write socket:\[7\]$/.test(last), last);
+        ok(/^syscall, [^:]+: waiting to write socket:\[7\]$/.test(last), last);
     });
 });
 
@@ -202,7 +202,7 @@ GoUnblock dt=12000000 g=1 g_seq=1 stack=0
             );
             equal(
                 shown.map(([state]) => state).sort(),
-                ["ready", "running", "running", "system call", "waiting: sleep"],
+                ["ready", "running", "running", "syscall", "waiting: sleep"],
                 "the path",
             );
             for (const [state, color, background] of shown) {

@@ -349,7 +349,7 @@ test("a range has its waits by what was waited for, in the colours of the lanes"
             ok(!facts.some((text) => text.startsWith("waiting ")), "all have a class");
             ok(reasons.reduce((sum, { ns }) => sum + ns, 0) === states.waiting, "of all waits");
             const heads = await page.locator(".table").first().locator("th").allTextContents();
-            ok(!heads.some((text) => /system call/.test(text)), `${heads}: nothing is in these`);
+            ok(!heads.some((text) => /syscall/.test(text)), `${heads}: nothing is in these`);
             const lane = await page.evaluate(() => {
                 const slept = document.querySelector(".stackbar .w-sleep");
                 return slept && getComputedStyle(slept).backgroundColor;

@@ -303,7 +303,7 @@ test("a pixel of several spans shows its shares under the pointer, and lists the
         };
         let tip = await tipThere();
         for (; !tip && x < LABELS + 600; tip = await tipThere()) x++;
-        ok(/several short spans: (running|system call) \d+ %/.test(tip), tip);
+        ok(/several short spans: (running|syscall) \d+ %/.test(tip), tip);
         await page.mouse.click(box.x + x, box.y + 20);
         await page.locator(".merged tbody tr").first().waitFor();
         const shown = await rowsOf(page, "spans-of-pixel");

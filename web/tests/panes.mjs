@@ -723,7 +723,7 @@ function sumsOf(path, id) {
         const waits = of.state === "blocked" && what[0];
         const state = waits
             ? `waiting: ${what.filter(Boolean).join(" ")}`
-            : ({ syscall: "system call", blocked: "waiting" }[of.state] ?? of.state);
+            : ({ syscall: "syscall", blocked: "waiting" }[of.state] ?? of.state);
         const key = `${state}, ${of.function}, ${of.group}`;
         sums.set(key, (sums.get(key) ?? 0) + of.end_ns - of.begin_ns);
     }

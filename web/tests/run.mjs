@@ -364,7 +364,7 @@ test("the selected span is shown as the API has it; its neighbours, its waker, i
     const span = await ask(`span?kind=goroutine&lane=${place[1]}&span=${place[2]}`);
     const text = await page.textContent(".details");
     ok(
-        text.includes({ syscall: "system call", runnable: "ready" }[span.state] ?? span.state),
+        text.includes({ syscall: "syscall", runnable: "ready" }[span.state] ?? span.state),
         `${span.state} is told`,
     );
     for (const frame of span.stack.slice(0, 3))

@@ -174,7 +174,7 @@ task(
         );
         const faster = `request ${Number(times.toPrecision(3))} times faster`;
         ok(verdict.startsWith(`${faster} (median about 9.00 ms, now 3.20 ms)`), verdict);
-        ok(verdict.includes("waits for mutex cache_mu gone (78.4 ms)"), verdict);
+        ok(verdict.includes("waits for mutex cache_mu are gone (78.4 ms)"), verdict);
         await click(page.getByRole("button", { name: "Differences" }));
         const rows = await until("the differences", async () => {
             const found = await rowsText(page);
