@@ -24,8 +24,9 @@ struct family {
     bool differ;                  /* the start functions of its members do */
 
     /* Set by families_survey. */
-    int64_t left; /* a member that has not ended: the one that has waited longest */
-    bool works;   /* a member had something to do, or mostly had until now */
+    int64_t left;     /* a member that has not ended: the one that has waited longest */
+    bool works;       /* a member had something to do, or mostly had until now */
+    uint64_t receive; /* members that wait to receive from a channel */
 };
 
 /* Call families_init. */

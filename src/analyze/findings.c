@@ -444,6 +444,18 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
     return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
 }
 
+/*
+ * Whether all Ps were in use, and what the goroutines with the start function of `most` wait to run
+ * for is waited for as a whole, as where work is divided into more parts than there are Ps.
+ */
+static bool is_divided(const struct findings *findings, const trail_activity *activity,
+                       const struct wait_group *most, double ran)
+{
+    return findings->waits->is_go && activity->procs > 1 &&
+           ran >= ALL_CPUS * (double)activity->procs &&
+           finding_all_awaited(findings, most->row.name, READY_MOST);
+}
+
 /* The largest share of the time that ranks one of the findings of a kind; 0: there is none. */
 static double most_share(const struct findings *findings, const char *kind)
 {
@@ -460,11 +472,12 @@ static int64_t most_ns(const struct findings *findings, const char *kind)
     return part_of(length_of(findings), most_share(findings, kind));
 }
 
-/* Whether a lock explains why one ran at a time for half of the time or more. */
+/* Whether a lock, or stops of the world, explain why one ran at a time for half of the time or more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
     bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
-    return one && most_share(findings, "lock-serialises") >= READY_MOST;
+    return one && (most_share(findings, "lock-serialises") >= READY_MOST ||
+                   most_share(findings, "pause-share") >= READY_MOST);
 }
 
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
@@ -586,6 +599,7 @@ void finding_ready_for_long(struct findings *findings)
     double ran = share_of(activity.running_ns, length);
     if (((wanted <= (double)activity.procs || lacked_cpus(findings)) && share < READY_OTHERS) ||
         is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
+        is_divided(findings, &activity, most, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     say_ready(findings, most, &activity, wanted, ran);
@@ -605,11 +619,17 @@ static bool has_no_ps(const struct findings *findings)
            (maker->made_by == TRAIL_MADE_BY_RECORD || maker->made_by == TRAIL_MADE_BY_IMPORT);
 }
 
+/* Whether such stretches, and so small a part of the time, are usual beside other programs. */
+static bool is_short(double share, const trail_longest *longest)
+{
+    return share < (longest->ns < LONG_IDLE ? IDLE_SHARE : SMALL_SHARE);
+}
+
 void finding_one_runs_alone(struct findings *findings)
 {
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_LONE];
     double share = share_of(sum->ns, length_of(findings));
-    if ((share < IDLE_SHARE && sum->longest.ns < LONG_IDLE) || has_no_ps(findings))
+    if (is_short(share, &sum->longest) || has_no_ps(findings))
         return;
     const struct finding_of of = {"one-runs-alone", .gain_ns = sum->ns, .moment = &sum->longest,
                                   .note = true};
@@ -628,7 +648,7 @@ void finding_ready_while_idle(struct findings *findings)
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_QUEUE];
     double share = share_of(sum->ns, length_of(findings));
     trail_longest moment = sum->longest;
-    if ((share < IDLE_SHARE && sum->longest.ns < LONG_IDLE) || has_no_ps(findings))
+    if (is_short(share, &sum->longest) || has_no_ps(findings))
         return;
     moment.goroutine = TRAIL_NONE;
     const struct finding_of of = {"ready-while-idle", .gain_ns = sum->ns, .moment = &moment,

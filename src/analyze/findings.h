@@ -171,6 +171,10 @@ void finding_put_lock(const struct findings *findings, trail_name wait, char *te
  */
 const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name);
 
+/* Whether others wait for the end of all goroutines with this start function, for at least the share of
+ * the time. */
+bool finding_all_awaited(const struct findings *findings, trail_name start, double share);
+
 /* Whether a finding of this kind has that function. */
 bool finding_names(const struct findings *findings, const char *kind, trail_name function);
 

@@ -356,6 +356,7 @@ void finding_sleeper(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(ns, length) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", row->start) ||
+            finding_names(findings, "one-at-a-time", row->start) ||
             !wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
             continue;
         const struct finding_of of =

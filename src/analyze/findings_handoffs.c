@@ -13,6 +13,7 @@
 #define HANDOFF_MOST       20000            /* time per hand-off */
 #define HANDOFF_RARE       50000            /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC       20000            /* which is: running, per hand-off */
+#define TINY_MOST          5000             /* running, per goroutine that is created */
 #define HANDOFF_PERIOD     60000            /* the usual waits of two that answer each other */
 #define HANDOFF_ALIKE      0.9              /* of two that do so, as many waits */
 #define YIELDS_LEAST       10000
@@ -188,6 +189,34 @@ void finding_handoffs(struct findings *findings)
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
+/* Goroutines are created for so little work each that this takes most of the time. */
+void finding_tiny(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; waits->is_go && i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        uint64_t created = group->row.created;
+        int64_t ns = ns_between(group->exec_ns, length);
+        if (created < HANDOFF_TIMES || mean(group->exec_ns, created) > TINY_MOST ||
+            mean(length, created) > HANDOFF_MOST || ns <= 0)
+            continue;
+        const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->busiest,
+                                      .function = group->row.name};
+        char name[STARTED_SIZE];
+        trail_string at = text_of(findings, group->created_at);
+        finding_say(findings, &of, "%s %s of %s were created for pieces of work that are too small",
+                    counted(created).text, word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name));
+        finding_explain(findings,
+                        "Each ran for %s on average, and one was created every %s, at %.*s.",
+                        duration(mean(group->exec_ns, created)).text,
+                        duration(mean(length, created)).text, SHOWN(at));
+        finding_advise(findings, "Let a few %s do several pieces each.",
+                       word(findings, TERM_tasks));
+    }
+}
+
 /* MARK: Spinning */
 
 /* Threads yield again and again, until something has changed. */
@@ -211,21 +240,27 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
 /* Goroutines of a Go program yield again and again, until something has changed. */
 static void say_yields(struct findings *findings, const struct wait_group *group)
 {
-    int64_t ns = group->exec_ns;
+    const trail_histogram *ready = &group->row.ready;
+    int64_t ns = group->exec_ns, with_ready = ns, length = length_of(findings);
+    ns_add(&with_ready, ready->sum_ns);
     if (group->yield_ns > 0) {
         say_sched_yields(findings, group);
         return;
     }
-    if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
-        share_of(ns, length_of(findings)) < QUEUE_SHARE)
+    /* If nothing else runs in between, its thread looks for something that does. */
+    if (mean(ready->sum_ns, ready->count) <= YIELD_MOST)
+        ns = with_ready;
+    if (group->yields < YIELDS_LEAST || mean(group->exec_ns, group->yields) > YIELD_MOST ||
+        share_of(ns, length) < QUEUE_SHARE)
         return;
-    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
-                                  .function = group->row.name};
+    const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
+                                  .moment = &group->busiest, .function = group->row.name};
     trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
                 counted(group->yields).text);
-    finding_explain(findings, "It ran for %s, and yielded once every %s.", duration(ns).text,
-                    duration(mean(ns, group->yields)).text);
+    finding_explain(findings, "It ran for %s, and was ready for %s; it yielded once every %s.",
+                    duration(group->exec_ns).text, duration(ready->sum_ns).text,
+                    duration(mean(with_ready, group->yields)).text);
     finding_advise(findings, "Wait for what it looks for, with a channel or a condition variable.");
 }
 

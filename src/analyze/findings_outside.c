@@ -33,6 +33,7 @@
 #define RUN_TIMES     20
 #define RUN_SHARE     0.1
 #define PEER_SHARE    0.5
+#define ASKED_LEAST   0.8               /* of the time-outs */
 #define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
 #define DELAYED_MOST  INT64_C(60000000)
 #define SERVER_SHARE  0.4 /* the same of a C program, which is known to have connected to it */
@@ -71,7 +72,10 @@ static bool looks_for_end(const struct findings *findings, const struct outside_
     return false;
 }
 
-/* Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace. */
+/*
+ * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so does
+ * what begins something nearly each time.
+ */
 void finding_polling(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
@@ -81,7 +85,8 @@ void finding_polling(struct findings *findings)
         bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
         if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
-            row->woke * 4 > row->returns || row->until * 2 > row->spread.count ||
+            row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
+            row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
@@ -534,6 +539,22 @@ static bool is_delayed(const struct findings *findings, const struct outside_row
            usual >= DELAYED_LEAST && usual <= DELAYED_MOST;
 }
 
+/* Returns the answers for which those that answer in Go wait themselves most of that time; or NULL. */
+static const struct outside_row *asked_meanwhile(const struct findings *findings,
+                                                 const struct outside_row *row)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t ns = blame_union_ns(&row->at_least_one);
+    for (size_t i = 0; row->answered_by.ns > 0 && i < outside->count; i++) {
+        const struct outside_row *other = &outside->rows[i];
+        if (other != row && other->start == (trail_name)row->answered_by.key &&
+            other->kind == WIRE_WAIT_READ && !other->deadline &&
+            share_of(blame_union_ns(&other->at_least_one), ns) >= ALIKE_SHARE)
+            return other;
+    }
+    return NULL;
+}
+
 /*
  * Explains what answers, if it is recorded, and whose own reasons come first; else, what may help.
  */
@@ -549,9 +570,12 @@ static void explain_answerer(struct findings *findings, const struct outside_row
                         SHOWN(by), SHOWN(wait), SHOWN(at));
         finding_advise(findings, "Send each request in one write, or set TCP_NODELAY.");
     } else if (is_answered(row)) {
-        finding_explain(findings, "%.*s%s answers late.", SHOWN(by),
-                        row->of_server ? "" : ", in the same program,");
-        finding_last(findings)->weight /= 2;
+        const struct outside_row *behind = asked_meanwhile(findings, row);
+        trail_string asks = behind ? text_of(findings, behind->place) : (trail_string){.data = ""};
+        finding_explain(findings, "%.*s%s answers late%s%.*s.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,",
+                        behind ? ", and waits for answers itself at " : "", SHOWN(asks));
+        finding_last(findings)->weight /= behind ? 4 : 2;
     } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
                                  "things at the same time.");
@@ -615,7 +639,61 @@ void finding_slow_peer(struct findings *findings)
     }
 }
 
-/* What is needed waits again and again until a context's time is over. */
+/* How often goroutines of the kind waited for this in all. */
+static uint64_t all_waits(const struct findings *findings, trail_name start, trail_name reason)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = start < waits->by_name_capacity ? waits->by_name[start] : NULL;
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == reason)
+            return group->waits[i].spread.count;
+    return 0;
+}
+
+/* Whether those with this start function wait for work from `from`. */
+static bool works_for(const struct findings *findings, trail_name start, trail_name from,
+                      uint64_t least)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->pair_count; i++)
+        if (blame->pairs[i].waiter == start && blame->pairs[i].waker == from)
+            return blame->pairs[i].waits >= least;
+    return false;
+}
+
+/* Returns one that the waits of the row ask, where none else ends waits of those that ask; or 0. */
+static trail_name asked_by(const struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    trail_name asked = 0;
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        if (pair->waiter == row->waiter && !works_for(findings, pair->waker, row->waiter, 1))
+            return 0;
+        if (pair->waker == row->waiter && pair->waiter != row->waiter &&
+            pair->waits >= row->spread.count)
+            asked = pair->waiter;
+    }
+    return asked;
+}
+
+/*
+ * Whether a select of Go waits for an answer, or until it has taken too long: each time it has asked
+ * just before, most are answered, and the others take as long as each other. What a loop does at each
+ * tick has no answers; what it does when nothing has come has not been asked for.
+ */
+static bool is_timed_answer(const struct findings *findings, const struct outside_row *row)
+{
+    const trail_histogram *spread = &row->spread;
+    return findings->waits->is_go && row->kind == WIRE_WAIT_SLEEP &&
+           row->wait == findings->waits->select &&
+           (double)row->asked >= ASKED_LEAST * (double)spread->count &&
+           spread->max_ns - spread->min_ns <= spread->min_ns / 4 &&
+           all_waits(findings, row->waiter, row->wait) >= 2 * spread->count &&
+           asked_by(findings, row) != 0;
+}
+
+/* What is needed waits again and again until a context's time, or that of a timer, is over. */
 void finding_deadlines(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
@@ -623,16 +701,19 @@ void finding_deadlines(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         /* One that most of it is may be the time that the program is to run for. */
-        if (!row->deadline || row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
+        if (row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
             share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
-            !(row->in_region || wait_is_needed(findings, &row->longest, row->start, OUTSIDE_SHARE)))
+            !(row->deadline || is_timed_answer(findings, row)) ||
+            !(row->in_region ||
+              wait_is_needed(findings, &row->longest, row->deadline ? row->start : row->waiter,
+                             OUTSIDE_SHARE)))
             continue;
         const struct finding_of of =
             finding_saves("time-out", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(findings, &of,
-                    "%.*s waited until the time-out of a context for %.0f %% of the time",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_say(findings, &of, "%.*s waited until the time-out of a %s for %.0f %% of the time",
+                    SHOWN(place), row->deadline ? "context" : "timer",
+                    100 * share_of(ns, length_of(findings)));
         finding_explain(findings,
                         "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
                         "else that would have ended them came in time.",

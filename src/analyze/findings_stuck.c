@@ -320,6 +320,10 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
         finding_explain(findings, "%zu other %s waited %s as well.", others,
                         word(findings, others == 1 ? TERM_task : TERM_tasks),
                         wait->kind ? "for it" : "there");
+    if (others > 0 && wait->kind == 0 && wait->can_be_held && wait->unmoved)
+        finding_explain(findings,
+                        "No wait there has ended since: the lock was not released, or they "
+                        "hold each other's (a deadlock).");
     if (wait->creator != TRAIL_NONE) {
         char creator[NAME_SIZE];
         trail_string at = text_of(findings, wait->creator_place);
@@ -359,6 +363,33 @@ static void put_open(const struct findings *findings, const struct stuck_wait *w
 }
 
 /*
+ * A goroutine waits for a lock, and another one at a channel for what the first kind did so far: it
+ * may hold the lock.
+ */
+static void say_asked(struct findings *findings, const struct stuck_wait *wait)
+{
+    char task[NAME_SIZE], asks[NAME_SIZE], wanted[NAME_SIZE + 8];
+    trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
+    trail_string at = text_of(findings, wait->asks_place), name = text_of(findings, wait->name);
+    int64_t ns = wait->ns < wait->asks_ns ? wait->ns : wait->asks_ns;
+    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+    put_task(findings, asks, sizeof asks, wait->asks_name, wait->asks);
+    put_wanted(findings, wanted, sizeof wanted, wait);
+    const struct finding_of of = {
+        "maybe-deadlock",     FINDING_DEADLOCK, ns, .moment = &moment, .function = wait->asks_name,
+        .object = wait->place};
+    finding_say(findings, &of,
+                "Possibly a deadlock of %s and %s: when the trace ended, they had waited for %s",
+                asks, task, duration(ns).text);
+    finding_explain(findings,
+                    "The former waits to %s a channel at %.*s, at the other end of which only "
+                    "%.*s was seen; the latter waits %s. The trace does not record whether the "
+                    "former holds that lock.",
+                    wait->asks_sends ? "send to" : "receive from", SHOWN(at), SHOWN(name), wanted);
+    finding_advise(findings, "If it does, release it before that.");
+}
+
+/*
  * Several goroutines have waited for locks for long at several places, and none of these waits
  * ended meanwhile: without holders that is all that can be known of a deadlock.
  */
@@ -375,6 +406,10 @@ void finding_maybe_deadlock(struct findings *findings)
         if (wait->kind != 0 || wait->wanted != STUCK_LOCK || !wait->unmoved ||
             wait->ns < OPEN_LEAST)
             continue;
+        if (wait->asks != TRAIL_NONE && wait->asks_ns >= OPEN_LEAST) {
+            say_asked(findings, wait);
+            return;
+        }
         if (++count <= MOST_OPEN)
             put_open(findings, wait, text, sizeof text);
         several = several || (longest && longest->place != wait->place);
@@ -409,10 +444,19 @@ static bool is_long(const struct findings *findings, const struct stuck_wait *wa
     return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
 }
 
+/* Whether that goroutine waits for a lock in Go, and no wait there has ended since. */
+static bool waits_for_lock(const struct stuck *stuck, int64_t goroutine)
+{
+    const struct stuck_wait key = {.goroutine = goroutine};
+    const struct stuck_wait *wait =
+        bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine);
+    return wait && wait->kind == 0 && wait->can_be_held && wait->unmoved;
+}
+
 /* Explains why the goroutines that a WaitGroup is for do not end the wait. */
 static void explain_group(struct findings *findings, const struct stuck_group *group)
 {
-    char left[NAME_SIZE], at[NAME_SIZE] = "";
+    char left[NAME_SIZE], waiter[NAME_SIZE], at[NAME_SIZE] = "";
     trail_string start = text_of(findings, group->start),
                  created = text_of(findings, group->created_at),
                  reason = text_of(findings, group->left_reason);
@@ -426,6 +470,17 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         return;
     }
     put_task(findings, left, sizeof left, group->left_name, group->left);
+    if (group->receive) {
+        trail_string place = text_of(findings, group->left_place),
+                     name = text_of(findings, group->name);
+        finding_explain(findings,
+                        "None of the %s %s of %.*s created at %.*s has ended: they wait at %.*s to "
+                        "receive from a channel, to which only %.*s was seen to send.",
+                        counted(group->created).text, word(findings, TERM_tasks), SHOWN(start),
+                        SHOWN(created), SHOWN(place), SHOWN(name));
+        finding_advise(findings, "Close the channel when all is sent: their loops never end else.");
+        return;
+    }
     if (group->left_place) {
         trail_string place = text_of(findings, group->left_place);
         (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
@@ -440,6 +495,15 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     else
         finding_explain(findings, "It has waited (%.*s)%s for %s.", SHOWN(reason), at,
                         duration(group->left_ns).text);
+    if (!waits_for_lock(findings->stuck, group->left))
+        return;
+    put_task(findings, waiter, sizeof waiter, group->name, group->goroutine);
+    finding_explain(
+        findings,
+        "That is for a lock. The trace does not record whether %s holds it, which would "
+        "be a deadlock.",
+        waiter);
+    finding_advise(findings, "If it does, release the lock before the wait.");
 }
 
 /* A WaitGroup is waited for, and nothing goes on that would end that. */

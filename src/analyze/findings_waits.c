@@ -40,12 +40,9 @@ bool wait_is_for_room(const struct findings *findings, const struct blame_row *r
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
-bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
-                    double share)
+bool finding_all_awaited(const struct findings *findings, trail_name start, double share)
 {
     const struct blame *blame = &findings->waits->blame;
-    if (longest->goroutine == 1)
-        return true;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (row->start == start && wait_is_for_all(findings, row) &&
@@ -53,6 +50,12 @@ bool wait_is_needed(const struct findings *findings, const trail_longest *longes
             return true;
     }
     return false;
+}
+
+bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
+                    double share)
+{
+    return longest->goroutine == 1 || finding_all_awaited(findings, start, share);
 }
 
 int64_t wait_time_but(const struct findings *findings, int64_t ready_ns)

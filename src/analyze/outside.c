@@ -53,7 +53,7 @@ void outside_break(struct outside *outside, int64_t goroutine)
 {
     struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (now)
-        now->row = 0;
+        now->row = now->woke = 0;
 }
 
 void outside_woke(struct outside *outside, int64_t goroutine)
@@ -61,6 +61,13 @@ void outside_woke(struct outside *outside, int64_t goroutine)
     struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
     if (now)
         now->woke++;
+}
+
+void outside_created(struct outside *outside, int64_t goroutine)
+{
+    struct outside_now *now = objects_find(&outside->now, (uint64_t)goroutine);
+    if (now)
+        now->created++;
 }
 
 /* Returns the number of the row, from 1; 0 on out of memory. */
@@ -90,6 +97,7 @@ static bool count_run(struct outside_row *row, const struct outside_now *now,
     int64_t ns = ns_between(now->exec_ns, wait->exec_ns);
     row->returns++;
     row->woke += now->woke;
+    row->created += now->created;
     ns_add(&row->between_ns, ns_between(now->end_ns, wait->begin_ns));
     ns_add(&row->exec_ns, ns);
     if (ns > row->longest_run.ns) {

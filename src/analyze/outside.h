@@ -42,10 +42,12 @@ struct outside_row {
     trail_name runner;         /* the start function of the one that ran so */
     int64_t between_ns;        /* from one wait to the next */
     uint64_t woke;             /* others that it woke in between */
+    uint64_t created;          /* others that it created in between */
     uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
     bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server; /* for what a server sends over a connection that the program made */
     bool deadline;  /* ended by the time-out of a context of Go */
+    uint64_t asked; /* of waits that a timer ended in Go: it had woken another one just before */
 
     /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long they
      * may have been late, and the start function of the other one. */
@@ -60,6 +62,7 @@ struct outside_row {
     bool in_region;
     int64_t answered_ns;
     struct blame_most answerer;
+    struct blame_most answered_by; /* of Go's: the start function */
 };
 
 /* A goroutine that has waited for something outside. */
@@ -69,7 +72,7 @@ struct outside_now {
     trail_name wait, place, waiter;
     int64_t begin_ns, end_ns;
     int64_t exec_ns; /* its exec_ns when its last wait ended */
-    uint64_t woke;
+    uint64_t woke, created;
     uint64_t ends; /* of its waits, in all rows */
 };
 
@@ -114,6 +117,9 @@ void outside_break(struct outside *outside, int64_t goroutine);
 
 /* The goroutine has woken another one. */
 void outside_woke(struct outside *outside, int64_t goroutine);
+
+/* The goroutine has created another one. */
+void outside_created(struct outside *outside, int64_t goroutine);
 
 /* How long after a time the last sleep of the row ended; negative: before it. */
 int64_t outside_slept_on_ns(const struct outside_row *row, int64_t time_ns);

@@ -193,6 +193,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .name = g->name,
         .holder = TRAIL_NONE,
         .creator = TRAIL_NONE,
+        .asks = TRAIL_NONE,
         .ends = facts ? stuck_endless_ends(stuck, facts->kind, g->id) : NULL,
         .next = SIZE_MAX,
     };
@@ -209,6 +210,65 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         find_creator(stuck, &wait);
     stuck->waits[stuck->count++] = wait;
     return true;
+}
+
+/*
+ * Whether goroutines with the start function `from` alone hand work to those with `to`: they ended
+ * all waits of these; or, where these never had to wait, these ended all of theirs for room.
+ */
+static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
+{
+    bool handed = false, room = false, others = false;
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        if (pair->waiter == to && pair->waker != from)
+            return false;
+        handed |= pair->waiter == to;
+        room |= pair->waiter == from && pair->waker == to;
+        others |= pair->waiter == from && pair->waker != to;
+    }
+    return handed || (room && !others);
+}
+
+/* Whether others than goroutines of that kind ended waits for a lock at the place. */
+static bool is_held_by_others(const struct waits *waits, trail_name place, trail_name start)
+{
+    for (size_t i = 0; i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        if (row->lock && row->at == place && row->start != start)
+            return true;
+    }
+    return false;
+}
+
+/* Notes what waits at a channel for the one that waits for a lock in Go, and may hold the lock. */
+static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64_t now)
+{
+    const struct waits *waits = stuck->waits_at;
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        bool sends = g->reason == waits->send;
+        if (g->state != TRAIL_GO_WAITING || g->name == wait->name ||
+            !(sends || g->reason == waits->receive) ||
+            (wait->asks != TRAIL_NONE && g->id > wait->asks) ||
+            !(sends ? hands_to(&waits->blame, g->name, wait->name)
+                    : hands_to(&waits->blame, wait->name, g->name)) ||
+            is_held_by_others(waits, wait->place, g->name))
+            continue;
+        wait->asks = g->id;
+        wait->asks_name = g->name;
+        wait->asks_place = waits_place(stuck->waits_at, g->outer);
+        wait->asks_ns = ns_between(g->since_ns, now);
+        wait->asks_sends = sends;
+    }
+}
+
+static void find_askers(struct stuck *stuck, int64_t now)
+{
+    for (size_t i = 0; stuck->waits_at && i < stuck->count; i++)
+        if (stuck->waits[i].kind == 0 && stuck->waits[i].can_be_held && stuck->waits[i].unmoved)
+            find_asker(stuck, &stuck->waits[i], now);
 }
 
 int stuck_by_goroutine(const void *a, const void *b)
@@ -535,6 +595,7 @@ static void survey_families(const struct stuck *stuck, int64_t now)
         if (!family)
             continue;
         family->works |= works(g, now);
+        family->receive += g->state == TRAIL_GO_WAITING && g->reason == stuck->waits_at->receive;
         const struct goroutine *left = goroutines_find(&stuck->analysis->goroutines, family->left);
         if (!left || g->since_ns < left->since_ns ||
             (g->since_ns == left->since_ns && g->id < left->id))
@@ -561,15 +622,28 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 }
 
 /*
+ * Whether none of the family has ended, and each waits to receive from a channel, as workers do that
+ * have done all: no other than the one that waits for them has sent to one so far.
+ */
+static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
+                        const struct family *family)
+{
+    const struct waits *waits = stuck->waits_at;
+    return family->ended == 0 && family->receive == family->created && !family->differ &&
+           hands_to(&waits->blame, g->name, family->start);
+}
+
+/*
  * Takes the wait if nothing will end it, as far as is known: all goroutines that were created for it
- * have ended, or at least half have, and the others do nothing.
+ * have ended, or at least half have, and the others do nothing; or all wait for the one that waits.
  */
 static void note_group(struct stuck *stuck, const struct goroutine *g, const struct place *place,
                        int64_t now)
 {
     const struct family *family = families_last(&stuck->waits_at->families, g->id);
     uint64_t left = family ? family->created - family->ended : 0;
-    if (!family || family->lost || family->created < 2 || left > family->ended ||
+    bool receive = family && all_receive(stuck, g, family);
+    if (!family || family->lost || family->created < 2 || (left > family->ended && !receive) ||
         (left > 0 && family->works))
         return;
     int64_t since = g->since_ns > family->ended_ns ? g->since_ns : family->ended_ns;
@@ -586,6 +660,7 @@ static void note_group(struct stuck *stuck, const struct goroutine *g, const str
         .created = family->created,
         .ended = family->ended,
         .left = TRAIL_NONE,
+        .receive = receive,
     };
     if (left > 0)
         describe_left(stuck, family, &group, now);
@@ -631,6 +706,8 @@ static bool window_ends(void *part, int64_t now)
         IDMAP_EACH(slot, alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
+    if (stuck->analysis->counting)
+        find_askers(stuck, now);
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, stuck_by_goroutine);
     link_waits(stuck);

@@ -51,6 +51,12 @@ struct stuck_wait {
     trail_name read_since; /* where others took the rwlock to read meanwhile; 0: not known */
     int64_t creator;       /* if that waits for a WaitGroup; else TRAIL_NONE */
     trail_name creator_name, creator_place;
+    /* Of a lock in Go: one that waits for what so far only goroutines of this kind did, at a channel:
+     * its id, or TRAIL_NONE. */
+    int64_t asks;
+    trail_name asks_name, asks_place;
+    int64_t asks_ns;
+    bool asks_sends; /* it waits to send, else to receive */
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
     const trail_recorded *ends;
     bool can_go;   /* known to depend on more than waits that never end */
@@ -68,6 +74,7 @@ struct stuck_group {
     int64_t left; /* one that has not ended; TRAIL_NONE: all have */
     bool stays;   /* it waits for ever */
     bool sleeps;
+    bool receive; /* none has ended: all wait to receive what so far only the one that waits sent */
     int64_t left_ns; /* it has waited for so long */
     trail_name left_name, left_reason, left_place;
 };

@@ -382,6 +382,8 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
 static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
                                                     const trail_event *event)
 {
+    if (waits->outside.now.map.count > 0)
+        outside_created(&waits->outside, event->goroutine);
     if (group->creator == 0)
         group->creator = waits_start(waits, event->goroutine);
     if (group->row.created++ == 0)

@@ -157,7 +157,8 @@ struct connections {
     struct idmap accepts; /* goroutines that accept connections: an entry */
     struct idmap serves;  /* those that such a goroutine created: an entry */
     int64_t reply_ns;     /* the last write of one of these, */
-    trail_name reply;     /* and where */
+    trail_name reply;     /* and where, */
+    trail_name reply_by;  /* by a goroutine with this start function */
 };
 
 /* How long a function has held a lock, by the logs of its holds. */

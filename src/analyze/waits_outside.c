@@ -207,6 +207,7 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
         return;
     ns_add(&row->answered_ns, ns);
     blame_most_add(&row->answerer, connections->reply, ns);
+    blame_most_add(&row->answered_by, connections->reply_by, ns);
 }
 
 /* A system call of Go begins. Returns false on out of memory. */
@@ -221,6 +222,7 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
         trail_place own = calling_frame(waits, &stack);
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
+        waits->connections.reply_by = g->name;
     }
     return true;
 }
@@ -360,19 +362,24 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
         .wait = g->reason,
         .function = stack.function,
         .place = waits_place(waits, g->outer),
+        .waiter = g->name,
         .deadline = deadline,
     };
     if (!waits->analysis->counting)
         return true;
+    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    bool asked = now && now->woke > 0;
     if (!outside_begin(&waits->outside, &timed))
         return false;
-    const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
+    now = objects_find(&waits->outside.now, (uint64_t)g->id);
     struct outside_row *row = now ? &waits->outside.rows[now->row - 1] : NULL;
     if (row && deadline) {
         row->start = g->name;
         row->in_region |= is_request(waits, g);
     } else {
         note_late(waits, g, event);
+        if (row)
+            row->asked += asked;
     }
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }

@@ -42,14 +42,27 @@ static bool is_in_lock(trail_string function)
     return has(function, "sync.(*Mutex)") || has(function, "sync.(*RWMutex)");
 }
 
-/* Whether one of the first frames waits for a lock. */
-static bool is_lock_stack(const struct waits *waits, trail_stack_handle stack)
+/* Whether this inner frame of a Go program waits for the end of a collection that it has asked for. */
+static bool is_in_collection(trail_string function)
+{
+    return text_is(function, "runtime.gcWaitOnMark");
+}
+
+/* Whether this inner frame waits until another goroutine has restarted the world. */
+static bool is_in_stop(trail_string function)
+{
+    return text_begins(function, "runtime.stopTheWorld");
+}
+
+/* Whether one of the first frames is such. */
+static bool is_stack_of(const struct waits *waits, trail_stack_handle stack,
+                        bool (*is_such)(trail_string))
 {
     enum { FRAMES = 6 }; /* of the runtime, then of sync */
     size_t count;
     const trail_frame *frame = trail_reader_stack(waits->analysis->reader, stack, &count);
     for (size_t i = 0; i < count && i < FRAMES; i++)
-        if (is_in_lock(trail_reader_string(waits->analysis->reader, frame[i].function)))
+        if (is_such(trail_reader_string(waits->analysis->reader, frame[i].function)))
             return true;
     return false;
 }
@@ -74,6 +87,8 @@ trail_name waits_name_place(struct waits *waits, trail_stack_handle stack, enum 
         trail_string function = trail_reader_string(waits->analysis->reader, frame->function);
         trail_string file = trail_reader_string(waits->analysis->reader, frame->file);
         enum frame_rank rank = frame_rank(waits->analysis->options.skip_frames, function, file);
+        if (*kind == PLACE_LOCK && is_in_stop(function))
+            *kind = PLACE_OTHER;
         if (rank > best_rank) {
             best = frame;
             best_rank = rank;
@@ -186,7 +201,12 @@ trail_name waits_reason(const struct waits *waits, const trail_event *event)
 {
     trail_name reason = names_of(&waits->analysis->names, event->transition.reason);
     bool early = reason == 0 && event->transition.from == TRAIL_GO_UNDETERMINED;
-    return early && is_lock_stack(waits, event->transition.stack) ? waits->sync : reason;
+    if (early && is_stack_of(waits, event->transition.stack, is_in_lock))
+        return waits->sync;
+    /* Before Go 1.22, traces give no reason for it. */
+    bool collects = reason == 0 && waits->is_go &&
+                    is_stack_of(waits, event->transition.stack, is_in_collection);
+    return collects ? waits->collection : reason;
 }
 
 /* The wait that begins has the name of its lock in traces that record it. */

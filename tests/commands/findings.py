@@ -402,6 +402,9 @@ def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least(
     for kind, more in (("one-runs-alone", {}), ("ready-while-idle", {"idle": (2,), "second": True})):
         equal(list(lone(10 * MS, **more)), [kind])
         equal(lone(10 * MS - 1, **more), {})
+        # Longer ones from 2 % of the time on.
+        equal(list(lone(20 * MS, of=1000 * MS, **more)), [kind])
+        equal(lone(20 * MS - 1, of=1000 * MS, **more), {})
         found = lone(5 * MS, of=100 * MS, **more)
         equal(list(found), [kind])
         equal(found[kind]["weight"], 0.05)
@@ -409,6 +412,34 @@ def ps_are_idle_for_10_ms_or_a_twentieth_of_the_time_but_a_millisecond_at_least(
         equal(lone(5 * MS - 1, of=100 * MS, **more), {})
         equal(list(lone(MS, of=10 * MS, **more)), [kind])
         equal(lone(MS - 1, of=10 * MS, **more), {})
+
+
+def divided(waits_for=GROUP, parts=6, runs=30 * MS, pauses=0):
+    """Main creates goroutines, each of which runs on one of two Ps for a time; it waits for all of them."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(9, 2, 1)
+    for i in range(parts):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+    trace.block(100, 0, "sync" if waits_for == GROUP else "sleep", waits_for)
+    trace.block(100, 1, "sleep", WORK_STACK)
+    now = 200
+    for i in range(0, parts, 2):
+        for thread in (0, 1):
+            trace.start(now, thread, 10 + i + thread)
+            if i + 2 + thread > parts - 1 and thread:
+                trace.wake(now + runs - 50, thread, 1, ("sync.(*WaitGroup).Done", "main.loader"))
+            trace.at(now + runs - 20, thread, "GoDestroy")
+        now += runs + pauses
+    trace.start(now, 0, 1)
+    return trace.findings(now + 100, "--from=0ns", f"--to={now + 100}ns")
+
+
+@test
+def work_in_more_parts_than_there_are_ps_is_ready_as_long_as_it_takes():
+    equal(divided(), {})
+    assert "ready" in divided(pauses=8 * MS)
+    assert "ready" in divided(("time.Sleep", "main.work"))  # it waits for none
 
 
 def turns(length):
@@ -698,10 +729,10 @@ def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
 
 
-def collects(ns, of, reason="wait until GC ends"):
+def collects(ns, of, reason="wait until GC ends", inner=()):
     trace = Trace(1)
     trace.here(1, 2, 0)
-    trace.block(10 * MS, 0, reason, ("runtime.GC", "main.flush", "main.main"))
+    trace.block(10 * MS, 0, reason, inner + ("runtime.GC", "main.flush", "main.main"))
     trace.at(10 * MS + ns, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
     trace.start(10 * MS + ns + 10, 0, 1)
     return trace.findings(of, "--from=0ns", f"--to={of}ns")
@@ -713,6 +744,9 @@ def a_program_that_waits_for_collections_that_it_asked_for_says_where():
     assert found["text"].startswith("main.flush (main.go:11) asked for garbage collections and waited for their end for 30 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. "), found
     equal((found["function"], found["gain_ns"]), ("main.flush", 60 * MS))
     equal(collects(60 * MS, 201 * MS), {})
+    # Before Go 1.22, only the stack says for what it waits.
+    assert "forced-gc" in collects(60 * MS, 200 * MS, "", ("runtime.goparkunlock", "runtime.gcWaitOnMark"))
+    assert "forced-gc" not in collects(60 * MS, 200 * MS, "", ("runtime.goparkunlock", "runtime.gcStart"))
     equal(collects(49 * MS, 100 * MS), {})
     equal(collects(60 * MS, 200 * MS, reason="GC assist wait"), {})
 
@@ -810,6 +844,35 @@ def a_function_that_stops_the_world_again_and_again_is_named():
     equal(found["function"], "main.report")
     assert "20 pauses, 20.0 ms in all, the longest 1.00 ms. main.report made 20 of them, 20.0 ms in all." in found["text"], found
     assert "main.report" not in stops("GC sweep termination")["text"]
+
+
+@test
+def those_that_stop_the_world_in_turn_wait_for_a_lock_of_the_runtime():
+    def stops(length, ready=0):
+        trace = Trace(2)
+        for g in range(ready):
+            trace.here(10 + g, 1)
+        stack = ("runtime.stopTheWorld", "runtime.ReadMemStats", "main.report", "main.serve")
+        number, at = trace.string("read mem stats"), trace.stack(stack)
+        for g in (1, 2):
+            trace.here(g, 2, g - 1)
+        for i in range(20):
+            now, first, second = (1 + i) * 10 * MS, i % 2, 1 - i % 2
+            trace.at(now, first, f"STWBegin kind_string={number} stack={at}")
+            trace.block(now + 10, second, "sync", stack)
+            trace.at(now + length, first, "STWEnd")
+            trace.wake(now + 9 * MS, first, second + 1, ("runtime.startTheWorld", "runtime.ReadMemStats", "main.report", "main.serve"))
+            trace.start(now + 9 * MS + 10, second, second + 1)
+        for g in range(ready):
+            trace.block((215 + g) * MS, 1, "chan receive", WORK_STACK)
+            trace.start((215 + g) * MS + 10, 1, 10 + g)
+        return trace.findings(220 * MS)
+
+    assert "lock-serialises" not in stops(8 * MS) and "pause-share" in stops(8 * MS)
+    # The others have no P meanwhile.
+    assert "ready" not in stops(8 * MS, ready=2), stops(8 * MS, ready=2)
+    assert "ready" in stops(4 * MS, ready=2), stops(4 * MS, ready=2)
+    assert "lock-serialises" not in stops(100 * US)
 
 
 @test
@@ -1554,7 +1617,11 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     text = found["maybe-deadlock"]["text"]
     assert "when the trace ended, 2 goroutines had waited for locks at several places. They had waited 150 ms to 150 ms" in text, text
     assert "maybe-deadlock" in locked(pair, status=True)
-    assert "maybe-deadlock" not in locked([lock_in("deposit"), lock_in("deposit")])
+    # At one place, it may be one lock that was not released.
+    found = locked([lock_in("deposit"), lock_in("deposit")])
+    equal(list(found), ["open-wait"])
+    assert found["open-wait"]["text"].endswith("1 other goroutine waited there as well. No wait there has ended since: the lock was not released, or they hold each other's (a deadlock)."), found
+    assert "each other's" not in locked([lock_in("deposit")])["open-wait"]["text"]
     # A goroutine that arrived later got the lock, so the lock is passed on.
     equal(list(locked(pair, moving=lock_in("pay"))), ["open-wait"])
     assert "maybe-deadlock" in locked(pair, moving=lock_in("other"))
@@ -2076,6 +2143,9 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not. It has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
     assert "main.loader (13) has not. It sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
     assert "main.loader (13) has not. It waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
+    kept = "That is for a lock. The trace does not record whether goroutine main.deposit (1) holds it, which would be a deadlock."
+    assert kept in group(3, 4, "sync")["never-done"]["text"], group(3, 4, "sync")
+    assert "for a lock" not in text
     # The waiting goroutine did not create them.
     assert "(9) had waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
     # Workers that continue to work, or none that has ended; and a single goroutine may be the
@@ -2087,6 +2157,81 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
         assert "never-done" in group(4, 4, waits=waits, late=late)
         assert "never-done" not in group(4, 4, waits=waits + bool(not late), late=late and late + 1)
     assert "never-done" not in group(4, 4, length=109 * MS)
+
+
+def sent_to_workers(senders=(1,), closed=0, left="chan receive", length=500 * MS):
+    """Main creates three workers, which receive in turn what `senders` send; then it waits for all of them, of which
+    `closed` have ended."""
+    trace = Trace(5)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    trace.create(9, 0, 2, ("main.feed", "main.feeder"))
+    for i in range(3):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(100 + i, 1 + i, 10 + i)
+        trace.block(MS + i, 1 + i, "chan receive", ("runtime.chanrecv2", "main.get", "main.loader"))
+    trace.start(300, 4, 2)
+    for n, sender in enumerate(senders):
+        now, thread, worker = (2 + n) * MS, 0 if sender == 1 else 4, n % 3
+        trace.wake(now, thread, 10 + worker, ("runtime.chansend1", "main.put"))
+        trace.start(now + 10, 1 + worker, 10 + worker)
+        trace.block(now + 100, 1 + worker, left, ("runtime.chanrecv2", "main.get", "main.loader"))
+    trace.block(10 * MS, 4, "sleep", ("time.Sleep", "main.feeder"))
+    for n in range(closed):
+        trace.wake(11 * MS, 0, 10 + n, ("runtime.closechan", "main.load"))
+        trace.start(11 * MS + 10, 1 + n, 10 + n)
+        trace.at(11 * MS + 20, 1 + n, "GoDestroy")
+    trace.block(12 * MS, 0, "sync", GROUP)
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def workers_that_wait_for_more_from_the_one_that_waits_for_them_are_never_done():
+    found = sent_to_workers(6 * (1,))
+    equal(list(found), ["never-done"])
+    assert re.match(r"Goroutine \S+ \(1\) had waited for a WaitGroup at main\.deposit \(main\.go:11\) for 488 ms when the trace ended\. None of the 3 goroutines of main\.loader "
+                    r"created at main\.load \(main\.go:10\) has ended: they wait at main\.get \(main\.go:11\) to receive from a channel, to which only main\.main was seen to send\.", found["never-done"]["text"]), found
+    # Another one has sent as well, and may again; one has ended; or they wait for something else.
+    for args in ({"senders": (1, 1, 2, 1, 1, 1)}, {"senders": 6 * (1,), "closed": 1}, {"senders": 6 * (1,), "left": "select"}, {"senders": ()}):
+        assert "never-done" not in sent_to_workers(**args), args
+    assert "never-done" not in sent_to_workers(6 * (1,), length=111 * MS)
+
+
+def held_at_a_channel(sends=True, others=False, before=6, lasts=150 * MS, passes=False):
+    """Goroutine 1 sends to goroutine 2, or receives from it; then it waits for that while goroutine 2 waits for a
+    lock. `others`: goroutine 3 takes part; `passes`: it has released the lock before."""
+    trace = Trace(3)
+    lock = ("sync.(*Mutex).Lock", "main.consume")
+    kind, stack = ("chan send", ("runtime.chansend1", "main.publish")) if sends else ("chan receive", ("runtime.chanrecv1", "main.publish"))
+    for g, name in ((1, "publisher"), (2, "consumer"), (3, "third")):
+        trace.create(g, 0, g + 10, ("main.main", f"main.{name}")) if g > 1 else trace.here(1, 2, 0)
+    for g in (2, 3):
+        trace.start(100 + g, g - 1, g + 10)
+    if passes:
+        trace.block(MS // 2, 1, "sync", lock)
+        trace.wake(MS, 2, 12, UNLOCK)
+        trace.start(MS + 10, 1, 12)
+    for n in range(before):
+        now = (2 + n) * MS
+        by = 2 if others and n == 2 else 1
+        trace.block(now, 0, kind, stack)
+        trace.wake(now + MS // 2, by, 1, ("runtime.chanrecv1", "main.consume"))
+        trace.start(now + MS // 2 + 10, 0, 1)
+    trace.block(20 * MS - 10, 0, kind, stack)
+    trace.block(20 * MS, 1, "sync", lock)
+    end = 20 * MS + lasts
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def one_at_a_channel_may_hold_the_lock_that_its_peer_waits_for():
+    for sends, what in ((True, "send to"), (False, "receive from")):
+        text = held_at_a_channel(sends)["maybe-deadlock"]["text"]
+        assert re.match(r"Possibly a deadlock of goroutine main\.publish \(1\) and goroutine main\.consumer \(12\): when the trace ended, they had waited for 150 ms\. The former waits to "
+                        + what + r" a channel at main\.publish \(main\.go:11\), at the other end of which only main\.consumer was seen; the latter waits for a lock at main\.consume \(main\.go:11\)\. "
+                        r"The trace does not record whether the former holds that lock\.", text), text
+    for args in ({"others": True}, {"before": 0}, {"passes": True}, {"lasts": 100 * MS - 1}):
+        assert "maybe-deadlock" not in held_at_a_channel(**args), args
+    assert "maybe-deadlock" in held_at_a_channel(lasts=100 * MS)
 
 
 def straggles(late, others=20 * MS, count=4, end=None):
@@ -2674,6 +2819,24 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     equal(round(one_by_one(4, reason="future result", sleeps=True)["one-at-a-time"]["gain_ns"] / MS), 30)
 
 
+@test
+def that_workers_which_run_one_at_a_time_sleep_is_no_finding_of_its_own():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    for i in range(10):
+        now, g = MS + i * 10 * MS, 10 + i
+        trace.create(now, 0, g, ("main.start", "main.resize"))
+        trace.start(now + 10, 1, g)
+        trace.block(now + 20, 0, "chan receive", ("runtime.chanrecv1", "main.start"))
+        trace.block(now + 30, 1, "sleep", ("time.Sleep", "main.resize"))
+        trace.wake(now + 9 * MS, 1, g, ())
+        trace.start(now + 9 * MS + 10, 1, g)
+        trace.wake(now + 9 * MS + 20, 1, 1, ("runtime.chansend1", "main.resize"))
+        trace.at(now + 9 * MS + 30, 1, "GoDestroy")
+        trace.start(now + 9 * MS + 40, 0, 1)
+    equal(list(trace.findings(102 * MS, "--from=0ns", f"--to={102 * MS}ns")), ["one-at-a-time"])
+
+
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
     """Goroutine 1 waits for each of `count` results of main.worker, which sleeps before each.
     main.worker waits `asks` times for work, and `gets` times for an answer of main.serve."""
@@ -2967,13 +3130,36 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
 
 
 @test
+def goroutines_that_run_for_a_moment_each_are_created_too_often():
+    def shades(count, ran=US, every=4 * US):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.here(2, 2, 1)
+        trace.block(5, 1, "chan receive", WORK_STACK)
+        for i in range(count):
+            now = (i + 1) * every
+            trace.create(now, 0, 10 + i, ("main.draw", "main.shade"))
+            trace.start(now + 20, 1, 10 + i)
+            trace.at(now + 20 + ran, 1, "GoDestroy")
+        end = (count + 1) * every
+        return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+    found = shades(10000)["hand-offs"]
+    assert found["text"].startswith("10,000 goroutines of main.shade were created for pieces of work that are too small. Each ran for 1.00 us on average, and one was created every 4.00 us, at main.draw (main.go:10)."), found
+    assert "hand-offs" not in shades(9999)
+    assert "hand-offs" in shades(10000, 5 * US, 19 * US)
+    assert "hand-offs" not in shades(10000, 5 * US + 1, 19 * US)
+    assert "hand-offs" not in shades(10000, 5 * US, 21 * US)
+
+
+@test
 def a_goroutine_that_yields_again_and_again_spins():
-    def yields(count, every=US):
+    def yields(count, every=US, ready=10):
         trace = Trace(1)
         trace.here(1, 2, 0)
         for i in range(1, count + 1):
             trace.at(i * every, 0, f"GoStop reason_string={trace.string('runtime.Gosched')} stack={trace.stack(WORK_STACK)}")
-            trace.start(i * every + 10, 0, 1)
+            trace.start(i * every + ready, 0, 1)
         end = (count + 1) * every
         return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
@@ -2981,6 +3167,11 @@ def a_goroutine_that_yields_again_and_again_spins():
     assert "yielded (runtime.Gosched) 10,000 times" in text, text
     assert "spins" not in yields(9999)
     assert "spins" not in yields(10000, 21 * US)
+    # To find that nothing else is ready takes longer than the look.
+    text = yields(10000, ready=900)["spins"]["text"]
+    assert " It ran for 1.00 ms, and was ready for 9.00 ms; it yielded once every 1.00 us." in text, text
+    assert "spins" not in yields(10000, 40 * US, ready=30 * US)
+    assert "spins" in yields(10000, 32 * US, ready=20 * US)
 
 
 def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
@@ -3325,8 +3516,8 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0):
-    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between."""
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0):
+    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between; at first it creates `creates` others."""
     trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
     if by:
@@ -3346,6 +3537,8 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep
         trace.start(now + 10, 0, 1)
         if i < until:
             trace.log(now + 15, 0, "wait", "until a time")
+        if i < creates:
+            trace.create(now + 16, 0, 100 + i)
         if wakes:
             trace.wake(now + 100, 0, 2)
         now += 10 + ran
@@ -3433,6 +3626,8 @@ def timers_again_and_again_are_polling_too():
         text = polled(201, reason=reason)["polling"]["text"]
         assert text.startswith("main.look (main.go:11) polls: it waited for a timer 201 times for 1.00 ms on average"), text
         equal(polled(200, reason=reason), {})
+        # One that begins something nearly each time keeps a pace.
+        assert "polling" in polled(401, reason=reason, creates=300) and "polling" not in polled(401, reason=reason, creates=301)
         assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
 
 
@@ -3489,10 +3684,10 @@ def a_run_between_two_waits_that_is_far_longer_than_others_is_slow():
     equal((list(ran(40, 60 * MS, 34)), ran(40, 60 * MS, 35)), (["slow-run"], {}))
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
-    4, created by it, writes the answers. With `joined`, main waits for goroutine 2 with a
+    4, created by it, writes the answers, and waits for another's itself for `asks` before. With `joined`, main waits for goroutine 2 with a
     WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
     `busy`, two others are ready all the time. The last wait takes `last`; one of
     these is ready for `lacked` of it."""
@@ -3532,6 +3727,13 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         trace.block(now + 2 * US, 1, "network", read)
         if locks:
             trace.block(now + 10 * US, 3, "sync", LOCK)
+        if asks:
+            trace.at(now + 3 * US, 2, f"UserRegionBegin task=0 name_string={name} stack=0")
+            call(now + 4 * US, 2, write)
+            trace.block(now + 10 * US, 2, "network", read[:-2] + ("main.price", "main.handler"))
+            trace.wake(now + 10 * US + asks, 2, 4, ())
+            trace.start(now + 20 * US + asks, 2, 4)
+            trace.at(now + 21 * US + asks, 2, f"UserRegionEnd task=0 name_string={name} stack=0")
         if replies:
             call(now + length - 500 * US, 2, write)
         now += length
@@ -3549,7 +3751,8 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
         trace.wake(now, 1, 1, ("main.fetch",))
         trace.start(now + 10, 0, 1)
     end = of or now + MS
-    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+    args = "--from=0ns", f"--to={end}ns"
+    return trace.summary(end, *args)["findings"] if every else trace.findings(end, *args)
 
 
 @test
@@ -3565,6 +3768,12 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
+    # What it waits for itself comes first.
+    for asks, behind in ((8 * MS, True), (7 * MS, False)):
+        both = [f for f in answered(10, 9 * MS, joined=True, replies=True, asks=asks, every=True) if f["kind"] == "slow-peer"]
+        equal([f["function"] for f in both], ["main.price", "main.query"])
+        outer = both[1]["text"]
+        assert (", in the same program, answers late, and waits for answers itself at main.price (main.go:13)." in outer) == behind, outer
     # Nothing in the program needs the answer, or it was not requested, as when a server waits for
     # requests.
     # The lock that is held meanwhile is the cause, where the others need it.
@@ -4001,6 +4210,48 @@ def what_waits_for_the_time_out_of_a_context_is_named():
     assert "time-out" in timed_out(20 * MS, 25 * MS, count=3) and "time-out" not in timed_out(26 * MS, 30 * MS, count=2)
     assert "time-out" in timed_out(7 * MS, 10 * MS) and "time-out" not in timed_out(6 * MS, 10 * MS)
     assert "time-out" not in timed_out(8 * MS, 30 * MS)
+
+
+def asked_until(asks=True, every=4, longer=0, by=2, count=16, lasts=20 * MS):
+    """Main asks goroutine 2, and selects until that answers or, `every` so many times, a timer ends. Without `asks` it wakes
+    goroutine 2 only before it is answered; `longer`: one time-out takes that much more; `by`: what answers."""
+    trace = Trace(3)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    for g, name in ((2, "main.cache"), (3, "main.other")):
+        trace.create(g * 10, 0, g, ("main.main", name))
+        trace.start(g * 10 + 5, g - 1, g)
+    trace.block(100, 1, "chan receive", ("runtime.chanrecv2", "main.cache"))
+    now, wait = MS, ("runtime.selectgo", "main.ask")
+    for i in range(count):
+        late = i % every == every - 1
+        trace.block(now, 0, "sleep", ("time.Sleep", "main.main"))
+        now += MS
+        trace.wake(now, 0, 1, ())
+        trace.start(now + 10, 0, 1)
+        if asks or not late:
+            trace.wake(now + 20, 0, 2, ("runtime.chansend1", "main.ask"))
+            trace.start(now + 30, 1, 2)
+            trace.block(now + 40 * US, 1, "chan receive", ("runtime.chanrecv2", "main.cache"))
+        trace.block(now + 10 * US, 0, "select", wait)
+        if late:
+            now += lasts + (longer if i == count - 1 else 0)
+            trace.at(now, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        else:
+            now += 30 * US if by == 2 else 300 * US
+            trace.wake(now, by - 1, 1, ("runtime.chansend1", "main.answer"))
+        trace.start(now + 10, 0, 1)
+        now += 100 * US
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def what_asks_and_waits_for_the_answer_until_a_timer_ends_is_a_time_out():
+    found = asked_until()["time-out"]
+    assert found["text"].startswith("main.ask (main.go:11) waited until the time-out of a timer for 80 % of the time. 4 waits (select) ended so, "), found
+    # It has not asked; fewer are answered; another one ends them; or they end at different times.
+    for args in ({"asks": False}, {"every": 1}, {"by": 3}, {"longer": 6 * MS}, {"lasts": 2 * MS}):
+        assert "time-out" not in asked_until(**args), args
+    assert "time-out" in asked_until(longer=4 * MS)
 
 
 def replies(workers=2, clients=6, buffered=False, sleeps=True, client="main.ask", slept_in=("main.worker",)):
