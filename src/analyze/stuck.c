@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "wire/waits.h"
 
+/* Waits, in order of goroutines, for which all others are looked at: there may be very many of both. */
+enum { MOST_LOOKS = 64 };
+
 /* MARK: The end */
 
 /* Whether it is a wait for a lock whose kind is known; one for a thread's exit is not. */
@@ -266,9 +269,14 @@ static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64
 
 static void find_askers(struct stuck *stuck, int64_t now)
 {
-    for (size_t i = 0; stuck->waits_at && i < stuck->count; i++)
-        if (stuck->waits[i].kind == 0 && stuck->waits[i].can_be_held && stuck->waits[i].unmoved)
-            find_asker(stuck, &stuck->waits[i], now);
+    size_t looked = 0;
+    for (size_t i = 0; stuck->waits_at && i < stuck->count && looked < MOST_LOOKS; i++) {
+        struct stuck_wait *wait = &stuck->waits[i];
+        if (wait->kind == 0 && wait->can_be_held && wait->unmoved) {
+            find_asker(stuck, wait, now);
+            looked++;
+        }
+    }
 }
 
 int stuck_by_goroutine(const void *a, const void *b)
@@ -294,8 +302,6 @@ static void link_join(struct stuck *stuck, size_t at)
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     struct stuck_wait *wait = &stuck->waits[at];
     const struct stuck_wait *first = NULL;
-    if (wait->wanted != STUCK_JOIN || wait->holder != TRAIL_NONE)
-        return;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         struct stuck_wait key = {.goroutine = g->id};
@@ -323,8 +329,13 @@ static void link_waits(struct stuck *stuck)
         if (next)
             stuck->waits[i].next = (size_t)(next - stuck->waits);
     }
-    for (size_t i = 0; i < stuck->count; i++)
+    size_t looked = 0;
+    for (size_t i = 0; i < stuck->count && looked < MOST_LOOKS; i++) {
+        if (stuck->waits[i].wanted != STUCK_JOIN || stuck->waits[i].holder != TRAIL_NONE)
+            continue;
         link_join(stuck, i);
+        looked++;
+    }
 }
 
 /* Each waits for at most one holder: a wait that leads back to itself in at most as many steps as
@@ -706,10 +717,10 @@ static bool window_ends(void *part, int64_t now)
         IDMAP_EACH(slot, alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
-    if (stuck->analysis->counting)
-        find_askers(stuck, now);
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, stuck_by_goroutine);
+    if (stuck->analysis->counting)
+        find_askers(stuck, now);
     link_waits(stuck);
     if (!stuck_endless_find(stuck, now))
         return false;
