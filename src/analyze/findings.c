@@ -44,13 +44,15 @@
 #define READY_SHARE  0.2
 #define READY_MOST   0.5 /* from here on, however short each time was */
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
-#define READY_MUCH   INT64_C(100000000)
-#define READY_LEAST  INT64_C(10000000)
-#define RUNNER_SHARE 0.5   /* of the time, running: what had the CPUs */
-#define ABOUT_ONE    1.2   /* ran on average */
-#define LACK_PART    50    /* of a delay, without a CPU: from here on it may be because of that */
-#define LACK_SHARE   0.005 /* of the time without a CPU */
-#define ALL_CPUS     0.85  /* of the CPUs: from here on all are in use */
+/* ... and none of these is a cause: it may be bursts of other programs, or the machine's host. */
+#define READY_UNKNOWN 0.75
+#define READY_MUCH    INT64_C(100000000)
+#define READY_LEAST   INT64_C(10000000)
+#define RUNNER_SHARE  0.5   /* of the time, running: what had the CPUs */
+#define ABOUT_ONE     1.2   /* ran on average */
+#define LACK_PART     50    /* of a delay, without a CPU: from here on it may be because of that */
+#define LACK_SHARE    0.005 /* of the time without a CPU */
+#define ALL_CPUS      0.85  /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
 
@@ -516,7 +518,12 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
 {
     char name[STARTED_SIZE], why[WHY_READY_SIZE];
     int64_t length = length_of(findings);
-    bool others = why_ready(findings->analysis->reader, wanted, ran, activity->procs, length, why);
+    enum why_ready cause =
+        why_ready(findings->analysis->reader, wanted, ran, activity->procs, length, why);
+    bool others = cause == WHY_READY_OTHERS;
+    double share = share_of(activity->runnable_ns, time_with_work(activity));
+    if (cause == WHY_READY_UNKNOWN && wanted <= (double)activity->procs && share < READY_UNKNOWN)
+        return;
     const struct finding_of of = {
         "ready",
         .gain_ns = activity->runnable_ns < length ? activity->runnable_ns : length,
@@ -524,7 +531,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
         .function = most->row.name,
         .note = others || wanted <= (double)activity->procs,
     };
-    double percent = 100 * share_of(activity->runnable_ns, time_with_work(activity));
+    double percent = 100 * share;
     bool one_p = findings->waits->is_go && activity->procs == 1;
     const char *of_whom = finding_put_started(findings, most->row.name, name);
     if (others)

@@ -114,8 +114,8 @@ static bool add_others(const struct limits *limits, double wanted, double ran, c
     return only && is_of_others(machine, wanted, ran, used);
 }
 
-bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
-               int64_t length_ns, char *text)
+enum why_ready why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
+                         int64_t length_ns, char *text)
 {
     struct limits limits = limits_of(reader);
     bool others = false;
@@ -126,14 +126,16 @@ bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t s
         others = add_others(&limits, wanted, ran, text);
     }
     if (*text)
-        return others;
-    if (!limits.machine)
-        add(text, "%s", by_figures(wanted, ran, slots));
-    else if (wanted > (double)limits.machine->count)
-        add(text, "more of them want to run than the machine has CPUs");
-    else
-        add(text, "neither their affinity, nor a quota, nor other programs explain it");
-    return false;
+        return others ? WHY_READY_OTHERS : WHY_READY_OWN;
+    if (limits.machine && wanted <= (double)limits.machine->count) {
+        add(text, "neither their affinity, nor a quota, nor what other programs used on average "
+                  "explains it");
+        return WHY_READY_UNKNOWN;
+    }
+    add(text, "%s",
+        limits.machine ? "more of them want to run than the machine has CPUs"
+                       : by_figures(wanted, ran, slots));
+    return WHY_READY_OWN;
 }
 
 double why_ready_used_by_others(const trail_reader *reader)

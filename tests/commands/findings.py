@@ -1492,6 +1492,16 @@ def what_other_programs_take_is_said_to_be_outside():
 
 
 @test
+def what_no_limit_explains_is_not_said_unless_it_is_nearly_all():
+    # Two had work, for as many Ps and more CPUs: bursts of other programs, or the machine's host.
+    assert "ready" in crowd(1, 1)
+    assert "ready" not in crowd(1, 1, cpus=4, others=0.3)
+    assert "ready" in crowd(1, 1, cpus=4, others=0.3, pinned=(1, 1))
+    # More than Ps.
+    assert "ready" in crowd(1, 2, cpus=4, others=0.3)
+
+
+@test
 def no_finding_is_not_that_nothing_is_wrong():
     trace = Trace(1)
     trace.here(1, 2, 0)
