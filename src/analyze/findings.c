@@ -35,7 +35,6 @@
 #define MUCH_PAUSE   INT64_C(50000000) /* whatever its share */
 #define ODD_PAUSE    INT64_C(1000000)
 #define FUTILE_LEAST 100
-#define FUTILE_MOST  10000 /* waits.c counts those that run for less */
 #define LEAK_LEAST   20
 #define SLOW_LEAST   INT64_C(10000000)
 #define SLOW_TIMES   10 /* the slowest compared with the median */
@@ -107,9 +106,10 @@ void finding_say(struct findings *findings, const struct finding_of *of, const c
         .task = TRAIL_NONE,
     };
     va_end(args);
+    char bound[GAIN_BOUND_SIZE];
     if (of->saves && gain < GAIN_MOST_SHARE)
-        finding_advise(findings, "At most %s of %s would be saved.", duration(of->gain_ns).text,
-                       duration(length_of(findings)).text);
+        finding_advise(findings, "%s",
+                       gain_bound(of->kind, of->gain_ns, length_of(findings), bound));
 }
 
 void finding_explain(struct findings *findings, const char *format, ...)
@@ -141,16 +141,30 @@ static const char *whole_text(struct findings *findings, const trail_finding *fi
     return copy ? copy : "";
 }
 
+/* Removes the bound, with which the remedy begins if it has one. */
+static void drop_bound(struct findings *findings, trail_finding *finding)
+{
+    char bound[GAIN_BOUND_SIZE];
+    size_t size =
+        strlen(gain_bound(finding->kind, finding->gain_ns, length_of(findings), bound));
+    if (strncmp(finding->remedy, bound, size) != 0)
+        return;
+    finding->remedy += size;
+    finding->remedy += strspn(finding->remedy, " ");
+    finding->text = whole_text(findings, finding);
+}
+
 bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,
                       const char *sentence)
 {
+    drop_bound(findings, finding);
     finding->replayed = arena_copy(&findings->texts, sentence, strlen(sentence) + 1);
     for (int i = 0; i < 2 && options[i]; i++) {
         finding->whatif[i] = arena_copy(&findings->texts, options[i], strlen(options[i]) + 1);
         if (!finding->whatif[i])
             return false;
     }
-    return finding->replayed != NULL;
+    return finding->replayed != NULL && !findings->failed;
 }
 
 bool finding_was_said(const struct findings *findings, const char *kind)
@@ -216,10 +230,9 @@ void finding_futile_wakeups(struct findings *findings)
             (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
             continue;
         trail_string at = text_of(findings, place->name);
-        int64_t ready = waits->by_name[place->waiter]->row.ready.sum_ns;
-        ns_add(&ready, (int64_t)place->futile * FUTILE_MOST);
+        int64_t ns = blame_union_ns(&place->futile_for), length = length_of(findings);
         const struct finding_of of = {
-            "futile-wakeups", .gain_ns = ready < length_of(findings) ? ready : length_of(findings),
+            "futile-wakeups", .gain_ns = ns < length ? ns : length,
             .moment = &place->longest, .function = place->waiter, .object = place->lock};
         finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect", SHOWN(at),
                     counted(place->futile).text, counted(place->woken).text);

@@ -189,8 +189,8 @@ void findings_sort(struct findings *findings);
 /* Returns the findings of a finished analysis, NULL if they were not requested. */
 struct findings *findings_of(const struct trail_analysis *analysis);
 
-/* Sets what a replay has shown, and the one or two options of `trail whatif` that ask for it.
- * Returns false if out of memory. */
+/* Sets what a replay has shown, in place of the bound, which says less; and the one or two options of
+ * `trail whatif` that ask for it. Returns false if out of memory. */
 bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,
                       const char *sentence);
 

@@ -32,6 +32,7 @@ struct place {
     int64_t ns;
     trail_longest longest;
     uint64_t futile;  /* waits that began again at once, without work in between */
+    struct blame_union futile_for; /* while one was woken for that */
     uint64_t waiters; /* current number */
     uint64_t most_waiters;
     trail_name waiter; /* start function of the last that was woken in vain */
@@ -45,6 +46,7 @@ struct place {
 struct parked {
     struct place *place;    /* where it waits now */
     struct place *woken_at; /* where it was woken, until it works or waits again */
+    int64_t woken_ns;       /* when */
     int64_t woken_exec_ns;  /* exec_ns of the goroutine at its wake-up */
     bool woken_together;    /* with others, by one goroutine */
     int64_t serial_at;      /* activity.serial_ns when the wait began */

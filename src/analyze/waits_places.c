@@ -194,6 +194,7 @@ static void note_futile(struct waits *waits, const struct goroutine *g, struct p
     if (ran >= (parked->woken_together ? FUTILE_TOGETHER_NS : FUTILE_MOST_NS))
         return;
     place->futile++;
+    blame_union_add(&place->futile_for, parked->woken_ns, now);
     place->waiter = g->name;
 }
 
@@ -329,6 +330,7 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
     }
     if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
+        parked->woken_ns = event->time_ns;
         parked->woken_exec_ns = g->exec_ns;
         parked->woken_together = together;
         waits->watched++;

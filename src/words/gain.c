@@ -29,6 +29,32 @@ static void put_replayed(const trail_finding *finding, bool compares, char *figu
                        now > then ? duration_text(after, now - then, DURATION_WORDS) : "nothing");
 }
 
+/* Kinds whose bound is the time that others waited. Mending the cause may save more: what the culprit
+ * did meanwhile. */
+static const char *const of_waits[] = {
+    "lock-serialises",    "lock-contention", "long-hold",
+    "holder-not-running", "writer-starved",  "once",
+};
+
+static bool is_of_waits(const char *kind)
+{
+    for (size_t i = 0; i < sizeof of_waits / sizeof *of_waits; i++)
+        if (strcmp(of_waits[i], kind) == 0)
+            return true;
+    return false;
+}
+
+const char *gain_bound(const char *kind, int64_t gain_ns, int64_t length_ns,
+                       char text[GAIN_BOUND_SIZE])
+{
+    char gain[DURATION_SIZE], length[DURATION_SIZE];
+    (void)snprintf(text, GAIN_BOUND_SIZE, "At most %s of %s would be saved%s.",
+                   duration_text(gain, gain_ns, DURATION_WORDS),
+                   duration_text(length, length_ns, DURATION_WORDS),
+                   is_of_waits(kind) ? " without these waits" : "");
+    return text;
+}
+
 bool gain_words(const trail_finding *finding, struct gain_words *words)
 {
     for (size_t i = 0; finding->replayed && i < sizeof replayed / sizeof *replayed; i++)
@@ -38,7 +64,9 @@ bool gain_words(const trail_finding *finding, struct gain_words *words)
             return true;
         }
     bool hangs = finding->weight >= 1;
-    words->title = hangs ? "hung for" : "saves at most";
+    words->title = hangs                        ? "hung for"
+                   : is_of_waits(finding->kind) ? "waits cost at most"
+                                                : "saves at most";
     (void)duration_text(words->figure, finding->gain_ns, DURATION_WORDS);
     return finding->gain_ns > 0 && (hangs || finding->weight < GAIN_MOST_SHARE);
 }
