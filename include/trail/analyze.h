@@ -774,8 +774,8 @@ typedef struct trail_finding {
      * joined: the problem (here without its full stop), the evidence, and the possible gain and
      * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
-    /* The most time that could be saved without the problem; for a wait that never ended, its
-     * length. */
+    /* The most time that could be saved without the problem, of a lock without the waits for it; for a
+     * wait that never ended, its length. */
     int64_t gain_ns;
     /* Sorts the findings: the time that the problem took, usually gain_ns, as a share of all, plus 1 for a
      * hang, 2 for a deadlock. */

@@ -145,8 +145,7 @@ static const char *whole_text(struct findings *findings, const trail_finding *fi
 static void drop_bound(struct findings *findings, trail_finding *finding)
 {
     char bound[GAIN_BOUND_SIZE];
-    size_t size =
-        strlen(gain_bound(finding->kind, finding->gain_ns, length_of(findings), bound));
+    size_t size = strlen(gain_bound(finding->kind, finding->gain_ns, length_of(findings), bound));
     if (strncmp(finding->remedy, bound, size) != 0)
         return;
     finding->remedy += size;
@@ -231,9 +230,9 @@ void finding_futile_wakeups(struct findings *findings)
             continue;
         trail_string at = text_of(findings, place->name);
         int64_t ns = blame_union_ns(&place->futile_for), length = length_of(findings);
-        const struct finding_of of = {
-            "futile-wakeups", .gain_ns = ns < length ? ns : length,
-            .moment = &place->longest, .function = place->waiter, .object = place->lock};
+        const struct finding_of of = {"futile-wakeups", .gain_ns = ns < length ? ns : length,
+                                      .moment = &place->longest, .function = place->waiter,
+                                      .object = place->lock};
         finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect", SHOWN(at),
                     counted(place->futile).text, counted(place->woken).text);
         finding_explain(findings,

@@ -31,9 +31,9 @@ struct place {
     uint64_t woken; /* ... by another goroutine, as far as that is known */
     int64_t ns;
     trail_longest longest;
-    uint64_t futile;  /* waits that began again at once, without work in between */
+    uint64_t futile;               /* waits that began again at once, without work in between */
     struct blame_union futile_for; /* while one was woken for that */
-    uint64_t waiters; /* current number */
+    uint64_t waiters;              /* current number */
     uint64_t most_waiters;
     trail_name waiter; /* start function of the last that was woken in vain */
     int64_t left_ns;   /* when the last wait ended */
