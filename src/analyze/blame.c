@@ -239,6 +239,7 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
             ns = (int64_t)((double)ns *
                            share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
         ns_add(&row->outside_ns, ns);
+        blame_union_add(&row->outside_held, part.begin_ns, part.end_ns);
         blame_most_add(&row->outside, piece->wait, ns);
         blame_most_add(&row->outside_at, piece->outside_at, ns);
     }

@@ -71,13 +71,14 @@ struct blame_row {
     int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
     int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
-    struct blame_most outside;    /* for what: the name of the wait */
-    struct blame_most outside_at; /* where, if that is known; key 0: not */
-    struct blame_most goroutine;  /* which one ended the waits */
-    trail_name start;             /* its start function */
-    trail_name waiter;            /* start function of the last waiter */
-    uint64_t together;            /* waits ended with another one by the same goroutine */
-    int64_t last_ns, last_waker;  /* end of the last wait */
+    struct blame_union outside_held; /* while it did */
+    struct blame_most outside;       /* for what: the name of the wait */
+    struct blame_most outside_at;    /* where, if that is known; key 0: not */
+    struct blame_most goroutine;     /* which one ended the waits */
+    trail_name start;                /* its start function */
+    trail_name waiter;               /* start function of the last waiter */
+    uint64_t together;               /* waits ended with another one by the same goroutine */
+    int64_t last_ns, last_waker;     /* end of the last wait */
 };
 
 /* A wait that has ended. */

@@ -198,8 +198,8 @@ void finding_late(struct findings *findings)
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;
-        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
-                                                   &row->longest, row->start, row->wait);
+        const struct finding_of of =
+            finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
@@ -294,8 +294,8 @@ void finding_late_sleeper(struct findings *findings)
         int64_t end_ns = row->longest.begin_ns + row->longest.ns / 2;
         if (!slept || !has_ended_before(findings, row, end_ns))
             continue;
-        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
-                                                   &row->longest, row->start, row->wait);
+        const struct finding_of of =
+            finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
         finding_say(findings, &of, "%.*s held up %.*s", SHOWN(start), SHOWN(at));
         finding_explain(
@@ -323,8 +323,8 @@ void finding_wait_for_own(struct findings *findings)
             row->waits < QUEUE_WAITS || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
             !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BUSY_SHARE)
             continue;
-        const struct finding_of of = finding_saves("straggler", part_of(ns, wait_own_share(row)),
-                                                   &row->longest, row->start, row->wait);
+        const struct finding_of of =
+            finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
                      by = text_of(findings, row->place);
         finding_say(findings, &of,

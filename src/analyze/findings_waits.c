@@ -105,6 +105,12 @@ double wait_own_share(const struct blame_row *row)
     return share_of(row->outside_ns, row->own_ns);
 }
 
+int64_t wait_own_ns(const struct blame_row *row, int64_t ns)
+{
+    int64_t own = blame_union_ns(&row->outside_held);
+    return own < ns ? own : ns;
+}
+
 bool wait_of_holder(const struct findings *findings, const struct blame_row *row)
 {
     return row->outside.ns > 0 && wait_own_share(row) >= BUSY_SHARE &&

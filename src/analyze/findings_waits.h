@@ -72,6 +72,9 @@ trail_name wait_own_place(const struct blame_row *row);
 /* The part of the time in which the goroutine that others waited for was itself waiting. */
 double wait_own_share(const struct blame_row *row);
 
+/* For how long it did so, however many waited: of `ns`, in which at least one did. */
+int64_t wait_own_ns(const struct blame_row *row, int64_t ns);
+
 /* Whether it did so for most of that time, for something else than a CPU. */
 bool wait_of_holder(const struct findings *findings, const struct blame_row *row);
 

@@ -2343,10 +2343,10 @@ def one_of_different_threads_that_sleeps_long_holds_up_what_waits_for_its_exit()
     assert "straggler" not in exits(80 * MS, count=1)  # there is no other
 
 
-def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw")):
+def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw"), second=0):
     """Three threads meet ten times at a barrier. The third, or each in turn, sleeps (or is ready)
     for `sleeps` before it, and then ends the waits of the others, `apart` ns one after the
-    other."""
+    other. The second comes `second` after the first."""
     trace = Trace(4)
     trace.here(99, 2, 0)
     for g in (1, 2, 3):
@@ -2367,8 +2367,9 @@ def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, read
                     trace.at(now + sleeps, g, f"GoUnblock g={g} g_seq=%d stack=0", g)
                 trace.start(now + sleeps + 10, g, g)
             else:
-                trace.log(now + g, g, "wait", kind)
-                trace.block(now + 10 + g, g, "sync", ("main.meet", "main.draw"))
+                comes = now + g + (second if g == 2 else 0)
+                trace.log(comes, g, "wait", kind)
+                trace.block(comes + 10, g, "sync", ("main.meet", "main.draw"))
         end = now + max(sleeps + 100, length - 200 * US)
         for g in (1, 2, 3):
             if g != late:
@@ -2385,6 +2386,9 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     assert "was itself waiting (sleep at main.fetch (main.go:10))." in found["text"], found
     equal((found["function"], found["object"]), ("main.draw", "barrier step"))
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
+    # What is saved is its sleep, also if a second one waits only after that.
+    for second in (0, 8 * MS):
+        equal(round(arrives(7 * MS, second=second)["straggler"]["gain_ns"] / MS), 70)
     # The stack of the one that comes last need not be recorded.
     equal(arrives(8 * MS, ends_at=())["straggler"]["text"], found["text"])
     assert "straggler" not in arrives(8 * MS, takes_turns=True)
