@@ -113,7 +113,9 @@ static void on_enter(void *writer, struct timeline_goroutine *g)
     struct metrics *m = writer;
     struct going *going = (struct going *)(uintptr_t)g->writer;
     bool ready = timeline_state_of(g) == TIMELINE_RUNNABLE;
-    if (!going && !(going = slab_get(&m->goings))) {
+    if (!going)
+        going = slab_get(&m->goings);
+    if (!going) {
         m->timeline.failed = true;
         return;
     }
