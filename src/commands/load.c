@@ -23,6 +23,7 @@
 struct request {
     const struct command *command;
     const char *to, *host;
+    bool merge;
     const struct load_store *store;
     const char *place; /* what follows its prefix */
     char own_host[TRACE_HOST_SIZE];
@@ -33,6 +34,8 @@ static const struct option rows[] = {
      TO_TEXT(struct request, to)},
     {0, "host", "NAME", "the machine on which the traces were made (this one)",
      TO_TEXT(struct request, host)},
+    {0, "merge", NULL, "then merge the Parquet files of days that have more than 16 small ones",
+     TO_FLAG(struct request, merge)},
     {0},
 };
 
@@ -42,6 +45,7 @@ struct load {
     struct load_trace *traces; /* to be loaded */
     size_t count, capacity;
     size_t loaded, damaged, present, others, unreadable;
+    struct load_merged merged;
     int code;
 };
 
@@ -153,6 +157,8 @@ static void print_counts(const struct load *load)
         printf("; %zu file%s not readable", load->unreadable, load->unreadable == 1 ? "" : "s");
     if (load->others > 0)
         printf("; %zu file%s not a trace", load->others, load->others == 1 ? "" : "s");
+    if (load->merged.from > 0)
+        printf("; %zu files merged into %zu", load->merged.from, load->merged.into);
     putchar('\n');
 }
 
@@ -165,6 +171,8 @@ static int load_all(struct load *load, char **words, int count)
         code = add_word(load, words[i]);
     if (code == EXIT_GOOD)
         code = write_batches(load);
+    if (code == EXIT_GOOD && request->merge)
+        code = request->store->merge(&load->place, &load->merged);
     print_counts(load);
     for (size_t i = 0; i < load->count; i++)
         free(load->traces[i].path);
@@ -198,11 +206,13 @@ static int run(const struct command *command, int argc, char **argv)
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
         return code;
-    if (options.word_count == 0)
+    if (options.word_count == 0 && !request.merge)
         return usage_error(command, "no trace given: trail load --to=parquet:DIR FILE|FOLDER...");
     if (!request.to)
         return usage_error(command, "no store given: --to=parquet:DIR");
     code = find_store(&request);
+    if (code == EXIT_GOOD && request.merge && !request.store->merge)
+        return usage_error(command, "--merge needs --to=parquet:DIR, not '%s'", request.to);
     if (code == EXIT_GOOD)
         code = trace_host_find(command, &request.host, request.own_host);
     return code == EXIT_GOOD ? load_all(&load, options.words, options.word_count) : code;
@@ -210,7 +220,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_load = {
     COMMAND_ROW(load),
-    .synopsis = "[options] --to=STORE FILE|FOLDER...",
+    .synopsis = "[options] --to=STORE [FILE|FOLDER...]",
     .details =
         "Loads the tables of traces into Parquet files, a DuckDB database or ClickHouse: those of "
         "each trace once, even if the command is repeated or was interrupted. The exit "
@@ -218,7 +228,8 @@ const struct command command_load = {
         "could not be read.",
     .examples = "  trail load --to=parquet:/srv/traces --host=web1 /var/traces\n"
                 "  trail load --to=duckdb:traces.db *.trace\n"
-                "  trail load --to=clickhouse://db1 /var/traces",
+                "  trail load --to=clickhouse://db1 /var/traces\n"
+                "  trail load --to=parquet:/srv/traces --merge",
     .options = rows,
     .run = run,
 };

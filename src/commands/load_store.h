@@ -6,6 +6,8 @@
 #ifndef TRAIL_COMMANDS_LOAD_STORE_H
 #define TRAIL_COMMANDS_LOAD_STORE_H
 
+#include <glob.h>
+
 #include "base/idmap.h"
 #include "sql/tables.h"
 
@@ -31,12 +33,18 @@ struct load_batch {
     int code;       /* set: the worst exit code of reading the traces */
 };
 
+struct load_merged {
+    size_t from, into; /* files */
+};
+
 struct load_store {
     const char *prefix; /* "parquet:" */
     /* Opens the store at the place after the prefix, and adds the IDs of its traces to `known`. */
     int (*open)(struct load_place *place);
     /* Writes the whole batch, or fails. */
     int (*write)(const struct load_place *place, struct load_batch *batch);
+    /* Merges small files, and adds their number to `merged`; NULL: there are none. */
+    int (*merge)(const struct load_place *place, struct load_merged *merged);
 };
 
 /* The last one has no prefix. The functions return EXIT_GOOD, or an exit code after a message. */
@@ -44,6 +52,22 @@ extern const struct load_store load_stores[];
 
 /* Adds an ID given in hexadecimal digits. Returns false if out of memory. */
 bool load_add_id(struct idmap *ids, const char *digits, size_t size);
+
+/* MARK: Parquet */
+
+/* In the folder of the store: no pattern of readers has files so near its top. */
+#define LOAD_MERGE_FOLDER ".trail-merge"
+
+/* Returns the pattern of paths below a folder, for glob(3) and DuckDB; NULL: out of memory. */
+char *load_pattern_in(const char *folder, const char *rest);
+
+/* globfree must be called in either case. */
+int load_find_files(const char *folder, const char *rest, glob_t *found);
+
+int load_merge_parquet(const struct load_place *place, struct load_merged *merged);
+
+/* Removes what an interrupted merge has left. */
+int load_merge_clean(const char *folder);
 
 /* MARK: ClickHouse */
 

@@ -113,8 +113,7 @@ static int take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids)
 /* Files of a batch are load-HASH.parquet. */
 #define FILES "/host=*/day=*/load-*.parquet"
 
-/* Returns the pattern of paths below a folder, for glob(3) and DuckDB; NULL: out of memory. */
-static char *pattern_in(const char *folder, const char *rest)
+char *load_pattern_in(const char *folder, const char *rest)
 {
     char *pattern = NULL;
     size_t size = 0;
@@ -130,9 +129,9 @@ static char *pattern_in(const char *folder, const char *rest)
     return NULL;
 }
 
-static int find_files(const char *folder, const char *rest, glob_t *found)
+int load_find_files(const char *folder, const char *rest, glob_t *found)
 {
-    char *pattern = pattern_in(folder, rest);
+    char *pattern = load_pattern_in(folder, rest);
     int result = pattern ? glob(pattern, GLOB_NOSORT, NULL, found) : GLOB_NOSPACE;
     free(pattern);
     return result == 0 || result == GLOB_NOMATCH ? EXIT_GOOD : exit_no_memory();
@@ -155,9 +154,9 @@ static int remove_incomplete_of(const char *folder, const char *table)
     glob_t parts = {0}, found = {0};
     (void)snprintf(parts_of, sizeof parts_of, "/%s/host=*/day=*/.load-*.part", table);
     (void)snprintf(files_of, sizeof files_of, "/%s" FILES, table);
-    int code = find_files(folder, parts_of, &parts);
+    int code = load_find_files(folder, parts_of, &parts);
     if (code == EXIT_GOOD)
-        code = find_files(folder, files_of, &found);
+        code = load_find_files(folder, files_of, &found);
     for (size_t i = 0; i < parts.gl_pathc; i++)
         (void)unlink(parts.gl_pathv[i]);
     for (size_t i = 0; i < found.gl_pathc; i++) {
@@ -200,8 +199,8 @@ static int take_parquet_ids(struct load_place *place, struct duckdb *duckdb)
 {
     static const char files[] = "/traces/host=*/day=*/*.parquet";
     glob_t found = {0};
-    int code = find_files(place->name, files, &found);
-    char *pattern = pattern_in(place->name, files), *sql = NULL;
+    int code = load_find_files(place->name, files, &found);
+    char *pattern = load_pattern_in(place->name, files), *sql = NULL;
     if (code == EXIT_GOOD && found.gl_pathc > 0) {
         sql = pattern ? sql_statement_with(SELECT_IDS "read_parquet(", pattern, ")" ARE_IDS) : NULL;
         code = sql ? take_ids(duckdb, sql, &place->known) : exit_no_memory();
@@ -217,6 +216,8 @@ static int open_parquet(struct load_place *place)
     struct load_batch none = {.host = ""};
     struct session session = {0};
     int code = lock_folder(place);
+    if (code == EXIT_GOOD)
+        code = load_merge_clean(place->name);
     if (code == EXIT_GOOD)
         code = remove_incomplete(place->name);
     if (code == EXIT_GOOD)
@@ -300,8 +301,8 @@ static int write_database(const struct load_place *place, struct load_batch *bat
 }
 
 const struct load_store load_stores[] = {
-    {"parquet:", open_parquet, write_parquet},
-    {"duckdb:", open_database, write_database},
-    {"clickhouse://", load_open_clickhouse, load_write_clickhouse},
+    {"parquet:", open_parquet, write_parquet, load_merge_parquet},
+    {"duckdb:", open_database, write_database, NULL},
+    {"clickhouse://", load_open_clickhouse, load_write_clickhouse, NULL},
     {0},
 };

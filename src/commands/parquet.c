@@ -48,8 +48,7 @@ static char *copy_statement(int table, const char *path, bool in_folder)
     fprintf(to, "COPY (SELECT *%s FROM %s) TO ", in_folder ? " EXCLUDE (host, day)" : "",
             trail_table_get((trail_table_id)table)->name);
     sql_put_text(to, path);
-    fputs(" (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)",
-          to);
+    fputs(PARQUET_FORMAT, to);
     return fclose(to) == 0 ? statement : NULL;
 }
 

@@ -7,6 +7,10 @@
 
 #include "sql/tables.h"
 
+/* How all files are written: the end of a COPY statement. */
+#define PARQUET_FORMAT                                                                             \
+    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)"
+
 /* Writes a table of the registered traces into a file. Returns EXIT_GOOD, or EXIT_INOUT after a
  * message. */
 int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *path);

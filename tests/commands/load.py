@@ -155,6 +155,104 @@ def exports_into_the_same_folder_count():
     has(f"parquet:{folder}", TRACES[:2])
 
 
+def pieces(count):
+    """Traces of one day, which differ."""
+    paths = [written(f"piece-{i}.trace", content(EXAMPLES[1])[: 20000 + 100 * i]) for i in range(count)]
+    for path in paths:
+        os.utime(path, (86400, 86400))
+    return paths
+
+
+def files_of(folder):
+    """How many files each table has."""
+    return {table: len(glob.glob(f"{glob.escape(folder)}/{table}/host=h/day=*/*.parquet")) for table in TABLES}
+
+
+def small_files(traces):
+    """A folder with the files of one load of each trace, but for the last, which was exported."""
+    folder = fresh("parquet [1]*")
+    for trace in traces[:-1]:
+        equal(load(f"parquet:{folder}", trace)[:2], (1, "1 trace loaded, of 1 only the good part\n"))
+    equal(run("export", "--to=parquet", "--host=h", "-o", folder, traces[-1])[0], 1)
+    equal(files_of(folder), dict.fromkeys(TABLES, len(traces)))
+    return folder
+
+
+@test
+def small_files_of_a_day_are_merged():
+    traces = pieces(17)
+    folder = small_files(traces[:16])
+    store = f"parquet:{folder}"
+    # Those of few loads stay, and need no trace on the command line.
+    equal(load(store, "--merge"), (0, "0 traces loaded\n", ""))
+    equal(files_of(folder), dict.fromkeys(TABLES, 16))
+    others = [f"{folder}/events/host=h/day=1970-01-02/{name}" for name in ("notes", ".run.1.part", "export.parquet")]
+    for path in others[:2]:
+        written(path, b"notes")
+    # Of an export that was killed: the table `traces` has no such file, and a new export replaces it.
+    shutil.copy(glob.glob(f"{glob.escape(folder)}/events/*/*/load-*.parquet")[0], others[2])
+    day = os.path.dirname(others[0])
+    os.chmod(day, 0o2750)
+    equal(load(store, "--merge", traces[16])[:2], (1, f"1 trace loaded, of 1 only the good part; {17 * 12} files merged into 12\n"))
+    equal([path for path in others if not os.path.exists(path)], [])
+    equal(os.stat(day).st_mode & 0o7777, 0o2750)
+    os.remove(others[2])
+    equal(files_of(folder), dict.fromkeys(TABLES, 1))
+    equal(sorted(os.listdir(folder)), sorted(TABLES))
+    has(store, traces, damaged=1)
+    equal(load(store, "--merge", *traces), (0, "0 traces loaded; 17 loaded before\n", ""))
+
+
+@test
+def a_merge_may_be_killed_at_any_time():
+    traces = pieces(17)
+    folder = small_files(traces)
+    store, old = f"parquet:{folder}", fresh("old")
+    shutil.copytree(folder, old)
+    written(f"{folder}/events/host=h/day=1970-01-02/notes", b"notes")
+    killed = subprocess.run([TRAIL, "load", f"--to={store}", "--host=h", "--merge"], capture_output=True,
+                            preexec_fn=die_at_rename, env={**os.environ, **SANITIZED})
+    equal(killed.returncode, -signal.SIGSYS)
+    beside = f"{folder}/.trail-merge"
+    # With a link to what stays.
+    assert len(os.listdir(beside)) == 2 and "notes" in os.listdir(beside), os.listdir(beside)
+    has(store, traces, damaged=1)
+    equal(load(store, traces[0]), (0, "0 traces loaded; 1 loaded before\n", ""))
+    assert not os.path.exists(beside)
+    # Killed after each of the tables, and before the old files were removed.
+    merged = fresh("merged")
+    shutil.copytree(folder, merged)
+    equal(load(f"parquet:{merged}", "--merge")[0], 0)
+    for done in (1, len(TABLES) - 1):
+        shutil.rmtree(folder)
+        shutil.copytree(old, folder)
+        for table in TABLES[:done]:
+            shutil.rmtree(f"{folder}/{table}")
+            shutil.copytree(f"{merged}/{table}", f"{folder}/{table}")
+        shutil.copytree(f"{old}/{TABLES[done - 1]}/host=h/day=1970-01-02", beside)
+        equal(load(store, *traces), (0, "0 traces loaded; 17 loaded before\n", ""))
+        has(store, traces, damaged=1)
+        equal(load(store, "--merge")[0], 0)
+        has(store, traces, damaged=1)
+        equal(files_of(folder), dict.fromkeys(TABLES, 1))
+        assert not os.path.exists(beside)
+
+
+@test
+def a_folder_that_is_a_link_is_not_merged():
+    """The exchange would put the merged files into the place of the link."""
+    traces = pieces(17)
+    folder, other = small_files(traces), fresh("other")
+    [day] = glob.glob(f"{glob.escape(folder)}/events/host=h/day=*")
+    shutil.move(day, other)
+    os.symlink(other, day)
+    code, out, err = load(f"parquet:{folder}", "--merge")
+    equal((code, out), (3, "0 traces loaded\n"))
+    assert err.endswith("cannot be merged: Not a directory\n"), err
+    assert os.path.islink(day)
+    has(f"parquet:{folder}", traces, damaged=1)
+
+
 @test
 def only_one_writes_to_a_folder():
     folder = fresh("parquet")
@@ -175,7 +273,7 @@ def a_store_that_cannot_be_written_is_an_error():
         code, out, err = load(store, TRACES[0])
         equal((code, out), (3, "0 traces loaded\n"))
         assert err.startswith("trail: "), err
-    for words in ([], ["--to=parquet:", TRACES[0]], ["--to=oracle:db", TRACES[0]], [TRACES[0]], ["--to=duckdb:x"],
+    for words in ([], ["--to=parquet:", TRACES[0]], ["--to=oracle:db", TRACES[0]], [TRACES[0]], ["--to=duckdb:x"], ["--merge"], ["--merge", "--to=duckdb:x"],
                   ["--to=duckdb:x", "--host=../x", TRACES[0]]):  # fmt: skip
         equal(run("load", *words)[0], 2)
 
