@@ -93,7 +93,9 @@ static int take_unlinked(void *context, const char *path)
 int load_merge_clean(const char *folder)
 {
     char *beside = join(folder, LOAD_MERGE_FOLDER);
-    int code = beside ? each_entry(beside, take_unlinked, NULL) : exit_no_memory();
+    if (!beside)
+        return exit_no_memory();
+    int code = each_entry(beside, take_unlinked, NULL);
     if (code == EXIT_GOOD && rmdir(beside) < 0 && errno != ENOENT)
         code = failed(beside);
     free(beside);
@@ -210,10 +212,10 @@ static int replace_files(const struct merge *merge, const char *day, const char 
                          struct files *files)
 {
     char *to = join(merge->beside, name);
+    if (!to)
+        return exit_no_memory();
     files->to = merge->beside;
-    int code = to ? EXIT_GOOD : exit_no_memory();
-    if (code == EXIT_GOOD)
-        code = make_beside(merge, day);
+    int code = make_beside(merge, day);
     if (code == EXIT_GOOD)
         code = copy_files(merge->duckdb, files, to);
     if (code == EXIT_GOOD)
@@ -238,8 +240,10 @@ static int replace_files(const struct merge *merge, const char *day, const char 
 static int merge_table(const struct merge *merge, const char *day, const char *name,
                        const struct batch *batches, size_t count)
 {
-    struct files files = {.paths = calloc(count, sizeof *files.paths)};
-    int code = files.paths ? EXIT_GOOD : exit_no_memory();
+    struct files files = {.paths = calloc(count + 1, sizeof *files.paths)};
+    int code = EXIT_GOOD;
+    if (!files.paths)
+        return exit_no_memory();
     for (size_t i = 0; i < count && code == EXIT_GOOD; i++) {
         char *path = join(day, batches[i].name);
         if (!path)

@@ -101,11 +101,16 @@ static struct series *series_of(struct metrics *m, trail_name wait)
 
 static void end_time(struct metrics *m, const struct going *going, int64_t now)
 {
-    struct series *series = going->in == READY ? &m->ready : series_of(m, going->wait);
-    if (!series)
-        m->timeline.failed = true;
+    uint64_t ns = now > going->begin_ns ? (uint64_t)(now - going->begin_ns) : 0;
+    if (going->in == READY) {
+        series_add(&m->ready, ns);
+        return;
+    }
+    struct series *series = series_of(m, going->wait);
+    if (series)
+        series_add(series, ns);
     else
-        series_add(series, now > going->begin_ns ? (uint64_t)(now - going->begin_ns) : 0);
+        m->timeline.failed = true;
 }
 
 static void on_enter(void *writer, struct timeline_goroutine *g)
