@@ -203,8 +203,7 @@ bool finding_is_runtime(const struct findings *findings, trail_name name)
 
 const char *finding_put_started(const struct findings *findings, trail_name name, char *text)
 {
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group = name < waits->by_name_capacity ? waits->by_name[name] : NULL;
+    const struct wait_group *group = waits_find_group(findings->waits, name);
     trail_string shown = text_of(findings, name);
     bool nameless = memmem(shown.data, shown.size, ".so", 3) != NULL;
     if (!nameless || !group || group->created_at == 0) {

@@ -262,8 +262,7 @@ static bool has_ended_before(const struct findings *findings, const struct blame
                              int64_t ns)
 {
     const struct waits *waits = findings->waits;
-    const struct wait_group *own =
-        row->start < waits->by_name_capacity ? waits->by_name[row->start] : NULL;
+    const struct wait_group *own = waits_find_group(waits, row->start);
     for (size_t i = 0; own && i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         if (group != own && group->row.ended > 0 && group->row.created > 0 &&

@@ -224,7 +224,7 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     return false;
 }
 
-/* Explains which wait in another process that of a child process prolonged: a shell's caller, say. */
+/* Names the wait for this child process in another process, such as that of a shell's caller. */
 static void explain_caller(struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -590,10 +590,8 @@ static trail_name server_of(const struct outside_row *row)
 /* For how long threads with this start function were ready. */
 static int64_t ready_ns(const struct findings *findings, trail_name name)
 {
-    const struct waits *waits = findings->waits;
-    return name < waits->by_name_capacity && waits->by_name[name]
-               ? waits->by_name[name]->row.ready.sum_ns
-               : 0;
+    const struct wait_group *group = waits_find_group(findings->waits, name);
+    return group ? group->row.ready.sum_ns : 0;
 }
 
 /*
@@ -642,8 +640,7 @@ void finding_slow_peer(struct findings *findings)
 /* How often goroutines of the kind waited for this in all. */
 static uint64_t all_waits(const struct findings *findings, trail_name start, trail_name reason)
 {
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group = start < waits->by_name_capacity ? waits->by_name[start] : NULL;
+    const struct wait_group *group = waits_find_group(findings->waits, start);
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == reason)
             return group->waits[i].spread.count;
@@ -693,7 +690,7 @@ static bool is_timed_answer(const struct findings *findings, const struct outsid
            asked_by(findings, row) != 0;
 }
 
-/* What is needed waits again and again until a context's time, or that of a timer, is over. */
+/* Waits that are needed, and that only the time-out of a context or a timer ends. */
 void finding_deadlines(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;

@@ -63,9 +63,7 @@ void finding_queue(struct findings *findings)
 /* Whether many waits of this kind timed out: what ends the others need not be a signal. */
 static bool times_out(const struct findings *findings, const struct blame_row *row)
 {
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group =
-        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
+    const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
             return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
@@ -132,9 +130,7 @@ static bool uses_all_cpus(const struct findings *findings)
 static bool is_for_helper(const struct findings *findings, const struct blame_row *row,
                           int64_t busy_ns)
 {
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group =
-        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
+    const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
     return row->goroutine.key == 1 && group && group->workers == 1 &&
            share_of(group->exec_ns, busy_ns) < HELPER_SHARE;
 }

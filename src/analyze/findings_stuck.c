@@ -320,7 +320,7 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
         finding_explain(findings, "%zu other %s waited %s as well.", others,
                         word(findings, others == 1 ? TERM_task : TERM_tasks),
                         wait->kind ? "for it" : "there");
-    if (others > 0 && wait->kind == 0 && wait->can_be_held && wait->unmoved)
+    if (others > 0 && stuck_is_at_lock_of_go(wait))
         finding_explain(findings,
                         "No wait there has ended since: the lock was not released, or they "
                         "hold each other's (a deadlock).");
@@ -450,7 +450,7 @@ static bool waits_for_lock(const struct stuck *stuck, int64_t goroutine)
     const struct stuck_wait key = {.goroutine = goroutine};
     const struct stuck_wait *wait =
         bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine);
-    return wait && wait->kind == 0 && wait->can_be_held && wait->unmoved;
+    return wait && stuck_is_at_lock_of_go(wait);
 }
 
 /* Explains why the goroutines that a WaitGroup is for do not end the wait. */

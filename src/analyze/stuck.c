@@ -272,7 +272,7 @@ static void find_askers(struct stuck *stuck, int64_t now)
     size_t looked = 0;
     for (size_t i = 0; stuck->waits_at && i < stuck->count && looked < MOST_LOOKS; i++) {
         struct stuck_wait *wait = &stuck->waits[i];
-        if (wait->kind == 0 && wait->can_be_held && wait->unmoved) {
+        if (stuck_is_at_lock_of_go(wait)) {
             find_asker(stuck, wait, now);
             looked++;
         }
@@ -515,8 +515,7 @@ static bool has_woken(const struct blame *blame, trail_name start)
 bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct waits *waits = stuck->waits_at;
-    const struct wait_group *group =
-        waits && g->name < waits->by_name_capacity ? waits->by_name[g->name] : NULL;
+    const struct wait_group *group = waits ? waits_find_group(waits, g->name) : NULL;
     const struct wait_facts *open = wait_facts_of(&stuck->analysis->names, g->reason);
     bool timer = open && open->kind == WIRE_WAIT_READ &&
                  text_is(names_text(&stuck->analysis->names, open->object), "[timerfd]");

@@ -101,6 +101,12 @@ struct stuck {
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */
 };
 
+/* Whether it is for a lock of Go at which no wait has ended since it began. */
+static inline bool stuck_is_at_lock_of_go(const struct stuck_wait *wait)
+{
+    return wait->kind == 0 && wait->can_be_held && wait->unmoved;
+}
+
 /* The order of `waits`. */
 int stuck_by_goroutine(const void *a, const void *b);
 

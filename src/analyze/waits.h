@@ -240,6 +240,12 @@ extern const struct analysis_part waits_part;
 /* The slow path of waits_group. */
 struct wait_group *waits_make_group(struct waits *waits, trail_name name);
 
+/* Returns the group of a start function; NULL if there is none. */
+static inline struct wait_group *waits_find_group(const struct waits *waits, trail_name name)
+{
+    return name < waits->by_name_capacity ? waits->by_name[name] : NULL;
+}
+
 /* Returns the group of a start function; NULL on out of memory. */
 static inline struct wait_group *waits_group(struct waits *waits, trail_name name)
 {

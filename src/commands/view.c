@@ -82,7 +82,7 @@ static const struct option rows[] = {
      "ends",
      TO_FLAG(struct request, follow)},
     {0, "cache", NULL,
-     "keep what is computed of the trace in the cache folder: the next time, it is there at once",
+     "keep what is computed of the trace in the cache folder, to view it again at once",
      TO_FLAG(struct request, cache)},
     {0, "source", "DIR",
      "show the lines around a frame, of files that the trace names and that are below DIR (/: "

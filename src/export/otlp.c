@@ -15,10 +15,9 @@
 #include <stdlib.h>
 
 #include "analyze/wait_names.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "export/otlp_clock.h"
-#include "export/otlp_message.h"
+#include "export/otlp_run.h"
 #include "export/otlp_waits.h"
 
 #define MESSAGE_SPANS 256
@@ -569,8 +568,9 @@ static void begin_message(struct otlp *o)
     otlp_open_scope(&o->message, OTLP_SCOPE_SPANS);
 }
 
-static void end_message(struct otlp *o)
+static void end_message(void *writer)
 {
+    struct otlp *o = writer;
     if (o->in_message > 0 && !otlp_write(&o->message, &o->out))
         o->timeline.failed = true;
     o->in_message = 0;
@@ -656,24 +656,8 @@ int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
         .goroutines = {.object_size = sizeof(struct open_goroutine)},
     };
     o.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &o};
-    if (stats)
-        *stats = (trail_export_stats){0};
-    if (!out_init(&o.out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    if (!otlp_message_init(&o.message, options->otlp_protobuf)) {
-        out_drop(&o.out);
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    }
-    int result = timeline_run(&o.timeline, &o.out, err);
-    end_message(&o);
-    if (result == 0 && o.timeline.failed)
-        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    if (out_finish(&o.out, err) < 0)
-        result = -1;
-    if (stats)
-        *stats = o.timeline.stats;
-    timeline_free(&o.timeline);
-    otlp_message_free(&o.message);
+    struct otlp_run run = {&o.timeline, &o.out, &o.message, end_message};
+    int result = otlp_run(&run, sink, stats, err);
     slab_free(&o.notes);
     slab_free(&o.goroutines);
     return result;

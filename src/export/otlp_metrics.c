@@ -10,12 +10,11 @@
  */
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "base/grow.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "export/otlp_clock.h"
-#include "export/otlp_message.h"
+#include "export/otlp_run.h"
 #include "export/otlp_waits.h"
 
 /*
@@ -198,8 +197,9 @@ static int by_time(const void *a, const void *b)
     return ORDER(y->sum_ns, x->sum_ns);
 }
 
-static void put_all(struct metrics *m)
+static void put_all(void *writer)
 {
+    struct metrics *m = writer;
     bool threads = m->timeline.of_threads;
     if (m->count > 1)
         qsort(m->waits, m->count, sizeof *m->waits, by_time);
@@ -239,24 +239,8 @@ int trail_export_otlp_metrics(trail_reader *reader, const trail_export_options *
 {
     struct metrics m = {.goings = {.object_size = sizeof(struct going)}};
     m.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &m};
-    if (stats)
-        *stats = (trail_export_stats){0};
-    if (!out_init(&m.out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    if (!otlp_message_init(&m.message, options->otlp_protobuf)) {
-        out_drop(&m.out);
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    }
-    int result = timeline_run(&m.timeline, &m.out, err);
-    put_all(&m);
-    if (result == 0 && m.timeline.failed)
-        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-    if (out_finish(&m.out, err) < 0)
-        result = -1;
-    if (stats)
-        *stats = m.timeline.stats;
-    timeline_free(&m.timeline);
-    otlp_message_free(&m.message);
+    struct otlp_run run = {&m.timeline, &m.out, &m.message, put_all};
+    int result = otlp_run(&run, sink, stats, err);
     slab_free(&m.goings);
     idmap_free(&m.numbers);
     free(m.waits);

@@ -19,7 +19,7 @@
 /* The last bytes of the file. */
 struct kept_end {
     char magic[8];
-    uint64_t layout; /* sizes of what is written as it is in memory */
+    uint64_t layout; /* a hash of the sizes of what is written in its form in memory */
     uint64_t blocks; /* bytes of blocks, which the rest follows */
     uint64_t rest;   /* its bytes */
     uint64_t hash;

@@ -39,8 +39,8 @@ uint8_t *store_alloc(struct store *store, size_t size);
 bool store_use_file(struct store *store, int folder);
 
 /*
- * Sets *position to that of a chunk in the file. *block is where to look for it first. Returns false
- * if it is in memory.
+ * Sets *position to that of a chunk in the file. The search begins at *block, which becomes the
+ * chunk's. Returns false if the chunk is in memory.
  */
 bool store_position(const struct store *store, const uint8_t *chunk, size_t *block,
                     uint64_t *position);

@@ -744,9 +744,9 @@ def shell(caller="app (11): main", reads=20 * MS):
 
 @test
 def the_caller_of_a_shell_that_waits_for_its_child_is_named():
-    told = "Meanwhile, main.ask (main.go:10) (read pipe:[7]) waited for sh (12): main."
-    assert told in shell(reads=60 * MS), shell(reads=60 * MS)
-    assert told not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
+    caller = "Meanwhile, main.ask (main.go:10) (read pipe:[7]) waited for sh (12): main."
+    assert caller in shell(reads=60 * MS), shell(reads=60 * MS)
+    assert caller not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
 
 

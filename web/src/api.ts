@@ -244,7 +244,7 @@ async function request(path: string, query: Query, signal?: AbortSignal): Promis
     throw new ApiError(response.status, plain(message.trim()));
 }
 
-/* No text of an answer reverses what is around it, wherever it is shown. */
+/* Texts of answers have no characters that reverse the text around them. */
 function ask<T>(path: string, query: Query, signal?: AbortSignal, form = plain): Promise<T> {
     return whileBusy(
         request(path, query, signal)

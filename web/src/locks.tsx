@@ -29,7 +29,7 @@ interface Site {
 
 interface LockRow extends LockId {
     kind: string;
-    /* Unlike that of any other lock of the trace. */
+    /* Unique in the trace. */
     title: string;
     /* What `trail diff` calls it: locks may share it. */
     identity: string;
