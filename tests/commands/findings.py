@@ -40,12 +40,15 @@ class Trace:
         return self.strings.setdefault(text, len(self.strings) + 1)
 
     def stack(self, frames):
-        for name in frames:
-            self.string(name)
-        return self.stacks.setdefault(tuple(frames), len(self.stacks) + 1)
+        frames = tuple(frames)
+        if frames not in self.stacks:
+            for name in frames:
+                self.string(name)
+            self.stacks[frames] = len(self.stacks) + 1
+        return self.stacks[frames]
 
-    def at(self, time, thread, text, g=None, seq=None):
-        self.events.append((time, len(self.events), thread, text, g, seq))
+    def at(self, time, thread, text, g=None):
+        self.events.append((time, len(self.events), thread, text, g))
 
     def here(self, g, state, thread=None):
         """The goroutine exists when the trace begins: 1 ready, 2 running, 4 blocked."""
@@ -75,11 +78,11 @@ class Trace:
 
     def text(self, end):
         for thread in range(self.procs):
-            self.events.append((0, -1, thread, f"ProcStatus p={thread} pstatus={2 if thread in self.idle else 1}", None, None))
+            self.events.append((0, -1, thread, f"ProcStatus p={thread} pstatus={2 if thread in self.idle else 1}", None))
         self.at(2, 0, f"ProcsChange procs_value={self.procs} stack=0")
         self.at(end, 0, "HeapAlloc heapalloc_value=4096")
         seqs, lines = {}, {}
-        for time, _, thread, text, g, _ in sorted(self.events, key=lambda e: e[:2]):
+        for time, _, thread, text, g in sorted(self.events):
             if g is not None:
                 seqs[g] = seqs.get(g, 0) + 1
                 text = text % seqs[g]
