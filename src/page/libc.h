@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The file system is read-only: there are no temporary files. */
+/* The file system is read-only: there are no temporary files. Weak, because later versions of wasi-libc have some of these. */
 #define O_TMPFILE 0
-int mkostemp(char *name, int flags);
-mode_t umask(mode_t mask);
-int fchmod(int fd, mode_t mode);
+__attribute__((weak)) int mkostemp(char *name, int flags);
+__attribute__((weak)) mode_t umask(mode_t mask);
+__attribute__((weak)) int fchmod(int fd, mode_t mode);
 
 void qsort_r(void *base, size_t count, size_t size,
              int (*compare)(const void *, const void *, void *), void *context);
