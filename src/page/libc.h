@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The file system is read-only: there are no temporary files. Weak, because later versions of wasi-libc have some of these. */
+/* The file system is read-only: there are no temporary files. Weak, because later versions of
+ * wasi-libc have some of these. */
 #define O_TMPFILE 0
 __attribute__((weak)) int mkostemp(char *name, int flags);
 __attribute__((weak)) mode_t umask(mode_t mask);
