@@ -733,16 +733,10 @@ static void show_regions(const struct request *request)
     rows_show(&request->analysis, put_region, groups, sizeof *groups, count, request->limit);
 }
 
-/* A part of a trace is not replayed: what it depends on may be outside. */
-static bool replay(const struct analysis *analysis)
-{
-    return analysis->window.has_from || analysis->window.has_to || gains_add(analysis->answers);
-}
-
 static int show(void *context)
 {
     struct request *request = context;
-    if (!replay(&request->analysis))
+    if (!gains_add(request->analysis.answers))
         return exit_no_memory();
     trail_analysis_activity(request->analysis.answers, &request->activity);
     if (request->analysis.json) {
@@ -782,7 +776,7 @@ static void panel_want(trail_analysis_options *options)
 static void panel_show(const struct analysis *analysis, size_t limit)
 {
     struct request request = {.analysis = *analysis, .limit = limit};
-    (void)replay(analysis);
+    (void)gains_add(analysis->answers);
     trail_analysis_activity(analysis->answers, &request.activity);
     show_json(&request);
 }

@@ -16,11 +16,12 @@
 #include "ui/folder_files.h"
 #include "ui/options.h"
 #include "ui/rows.h"
+#include "words/gain.h"
 
 struct file {
     char *path, *kind, *heading, *text; /* of the first finding; NULL: none */
     double weight;
-    int64_t gain_ns, length_ns, wait_ns, pause_ns, task_ns;
+    int64_t bound_ns, gain_ns, length_ns, wait_ns, pause_ns, task_ns;
     int code;
     trail_error err; /* set unless `code` is EXIT_GOOD */
 };
@@ -95,7 +96,10 @@ static bool take_answers(const struct analysis *a, struct file *file)
 {
     const trail_finding *findings;
     int64_t sum_ns;
-    size_t pauses, count = trail_analysis_findings(a->answers, &findings);
+    size_t pauses;
+    if (!gains_add(a->answers))
+        return false;
+    size_t count = trail_analysis_findings(a->answers, &findings);
     const trail_gc_pause *pause = overview_pauses(a->answers, &pauses, &sum_ns);
     file->length_ns = a->span.end_ns - a->span.begin_ns;
     file->wait_ns = longest_wait(a->answers);
@@ -106,7 +110,8 @@ static bool take_answers(const struct analysis *a, struct file *file)
     file->kind = strdup(findings[0].kind);
     file->heading = strdup(findings[0].heading);
     file->text = strdup(findings[0].text);
-    file->gain_ns = findings[0].gain_ns;
+    file->bound_ns = findings[0].gain_ns;
+    file->gain_ns = gain_ns(&findings[0]);
     file->weight = findings[0].weight;
     return file->kind && file->heading && file->text;
 }
@@ -183,14 +188,14 @@ static void json_finding(struct json *json, const struct file *file)
     json_string(json, "kind", file->kind);
     json_string(json, "text", file->text);
     json_real(json, "weight", file->weight);
-    json_signed(json, "gain_ns", file->gain_ns);
+    json_signed(json, "gain_ns", file->bound_ns);
     json_close(json, '}');
 }
 
 static void put_file(struct row *row, const void *of)
 {
     const struct file *file = of;
-    row_duration(row, "gain>", NULL, file->gain_ns);
+    row_duration(row, "gain>", "gain_ns", file->gain_ns);
     row_word(row, NULL, "file", file->path);
     if (file->code != EXIT_GOOD)
         row_word(row, NULL, "error", file->err.message);

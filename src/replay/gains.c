@@ -315,6 +315,9 @@ static bool can_replay(const struct chains *chains)
     if (!chains || chains->too_long || chains->goal == CHAIN_NONE || chains->readiness_inferred ||
         trial_misses_places(chains))
         return false;
+    /* What a part of a trace depends on may be outside. */
+    if (chains->analysis->options.has_from || chains->analysis->options.has_to)
+        return false;
     for (size_t i = 0; i < chains->class_count; i++)
         ns_add(&run_ns, chains->classes[i].ns);
     return run_ns <= RUN_MOST_NS;

@@ -17,7 +17,7 @@
 /*
  * Adds to the first findings, where a change can remove their cause, the sentence with its gain and
  * the option of `trail whatif`; one that gains nothing comes after the others. Once for an analysis;
- * without the analyses above it does nothing. Returns false if out of memory.
+ * without the analyses above, or of a part of a trace, it does nothing. Returns false if out of memory.
  */
 bool gains_add(const trail_analysis *answers);
 

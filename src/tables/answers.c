@@ -87,12 +87,6 @@ static bool regions_fill(struct trail_tables *tables)
     return true;
 }
 
-/* A part of a trace is not replayed: what it depends on may be outside. */
-static bool replay(const struct trail_tables *tables)
-{
-    return tables->options.has_from || tables->options.has_to || gains_add(tables->answers);
-}
-
 static trail_string text_of_words(struct trail_tables *tables, const char *words)
 {
     return words ? text_of_bytes(tables, words, strlen(words)) : (trail_string){0};
@@ -113,7 +107,7 @@ static bool findings_fill(struct trail_tables *tables)
     struct rows *rows = &tables->rows[TRAIL_TABLE_FINDINGS];
     const trail_finding *finding;
     size_t count;
-    if (!replay(tables))
+    if (!gains_add(tables->answers))
         return false;
     count = trail_analysis_findings(tables->answers, &finding);
     if (!rows_room(rows, count))

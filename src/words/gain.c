@@ -17,6 +17,12 @@ static const struct {
     {"waits", "less waiting in a replay", false},
 };
 
+int64_t gain_ns(const trail_finding *finding)
+{
+    int64_t now = finding->replayed_now_ns, then = finding->replayed_then_ns;
+    return !finding->replayed ? finding->gain_ns : now > then ? now - then : 0;
+}
+
 static void put_replayed(const trail_finding *finding, bool compares, char *figure, size_t size)
 {
     int64_t now = finding->replayed_now_ns, then = finding->replayed_then_ns;

@@ -23,6 +23,9 @@ enum { GAIN_BOUND_SIZE = 160 };
 const char *gain_bound(const char *kind, int64_t gain_ns, int64_t length_ns,
                        char text[GAIN_BOUND_SIZE]);
 
+/* Returns what a replay gained, or else the bound. */
+int64_t gain_ns(const trail_finding *finding);
+
 /* Returns false if there is no figure. */
 bool gain_words(const trail_finding *finding, struct gain_words *words);
 

@@ -4140,8 +4140,9 @@ def of_several_files_or_a_folder_each_has_a_line():
     equal((code, files["other_files"]), (1, 1))
     first = files["files"][0]
     equal(os.path.basename(first["file"]), "a.trace")
-    one = answer("summary", "--from=0", os.path.join(folder, "a.trace"))  # several are not replayed, nor is a part
+    one = answer("summary", os.path.join(folder, "a.trace"))
     equal(first["finding"]["text"], one["findings"][0]["text"])
+    equal(first["gain_ns"], one["findings"][0]["replayed_now_ns"] - one["findings"][0]["replayed_then_ns"])
     equal(first["length_ns"], one["end_ns"] - one["begin_ns"])
     equal([os.path.basename(f["file"]) for f in files["files"] if "error" in f], ["c.trace"])
     text = good_text("summary", folder, code=1)
