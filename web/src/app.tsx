@@ -4,7 +4,7 @@ import { duration, shortName } from "./format";
 import { Banner, Head } from "./head";
 import { IdleLanes } from "./idle_lanes";
 import { shownKeys } from "./keys";
-import { laneTitle } from "./lanes";
+import { laneTitle, layout } from "./lanes";
 import { ContextMenu } from "./menu";
 import { Empty, isEmpty, isNoTrace, NoTrace } from "./nothing";
 import { Overview } from "./overview";
@@ -152,6 +152,11 @@ function Message() {
     return message.value ? <div class="message">{message.value}</div> : null;
 }
 
+/* Whether a phone has room for the selection below the lanes. */
+function hasRoomBelow(): boolean {
+    return isPhone() && tab.value === null && layout.value.height < innerHeight / 3;
+}
+
 export function App() {
     const hasLanes = !isNoTrace() && !isEmpty() && !(isPhone() && tab.value);
     const live = status.value?.live && !status.value.done && status.value.events === 0;
@@ -176,7 +181,7 @@ export function App() {
                                     <Timeline>{hasLanes && <Message />}</Timeline>
                                     <IdleLanes />
                                 </div>
-                                {isWide.value && <Inspector />}
+                                {(isWide.value || hasRoomBelow()) && <Inspector />}
                             </div>
                         </>
                     )}

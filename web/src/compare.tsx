@@ -199,7 +199,7 @@ const columns: Column<Metric>[] = [
     figures("", "value", "a"),
     figures("", "value", "b"),
     { title: "change", value: (row) => row.change, text: signed, unit: "number" },
-    { title: "%", value: share },
+    { title: "relative", value: share, unit: "number" },
     ...(["a", "b"] as const).map((of) => figures("median", "p50", of)),
     ...(["a", "b"] as const).map((of) => figures("p99", "p99", of)),
     ...(["a", "b"] as const).map((of) => figures("longest", "max", of)),

@@ -22,7 +22,6 @@ import { spanWords } from "./span_words";
 import { Merged } from "./spans";
 import {
     chain,
-    finding,
     kind,
     like,
     mark,
@@ -379,8 +378,12 @@ export function Details() {
         return (
             <div class="details">
                 <section>
-                    <h2>Finding {finding.value[0]}</h2>
-                    <Explanation of={shown.value} />
+                    <h2>
+                        <bdi>{sentence(shown.value.heading)}</bdi>
+                    </h2>
+                    <p class="say">
+                        <bdi>{sentence(explanationOf(shown.value))}</bdi>
+                    </p>
                 </section>
             </div>
         );

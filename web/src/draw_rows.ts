@@ -70,6 +70,15 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
+const groupName = (row: GroupRow) => shortName(row.name) || "no start function";
+const groupArrow = (row: GroupRow) => `${row.folded ? "▸" : "▾"} `;
+
+/* Whether the whole name of a group ends before `end`. */
+function groupNameFits({ to }: Scene, row: GroupRow, end: number): boolean {
+    to.font = font("t-12", "strong");
+    return 8 + to.measureText(groupArrow(row) + groupName(row)).width <= end;
+}
+
 /* Draws the name of a group, up to `end`, with its middle at `y`. */
 function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): void {
     const { to, colors } = scene;
@@ -79,8 +88,8 @@ function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): voi
     to.clip();
     to.fillStyle = colors.text;
     to.font = font("t-12", "strong");
-    const name = shortName(row.name) || "no start function";
-    const arrow = `${row.folded ? "▸" : "▾"} `;
+    const name = groupName(row);
+    const arrow = groupArrow(row);
     const width = end - 8 - to.measureText(arrow).width;
     const title = nameWithin(name, "", width, (text) => to.measureText(text).width);
     to.fillText(arrow + title, 8, y);
@@ -116,13 +125,19 @@ function drawGroup(scene: Scene, row: GroupRow, y: number): void {
         drawFolded(scene, row, y);
         return;
     }
-    /* The count is at the right of the column of names; the name ends before it. */
-    to.font = font("t-12");
-    const members = membersText(row);
-    const end = LABELS - 8 - to.measureText(members).width;
+    /* The count is at the right of the column of names, without its word where the name needs the room. */
+    const middle = y + row.height / 2;
+    const endFor = (members: string) => {
+        to.font = font("t-12");
+        return LABELS - 8 - to.measureText(members).width;
+    };
+    const long = membersText(row);
+    const short = count(row.lanes.length);
+    const members = groupNameFits(scene, row, endFor(long) - 6) ? long : short;
+    const end = endFor(members);
     to.fillStyle = colors.faint;
-    to.fillText(members, end, y + row.height / 2);
-    drawGroupName(scene, row, end - 6, y + row.height / 2);
+    to.fillText(members, end, middle);
+    drawGroupName(scene, row, end - 6, middle);
 }
 
 function drawName(scene: Scene, row: LaneRow, y: number): void {
@@ -145,8 +160,8 @@ function drawName(scene: Scene, row: LaneRow, y: number): void {
     const title = titleWithin(kind.value, row.lane, width, (text) => to.measureText(text).width);
     const middle = y + (row.open ? LANE_HEIGHT : row.height) / 2;
     /* The name stands out from the number before it. */
-    const name = shortName(row.lane.name ?? "");
-    const faint = before + (title.endsWith(name) ? title.slice(0, title.length - name.length) : "");
+    const number = row.lane.name ? title.indexOf(" ", title.search(/\d/)) + 1 : title.length;
+    const faint = before + title.slice(0, number);
     to.fillText(faint, 10, middle);
     to.fillStyle = colors.text;
     to.fillText((before + title).slice(faint.length), 10 + to.measureText(faint).width, middle);
@@ -334,10 +349,12 @@ function drawTexts(scene: Scene, row: LaneRow, box: Box): void {
         const form = right > left ? fitting(to, withHold(row, of), right - left) : "";
         if (!form) continue;
         const y = box.y + box.height / 2 + 2;
-        to.fillStyle = of.state === WAITING ? colors.text : colors.onState[of.state];
+        const isPale = of.state === WAITING && of.wait !== "runtime";
+        const solid = of.wait ? colors.get(`s-${of.wait}-text`) : colors.onState[of.state];
+        to.fillStyle = isPale ? colors.text : solid;
         to.fillText(form, left, y);
         if (!timeFits(to, of, form, right - left)) continue;
-        if (of.state === WAITING) to.fillStyle = colors.faint;
+        if (isPale) to.fillStyle = colors.faint;
         to.fillText(of.time, right - widthOf(to, of.time), y);
     }
 }

@@ -121,20 +121,18 @@ export function ownNumber(id: number, name = ""): number {
     return name.includes(": ") ? id % ID_BLOCK : id;
 }
 
-/* The same for a name with a number. Of "shop (4711): serve" it is "shop" that is shortened, and the number is that within
- * the process. */
+/* The same for a name after a number. Of "shop (4711): serve" it is "shop" that is shortened. */
 export function numberedWithin(
+    number: string,
     name: string,
-    id: number,
     width: number,
     widthOf: (text: string) => number,
 ): string {
+    const room = width - widthOf(`${number} `);
     const [, program, rest] = /^(.*)( \(\d+\): .*)$/.exec(name) ?? [];
-    if (program) {
-        const title = nameWithin(program, `${rest} ${id % ID_BLOCK}`, width, widthOf);
-        if (widthOf(title) <= width) return title;
-    }
-    return nameWithin(name, ` ${id}`, width, widthOf);
+    const title = program ? nameWithin(program, rest, room, widthOf) : "";
+    const fits = program && widthOf(title) <= room;
+    return `${number} ${fits ? title : nameWithin(name, "", room, widthOf)}`;
 }
 
 /* The smallest of 1, 2 or 5 times a power of ten that is at least `ns`. */

@@ -1,7 +1,7 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
 import { Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
-import { count, duration, eventsText, percent, shortName, withSign } from "./format";
+import { count, duration, eventsText, percent, sentence, shortName, withSign } from "./format";
 import { Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
@@ -61,6 +61,7 @@ export function SummaryPanel() {
     if (!of?.activity) return <Waiting answer={answer} />;
     const { activity } = of;
     if (of.goroutines === 0) return <NothingRead events={of.events} />;
+    const share = (ns: number) => sentence(percent(ns, activity.available_ns));
     return (
         <div>
             <About ofAll />
@@ -74,11 +75,9 @@ export function SummaryPanel() {
                 {activity.available_ns > 0 && (
                     <>
                         {" "}
-                        {inWords("{Slots_idle}")}:{" "}
-                        {percent(activity.idle_nothing_ns, activity.available_ns)} nothing to do,{" "}
-                        {percent(activity.idle_lock_ns, activity.available_ns)} waiting for locks,{" "}
-                        {percent(activity.idle_work_ns, activity.available_ns)} although work was
-                        ready.
+                        {inWords("{Slots_idle}")}: {share(activity.idle_nothing_ns)} nothing to do,{" "}
+                        {share(activity.idle_lock_ns)} waiting for locks,{" "}
+                        {share(activity.idle_work_ns)} although work was ready.
                     </>
                 )}
             </p>
@@ -146,7 +145,7 @@ export function GoroutinesPanel() {
     const of = answer.value;
     if (!of?.goroutines) return <Waiting answer={answer} />;
     const columns: Column<GoroutineRow>[] = [
-        { title: "{task}", value: (row) => row.id, unit: "number" },
+        { title: "{task}", value: (row) => row.id, unit: "id" },
         { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
         ...times,
     ];

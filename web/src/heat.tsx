@@ -110,7 +110,8 @@ function draw(canvas: HTMLCanvasElement, of: Heat, at: Cell | null): void {
     for (const tick of ticks(of, width - LEFT)) {
         const x = LEFT + ((tick.at - of.from) / (of.to - of.from)) * (width - LEFT);
         to.fillRect(Math.round(x), 0, 1, TOP);
-        to.fillText(tick.text, x + 3, TOP / 2);
+        if (x + 3 + to.measureText(tick.text).width <= width)
+            to.fillText(tick.text, x + 3, TOP / 2);
     }
     of.rows.forEach(({ id, shares }, row) => {
         const y = TOP + row * high;

@@ -48,16 +48,19 @@ export const DEPTHS = 10;
 export const lanes = signal<LaneTable>(noLanes);
 export const allLanes = signal(0);
 
+/* "G", "thread " */
+function letterOf(of: Kind): string {
+    return term(of === "goroutine" ? "task_id" : of === "proc" ? "slot_short" : "machine_short");
+}
+
 export function laneTitle(of: Kind, lane: { id: number; name?: string }): string {
-    const letter = term(
-        of === "goroutine" ? "task_id" : of === "proc" ? "slot_short" : "machine_short",
-    );
-    return `${letter}${ownNumber(lane.id, lane.name)}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
+    const number = `${letterOf(of)}${ownNumber(lane.id, lane.name)}`;
+    return lane.name ? `${number} ${shortName(lane.name)}` : number;
 }
 
 /*
- * The title for this width: if it does not fit, the name comes first, shortened with "…" in the
- * middle if necessary, followed by only the number.
+ * The title for this width: if it does not fit, a word before the number is left out, and the name
+ * is shortened with "…" in the middle if necessary.
  */
 export function titleWithin(
     of: Kind,
@@ -68,7 +71,9 @@ export function titleWithin(
     const whole = laneTitle(of, lane);
     const name = shortName(lane.name ?? "");
     if (!name || widthOf(whole) <= width) return whole;
-    return numberedWithin(name, lane.id, width, widthOf);
+    const letter = letterOf(of);
+    const number = `${letter.length > 1 ? "" : letter}${ownNumber(lane.id, lane.name)}`;
+    return numberedWithin(number, name, width, widthOf);
 }
 
 /* The lane with that number; of several, the one that exists at that time, or else the first. */

@@ -37,6 +37,13 @@ const patterns: Record<string, string> = {
     syscalls: "syscall",
 };
 
+/* What is said of a kind without any. */
+const withoutAny: Record<string, string> = {
+    scheduling: "Nothing was ready before it ran.",
+    locks: "No wait for a lock or a channel ended.",
+    syscalls: "No system call was recorded.",
+};
+
 export function LatencyPanel() {
     const answer = useRun<Record<string, Distribution>>("latency", () => ({})).value;
     const bar = useSignal<(Bar & { what: string }) | null>(null);
@@ -51,7 +58,7 @@ export function LatencyPanel() {
                     <section key={name}>
                         <h3>{name}</h3>
                         {value.count === 0 ? (
-                            <p class="faint">none</p>
+                            <p class="faint">{withoutAny[name]}</p>
                         ) : (
                             <>
                                 <Histogram
@@ -102,7 +109,7 @@ function Behind(props: Bar & { what: string }) {
             <Table
                 name="spans"
                 columns={[
-                    { title: "{task}", value: (row) => row.goroutine, unit: "number" },
+                    { title: "{task}", value: (row) => row.goroutine, unit: "id" },
                     { title: "start function", value: (row) => shortName(row.group) },
                     { title: "at", value: (row) => row.begin_ns - of.origin_ns, unit: "ns" },
                     { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },

@@ -80,8 +80,16 @@ export function MmuPanel() {
                 name="mmu"
                 columns={[
                     { title: "window", value: (row) => row.ns, unit: "ns" },
-                    { title: "left, workers counted once", value: (row) => percent(row.once, 1) },
-                    { title: "as Go computes it", value: (row) => percent(row.go, 1) },
+                    {
+                        title: "left, workers counted once",
+                        value: (row) => percent(row.once, 1),
+                        unit: "number",
+                    },
+                    {
+                        title: "as Go computes it",
+                        value: (row) => percent(row.go, 1),
+                        unit: "number",
+                    },
                 ]}
                 rows={rows}
                 empty="The trace is too short."

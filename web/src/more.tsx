@@ -34,6 +34,11 @@ const plain = (title: string, name: string): Column<Row> => ({
     value: (row) => number(row, name),
     unit: "number",
 });
+const id = (title: string, name: string): Column<Row> => ({
+    title,
+    value: (row) => number(row, name),
+    unit: "id",
+});
 const length = (row: Row, from: string, to: string) =>
     Math.max(0, number(row, to) - number(row, from));
 
@@ -62,7 +67,7 @@ const analyses: Analysis[] = [
         columns: [
             { title: "why", value: text("name") },
             { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
-            plain("{task}", "goroutine"),
+            id("{task}", "goroutine"),
         ],
         place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
         empty: "No stop-the-world pauses.",
@@ -73,7 +78,7 @@ const analyses: Analysis[] = [
         rows: "threads",
         sort: "running",
         columns: [
-            plain("thread", "id"),
+            id("thread", "id"),
             ns("running", "running_ns"),
             ns("syscall", "syscall_ns"),
             ns("idle", "idle_ns"),
@@ -88,7 +93,7 @@ const analyses: Analysis[] = [
         rows: "procs",
         sort: "running",
         columns: [
-            plain("{slot}", "id"),
+            id("{slot}", "id"),
             ns("running", "running_ns"),
             ns("syscall", "syscall_ns"),
             ns("other", "other_ns"),

@@ -12,12 +12,19 @@ export function isNoTrace(): boolean {
     return Boolean(now?.done && now.error && !now.version);
 }
 
+const asSentence = (text: string) => text && `${text[0].toUpperCase()}${text.slice(1)}.`;
+
 export function NoTrace() {
     return (
         <main>
             <div class="no-trace" role="alert">
                 <h2>{nameOf(status.value?.title)} cannot be opened</h2>
-                <p>{status.value?.error}</p>
+                <p>
+                    <bdi>{asSentence(status.value?.error ?? "")}</bdi>
+                </p>
+                <p>
+                    Open a trace of a Go program, or one that <code>trail record</code> has written.
+                </p>
             </div>
         </main>
     );

@@ -67,7 +67,7 @@ function commonColumns(median: Member | undefined): Column<Member>[] {
 const taskNumber: Column<Member> = {
     title: "task",
     value: ({ task, region }) => task?.id ?? region?.task ?? 0,
-    unit: "number",
+    unit: "id",
 };
 
 const taskColumns: Column<Member>[] = [
@@ -85,7 +85,7 @@ function regionColumn(title: string, of: (region: Region) => number): Column<Mem
 }
 
 const regionColumns: Column<Member>[] = [
-    { title: "{task}", value: ({ region }) => region?.goroutine ?? 0, unit: "number" },
+    { title: "{task}", value: ({ region }) => region?.goroutine ?? 0, unit: "id" },
     regionColumn("running", (region) => region.exec_ns),
     regionColumn("ready", (region) => region.sched_wait_ns),
     regionColumn("waiting", (region) => waitsIn(region).reduce((sum, { ns }) => sum + ns, 0)),
@@ -182,7 +182,7 @@ function WhereTime(props: { of: Path; median?: Path }) {
         { title: "in", value: (row) => shortName(row.function ?? "") },
         { title: "{task} of", value: (row) => shortName(row.group) },
         { title: "time", value: (row) => row.ns, unit: "ns" },
-        { title: "share", value: (row) => percent(row.ns, whole) },
+        { title: "share", value: (row) => percent(row.ns, whole), unit: "number" },
     ];
     if (median)
         columns.push(

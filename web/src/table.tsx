@@ -12,8 +12,8 @@ import { inWords } from "./words";
 export interface Column<T> {
     title: string;
     value: (row: T) => string | number;
-    /* Unit of the value: nanoseconds, a plain number, or text if missing. */
-    unit?: "ns" | "number";
+    /* Unit of the value: nanoseconds, a plain number, the number of a thing, or text if missing. */
+    unit?: "ns" | "number" | "id";
     /* The displayed text, if the unit does not determine it. */
     text?: (row: T) => string;
 }
@@ -42,7 +42,7 @@ export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
 }
 
 function show(column: Column<never>, value: string | number): string {
-    if (typeof value === "string") return value;
+    if (typeof value === "string" || column.unit === "id") return String(value);
     return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
 }
 
@@ -202,7 +202,7 @@ export function Table<T>(props: {
                 sign *
                 (typeof x === "number" && typeof y === "number"
                     ? x - y
-                    : String(x).localeCompare(String(y)))
+                    : String(x).localeCompare(String(y), "en", { numeric: true }))
             );
         });
     }

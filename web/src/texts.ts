@@ -3,6 +3,7 @@
  * for lanes with a visible span wide enough for a text.
  */
 import { api, type Kind, type SpanList } from "./api";
+import type { WaitClass } from "./colors";
 import { Kept } from "./extras";
 import { duration, nameWithin, shortName } from "./format";
 import { laneTitle, sharedNames } from "./lanes";
@@ -19,6 +20,8 @@ export interface Text {
     begin: number;
     end: number;
     state: number;
+    /* Of a wait: its class. */
+    wait?: WaitClass;
     /* Longest first. */
     forms: string[];
     time: string;
@@ -77,7 +80,9 @@ async function ask({ kind, window, lanes }: Wanted): Promise<Text[]> {
         const forms = formsOf(of);
         const { lane, begin, end, state } = of;
         const time = duration(end - begin);
-        return forms.length ? [{ lane, begin, end, state: stateNumber(state), forms, time }] : [];
+        const wait = state === "waiting" ? waitClassOf(of.wait_kind ?? of.reason) : undefined;
+        const number = stateNumber(state);
+        return forms.length ? [{ lane, begin, end, state: number, wait, forms, time }] : [];
     });
 }
 

@@ -468,14 +468,12 @@ test("sentences have names without the path of their package, and numbers beside
 });
 
 test("a title that is too long keeps its process and its function", () => {
-    const within = (name, id, width) => numberedWithin(name, id, width, (text) => text.length);
-    equal(within("main.serve", 7, 20), "main.serve 7");
-    equal(within("main.(*server).serveEverything", 7, 20), "main.(*se…erything 7");
-    equal(
-        within("backend-of-shop (4711): serve", 2000000003, 30),
-        "backend…f-shop (4711): serve 3",
-    );
-    equal(within("backend-of-shop (4711): serve", 2000000003, 24), "backen… serve 2000000003");
+    const within = (number, name, width) =>
+        numberedWithin(number, name, width, (text) => text.length);
+    equal(within("G7", "main.serve", 20), "G7 main.serve");
+    equal(within("G7", "main.(*server).serveEverything", 20), "G7 main.(*s…erything");
+    equal(within("3", "backend-of-shop (4711): serve", 30), "3 backend…f-shop (4711): serve");
+    equal(within("3", "backend-of-shop (4711): serve", 24), "3 backend-of-…711): serve");
 });
 
 test("a number is that within the process that the name says", () => {
