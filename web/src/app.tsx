@@ -1,5 +1,6 @@
 /* The page: head, findings, timeline, and the panels below it. */
 import type { MarkFacts, MarkKind } from "./api";
+import { headHeight, MAP_HEIGHT } from "./draw_head";
 import { duration, shortName } from "./format";
 import { Banner, Head } from "./head";
 import { IdleLanes } from "./idle_lanes";
@@ -157,8 +158,14 @@ function hasRoomBelow(): boolean {
     return isPhone() && tab.value === null && layout.value.height < innerHeight / 3;
 }
 
+/* The height that the lanes have, if the selection has what is left below them; 0: all there is. */
+function heightOfLanes(): number {
+    return hasRoomBelow() ? MAP_HEIGHT + headHeight() + layout.value.height : 0;
+}
+
 export function App() {
     const hasLanes = !isNoTrace() && !isEmpty() && !(isPhone() && tab.value);
+    const height = heightOfLanes();
     const live = status.value?.live && !status.value.done && status.value.events === 0;
     return (
         <>
@@ -177,8 +184,8 @@ export function App() {
                         <>
                             <Toolbar />
                             <div class="middle">
-                                <div class="column">
-                                    <Timeline>{hasLanes && <Message />}</Timeline>
+                                <div class="column" style={height ? "flex: none" : ""}>
+                                    <Timeline height={height}>{hasLanes && <Message />}</Timeline>
                                     <IdleLanes />
                                 </div>
                                 {(isWide.value || hasRoomBelow()) && <Inspector />}

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
 import { stackEntries } from "./flame";
-import { count, duration, parseDuration, parseTimes, shortName } from "./format";
+import { count, duration, parseDuration, parseTimes, sentence, shortName } from "./format";
 import { Find } from "./icons";
 import { keys } from "./keys";
 import type { Lane } from "./lane_table";
@@ -396,8 +396,11 @@ export function SearchBox() {
                             onPointerDown={(event) => event.preventDefault()}
                             onClick={() => run(entry)}
                         >
-                            <span class="what">{entry.what}</span> <bdi>{entry.text}</bdi>
-                            {entry.more && <span class="faint"> {entry.more}</span>}
+                            <span class="what">{entry.what}</span>{" "}
+                            <span>
+                                <bdi>{entry.text}</bdi>
+                                {entry.more && <span class="faint"> {sentence(entry.more)}</span>}
+                            </span>
                         </div>
                     ))}
                     {entries.value.length === 0 && (

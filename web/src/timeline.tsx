@@ -224,7 +224,8 @@ function Crosshair(props: { at: number }) {
     );
 }
 
-export function Timeline(props: { children?: ComponentChildren }) {
+/* `height`: in pixels; 0: what there is. */
+export function Timeline(props: { height: number; children?: ComponentChildren }) {
     const box = useRef<HTMLDivElement>(null);
     const map = useRef<HTMLCanvasElement>(null);
     const head = useRef<HTMLCanvasElement>(null);
@@ -283,7 +284,11 @@ export function Timeline(props: { children?: ComponentChildren }) {
     }, [tip, cross]);
 
     return (
-        <div class="timeline" ref={box}>
+        <div
+            class="timeline"
+            ref={box}
+            style={props.height ? { height: props.height, flex: "none" } : {}}
+        >
             <canvas class="map" ref={map} role="img" aria-label="The whole trace" />
             <canvas class="head" ref={head} role="img" aria-label="Ruler and counters" />
             <canvas

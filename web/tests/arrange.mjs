@@ -473,7 +473,7 @@ test("a title that is too long keeps its process and its function", () => {
     equal(within("G7", "main.serve", 20), "G7 main.serve");
     equal(within("G7", "main.(*server).serveEverything", 20), "G7 main.(*s…erything");
     equal(within("3", "backend-of-shop (4711): serve", 30), "3 backend…f-shop (4711): serve");
-    equal(within("3", "backend-of-shop (4711): serve", 24), "3 backend-of-…711): serve");
+    equal(within("3", "backend-of-shop (4711): serve", 24), "3 backend-of-…11): serve");
 });
 
 test("a number is that within the process that the name says", () => {
