@@ -351,12 +351,11 @@ void finding_slow_task(struct findings *findings)
     const trail_task_kind *const *kinds;
     size_t count = trail_analysis_task_kinds(findings->analysis, &kinds);
     for (size_t i = 0; i < count; i++) {
-        trail_longest moment = kinds[i]->longest;
-        moment.goroutine = TRAIL_NONE;
-        const struct finding_of of = {"slow-task", .moment = &moment, .function = kinds[i]->name};
         const struct task_kind *kind = (const struct task_kind *)kinds[i];
-        trail_longest span = {moment.ns, moment.begin_ns, kind->goroutine};
-        if (!say_slowest(findings, &of, "task", &kinds[i]->spread, moment.ns))
+        const trail_longest *longest = &kinds[i]->longest;
+        const trail_longest span = {longest->ns, longest->begin_ns, kind->goroutine};
+        const struct finding_of of = {"slow-task", .moment = &span, .function = kinds[i]->name};
+        if (!say_slowest(findings, &of, "task", &kinds[i]->spread, span.ns))
             continue;
         explain_spent(findings, &span, &kind->slowest);
         finding_last(findings)->task = kinds[i]->longest.goroutine;
@@ -370,7 +369,8 @@ void finding_slow_region(struct findings *findings)
         const trail_group *group = &regions->groups.rows[i];
         const trail_histogram *total = group->columns ? &group->columns[TRAIL_COLUMN_TOTAL] : NULL;
         const struct region_slowest *slowest = objects_find(&regions->slowest, group->name);
-        const struct finding_of of = {"slow-region", .function = group->name};
+        const struct finding_of of = {"slow-region", .moment = slowest ? &slowest->span : NULL,
+                                      .function = group->name};
         if (!total || group->name == 0 ||
             !say_slowest(findings, &of, "region", total, total->max_ns))
             continue;

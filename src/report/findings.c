@@ -38,14 +38,18 @@ static void put_severity(struct out *out, double weight)
                severities[i].name, severities[i].name, severities[i].shape);
 }
 
-static void put_moment_link(const struct report *report, size_t finding)
+static void put_moment_link(const struct report *report, const trail_finding *finding)
 {
-    for (size_t i = 0; i < report->moments->count; i++)
-        if (report->moments->list[i].finding == finding + 1)
-            out_format(report->out, " <a href=\"#moment-%zu\">See it.</a>", i + 1);
+    const struct moments *all = report->moments;
+    const struct moment *moment =
+        finding->has_moment
+            ? moments_showing(all, finding->goroutine, finding->begin_ns, finding->end_ns)
+            : NULL;
+    if (moment)
+        out_format(report->out, " <a href=\"#moment-%zu\">See it.</a>", moment - all->list + 1);
 }
 
-static void put_card(const struct report *report, const trail_finding *finding, size_t number)
+static void put_card(const struct report *report, const trail_finding *finding)
 {
     struct out *out = report->out;
     struct gain_words gain;
@@ -59,7 +63,7 @@ static void put_card(const struct report *report, const trail_finding *finding, 
         out_str(out, "</b></p>");
     }
     put_text(out, "p class=\"why\"", finding->details, "");
-    put_moment_link(report, number);
+    put_moment_link(report, finding);
     out_str(out, "</p>");
     if (*finding->remedy)
         put_text(out, "p class=\"remedy\"", finding->remedy, "</p>");
@@ -89,7 +93,7 @@ void report_findings(const struct report *report)
     } else {
         out_str(out, "<ol class=\"findings\">\n");
         for (size_t i = 0; i < count; i++)
-            put_card(report, &findings[i], i);
+            put_card(report, &findings[i]);
         out_str(out, "</ol>\n");
     }
     report_section_end(report);

@@ -18,17 +18,28 @@ enum { FINDING_MOMENTS = 5, WAIT_MOMENTS = 3 };
 
 /* MARK: Choosing */
 
-/* Adds a moment, unless there is no room or it is already there. */
+const struct moment *moments_showing(const struct moments *all, int64_t goroutine, int64_t begin_ns,
+                                     int64_t end_ns)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const struct moment *moment = &all->list[i];
+        if (moment->goroutine == goroutine && moment->from_ns <= begin_ns &&
+            end_ns <= moment->to_ns &&
+            ns_between(begin_ns, end_ns) >= ns_between(moment->begin_ns, moment->end_ns) / 2)
+            return moment;
+    }
+    return NULL;
+}
+
+/* Adds a moment, unless there is no room or one shows it. */
 static struct moment *put(struct moments *all, const trail_analysis *answers, int64_t goroutine,
                           int64_t begin_ns, int64_t end_ns)
 {
     trail_analysis_span span;
     trail_analysis_get_span(answers, &span);
-    if (all->count == MOMENTS || end_ns <= begin_ns)
+    if (all->count == MOMENTS || end_ns <= begin_ns ||
+        moments_showing(all, goroutine, begin_ns, end_ns))
         return NULL;
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].goroutine == goroutine && all->list[i].begin_ns == begin_ns)
-            return NULL;
     struct moment *moment = &all->list[all->count++];
     int64_t pad = ns_between(begin_ns, end_ns) / PAD_SHARE;
     if (pad < PAD_LEAST_NS)

@@ -66,6 +66,10 @@ struct moments {
 void moments_pick(struct moments *moments, const trail_analysis *answers,
                   const struct vocabulary *words);
 
+/* Returns the moment whose picture shows a case: another of its goroutine at that time, about as long. NULL: none. */
+const struct moment *moments_showing(const struct moments *moments, int64_t goroutine,
+                                     int64_t begin_ns, int64_t end_ns);
+
 /* Return 1 if more events can matter, 0 if all moments are over, -1 if out of memory. */
 void moments_open(struct moments *moments, const trail_reader *reader);
 int moments_feed(struct moments *moments, const trail_event *events, long count);

@@ -71,8 +71,7 @@ static void put_threads(const struct report *report)
     const trail_thread *threads;
     struct html_table table;
     size_t count = trail_analysis_threads(report->answers, &threads);
-    report_table(report, &table, "Threads",
-                 "thread> running> system_calls> neither> runs> calls> events>");
+    report_table(report, &table, "Threads", "thread> running> syscall> idle> runs> calls> events>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         html_cell_id(&table, threads[i].id);
         html_cell_duration(&table, threads[i].running_ns);
@@ -91,7 +90,7 @@ static void put_procs(const struct report *report)
     struct html_table table;
     size_t count = trail_analysis_procs(report->answers, &procs);
     report_table(report, &table, "{Slots}",
-                 "{slot_column}> running> system_calls> other> idle> runs> calls> taken_away>");
+                 "{slot_column}> running> syscall> other> idle> runs> calls> released>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         html_cell_id(&table, procs[i].id);
         html_cell_duration(&table, procs[i].running_ns);
@@ -138,8 +137,9 @@ static void put_locks(const struct report *report)
     char text[512], name[512];
     size_t count = trail_analysis_locks(report->answers, &locks);
     if (count == 0) {
-        out_str(report->out, "<p class=\"none\">Nobody waited for a lock. (Waits for channels: "
-                             "<code>trail locks --channels</code>.)</p>\n");
+        out_str(report->out,
+                "<p class=\"none\">The trace has no wait for a lock. (Waits for channels: "
+                "<code>trail locks --channels</code>.)</p>\n");
         return;
     }
     html_table_begin(&table, report->out, "Locks",

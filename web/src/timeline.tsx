@@ -287,7 +287,7 @@ export function Timeline(props: { height: number; children?: ComponentChildren }
         <div
             class="timeline"
             ref={box}
-            style={props.height ? { height: props.height, flex: "none" } : {}}
+            style={props.height ? `flex: none; height: ${props.height}px` : ""}
         >
             <canvas class="map" ref={map} role="img" aria-label="The whole trace" />
             <canvas class="head" ref={head} role="img" aria-label="Ruler and counters" />
