@@ -24,6 +24,9 @@ import { example, folder, fragment, ofOne, serving } from "./traces.mjs";
 
 needBrowser();
 
+/* A sentence of the command as the page shows it. */
+const shown = (text) => withSign(text).replaceAll(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
+
 /* The goroutine that a finding is about: of a task or region, that of the longest step of its critical path. */
 function culpritOf(finding, path) {
     const of = finding.task !== undefined ? `--task=${finding.task}` : finding.region;
@@ -102,7 +105,7 @@ test("a finding without a goroutine is explained without one", async () => {
         equal(await said.count(), 0, "explanations of a goroutine");
         await card.getByRole("button").click();
         await said.waitFor();
-        equal(await title.textContent(), "Finding 1", "what is explained");
+        equal(await title.textContent(), shown(finding.heading), "what is explained");
     });
 });
 
@@ -130,6 +133,145 @@ test("what a card says is not repeated in the selection", async () => {
             await until("the heading", async () => (await texts(said)).startsWith(finding.heading));
             await leave(page);
         });
+});
+
+test("a card's figure, however long, leaves its button in the card", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open();
+        const card = page.locator(".card").first();
+        await card.locator(".figure span").evaluate((of) => {
+            of.textContent = "99 % of tasks in a replay ".repeat(20);
+        });
+        const right = (of) => of.evaluate((one) => one.getBoundingClientRect().right);
+        const button = card.getByRole("button");
+        ok((await right(button)) < (await right(card)), "the button is in the card");
+        const { x } = await button.boundingBox();
+        ok((await right(card.locator(".figure b"))) <= x, "the figure ends before the button");
+        equal(
+            await card.locator(".figure b").evaluate((of) => of.scrollWidth > of.clientWidth + 1),
+            false,
+            "the figure is whole",
+        );
+    });
+});
+
+/* Keeps how texts are drawn: their colour, and how far they are from the right edge of their canvas. */
+function keepTexts() {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    globalThis.drawnTexts = {};
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+        const room = this.canvas.clientWidth - x - this.measureText(text).width;
+        globalThis.drawnTexts[text] = { color: this.fillStyle, room };
+        draw.call(this, text, x, ...rest);
+    };
+}
+
+test("a wait of the runtime, whose fill is solid, has the text of that fill", async () => {
+    const path = ofOne(
+        "assist",
+        `GoBlock dt=1000 reason_string=1 stack=0
+GoUnblock dt=9000000 g=1 g_seq=1 stack=0
+GoStart dt=10 g=1 g_seq=2
+GoBlock dt=1000 reason_string=2 stack=0
+GoUnblock dt=9000000 g=1 g_seq=3 stack=0`,
+        { 1: "GC mark assist wait for work", 2: "sleep" },
+    );
+    for (const colorScheme of ["light", "dark"])
+        await serving(path, async (open) => {
+            const page = await open("", { colorScheme }, ".facts", keepTexts);
+            const drawn = await until("texts", async () => {
+                const all = await page.evaluate(() => globalThis.drawnTexts);
+                return all["GC mark assist wait for work"] && all.sleep && all;
+            });
+            const hex = (name) =>
+                `#${color(name, colorScheme)
+                    .map((part) => part.toString(16).padStart(2, "0"))
+                    .join("")}`;
+            const [solid, pale] = [drawn["GC mark assist wait for work"], drawn.sleep];
+            equal(solid.color, hex("s-runtime-text"), "on a solid fill");
+            equal(pale.color, hex("text"), "on a pale one");
+        });
+});
+
+test("times of the heat map end on it", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=heat", {}, ".facts", keepTexts);
+        await page.locator(".heat canvas").waitFor();
+        await idle(page);
+        const drawn = await page.evaluate(() => Object.entries(globalThis.drawnTexts));
+        const times = drawn.filter(([text]) => /^\d+ ms$/.test(text));
+        ok(times.length > 3, `${drawn}`);
+        equal(
+            times.filter(([, { room }]) => room < 0),
+            [],
+            "cut",
+        );
+    });
+});
+
+test("results of the search are in view, whatever their length", async () => {
+    for (const width of [1280, 390])
+        await serving(example("shop-go"), async (open) => {
+            const page = await open("", { viewport: { width, height: 844 } });
+            await page.locator(".palette input").click();
+            await page.keyboard.type("main");
+            await page.locator("#found [role=option]").nth(3).waitFor();
+            await page
+                .locator("#found bdi")
+                .first()
+                .evaluate((of) => {
+                    of.textContent = "main.function ".repeat(30);
+                });
+            const { x, width: wide } = await page.locator("#found").boundingBox();
+            ok(x >= 0 && x + wide <= width, `from ${x} to ${x + wide} of ${width}`);
+        });
+});
+
+test("a phone has the selection below few lanes, and only the lanes if they are many", async () => {
+    for (const [name, isFew] of [
+        ["shop-c", true],
+        ["load-go1.23", false],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
+            const beside = page.locator(".inspector");
+            equal(await beside.count(), isFew ? 1 : 0, name);
+            if (!isFew) return;
+            await page.locator(".details .say").waitFor();
+            const lanes = await page.locator("canvas.rows").boundingBox();
+            const below = await beside.boundingBox();
+            const gap = below.y - lanes.y - lanes.height;
+            ok(Math.abs(gap) <= 1 && below.height > 844 / 4, `${gap} px, ${below.height} high`);
+            await page.getByRole("tab", { name: "Waiting", exact: true }).click();
+            await beside.waitFor({ state: "detached" });
+        });
+});
+
+test("the number of a thing is no count, and what does not sort as text is sorted by its number", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=more");
+        const { threads } = runJson("threads", example("shop-c"));
+        const cells = page.locator(".table tbody td:first-child");
+        await cells.first().waitFor();
+        const shownIds = (await cells.allTextContents()).map((text) => text.trim()).sort();
+        equal(shownIds, threads.map(({ id }) => String(id)).sort(), "thread IDs");
+    });
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=requests");
+        const table = page.locator("table", { hasText: "share" });
+        await table.getByRole("button", { name: "share" }).click();
+        const at = await table
+            .locator("thead th")
+            .evaluateAll((all) => all.findIndex((of) => /share/.test(of.textContent)));
+        const texts = await table.locator(`tbody td:nth-child(${at + 1})`).allTextContents();
+        const shares = texts.map(Number.parseFloat);
+        ok(shares.some((of) => of >= 10) && shares.some((of) => of < 10), `${texts}`);
+        equal(
+            shares,
+            [...shares].sort((a, b) => b - a),
+            "greatest first",
+        );
+    });
 });
 
 test("the search takes keys at once", async () => {
@@ -531,7 +673,8 @@ test("a phone shows the cards, the timeline of a finding, or one panel; controls
         const { y, height: high } = await first.boundingBox();
         ok(high <= 60, `${high} high`);
         const { top, bottom } = await lanes.evaluate((of) => of.getBoundingClientRect().toJSON());
-        ok(top > y + high && bottom - top >= 10 * measure("lane-height"), `${top} to ${bottom}`);
+        /* Six threads, and the name of a group. */
+        ok(top > y + high && bottom - top >= 7 * measure("lane-height"), `${top} to ${bottom}`);
         ok(await fragment(page, "sel"), "the culprit is selected");
         equal([await cards.count(), await panel.isVisible()], [0, false], "nothing else");
         await page.getByRole("button", { name: "Overview", exact: true }).click();
