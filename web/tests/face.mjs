@@ -25,7 +25,7 @@ import { example, folder, fragment, ofOne, serving } from "./traces.mjs";
 needBrowser();
 
 /* A sentence of the command as the page shows it. */
-const shown = (text) => withSign(text).replaceAll(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
+const inPage = (text) => withSign(text).replaceAll(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
 
 /* The goroutine that a finding is about: of a task or region, that of the longest step of its critical path. */
 function culpritOf(finding, path) {
@@ -105,7 +105,7 @@ test("a finding without a goroutine is explained without one", async () => {
         equal(await said.count(), 0, "explanations of a goroutine");
         await card.getByRole("button").click();
         await said.waitFor();
-        equal(await title.textContent(), shown(finding.heading), "what is explained");
+        equal(await title.textContent(), inPage(finding.heading), "what is explained");
     });
 });
 
