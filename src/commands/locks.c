@@ -396,7 +396,20 @@ static void show_lock(const struct request *request, const struct listed *listed
     show_holder(request, lock);
 }
 
-static void show_chain(const struct request *request, const trail_lock_chain *chain)
+/* Returns the lock's title, or its name if it has no row. `buf` has LOCK_NAME_SIZE. */
+static const char *title_of(const struct request *request, const struct lock_list *list,
+                            const trail_lock *lock, char *buf)
+{
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
+    for (size_t i = 0; i < count; i++)
+        if (locks[i] == lock)
+            return list->titles[i];
+    return lock_name(&request->analysis, lock, buf);
+}
+
+static void show_chain(const struct request *request, const struct lock_list *list,
+                       const trail_lock_chain *chain)
 {
     char length[SHOW_SIZE], begin[SHOW_SIZE], text[LOCK_NAME_SIZE];
     struct goroutine_list goroutines = {0};
@@ -409,7 +422,7 @@ static void show_chain(const struct request *request, const trail_lock_chain *ch
         const trail_lock_link *link = &chain->links[i];
         printf("  ");
         put_goroutine(request, link->goroutine, link->name);
-        printf(" waits for %s\n", lock_name(&request->analysis, link->lock, text));
+        printf(" waits for %s\n", title_of(request, list, link->lock, text));
         (void)goroutine_list_add(&goroutines, link->goroutine);
         if (i + 1 < chain->link_count)
             continue;
@@ -425,14 +438,14 @@ static void show_chain(const struct request *request, const trail_lock_chain *ch
     show_command(request, goroutines.text, chain->begin_ns, chain->end_ns - chain->begin_ns);
 }
 
-static void show_chains(const struct request *request)
+static void show_chains(const struct request *request, const struct lock_list *list)
 {
     const trail_lock_chain *chains;
     size_t count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     if (count > 0)
         printf("\nLongest chains, of which each waits for the next:\n");
     for (size_t i = 0; i < shown_of(request, count); i++)
-        show_chain(request, &chains[i]);
+        show_chain(request, list, &chains[i]);
 }
 
 static void show_list(const struct request *request, const struct lock_list *list)
@@ -443,7 +456,7 @@ static void show_list(const struct request *request, const struct lock_list *lis
         printf("... and %zu more\n", list->count - shown);
     for (size_t i = 0; i < shown; i++)
         show_lock(request, &list->items[i]);
-    show_chains(request);
+    show_chains(request, list);
 }
 
 static const char *why_empty(const struct request *request)

@@ -173,6 +173,14 @@ def who_waited_where_and_who_held_it_where():
 
 
 @test
+def a_chain_tells_locks_of_one_name_apart():
+    """Goroutine 3 waits for main.stop, not main.put, at a line where another waits for that (alike-1.26)."""
+    text = good_text("locks", trace("alike-1.26"))
+    chains = text.partition("Longest chains")[2]
+    assert "G3 main.main.func6 waits for sync.(*Cond).Wait in main.main.func6 (main.go:92), woken by main.stop" in chains, text
+
+
+@test
 def a_chain_leads_from_who_waits_to_who_does_not():
     chains = answer("locks", HAND)["chains"]
     # 3 waits in the queue behind 1, for the same lock: one more at the start of the same chain
