@@ -1,5 +1,6 @@
 #include "report/html.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,14 +110,42 @@ void html_word(struct out *out, const char *text)
     html_text(out, text_from(text));
 }
 
+/* Whether a text begins with the unit of a figure. */
+static bool is_unit(trail_string text)
+{
+    static const char *const units[] = {"%", "ns", "ms", "s", "KiB", "MiB", "GiB"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        trail_string rest = text;
+        if (text_take(&rest, units[i]) && (rest.size == 0 || !isalpha((unsigned char)*rest.data)))
+            return true;
+    }
+    return false;
+}
+
+/* A line never ends between a number and its unit. */
+static void put_unbroken(struct out *out, trail_string text)
+{
+    size_t from = 0;
+    for (size_t i = 1; i + 1 < text.size; i++) {
+        if (text.data[i] != ' ' || !isdigit((unsigned char)text.data[i - 1]) ||
+            !is_unit((trail_string){text.data + i + 1, text.size - i - 1}))
+            continue;
+        put_whole(out, (trail_string){text.data + from, i - from});
+        out_str(out, "&nbsp;");
+        from = i + 1;
+    }
+    put_whole(out, (trail_string){text.data + from, text.size - from});
+}
+
 void html_figures(struct out *out, const char *text)
 {
     const char *us;
     for (; *(us = duration_us_in(text)); text = us + 2) {
-        put_whole(out, (trail_string){text, (size_t)(us - text)});
-        out_str(out, MICRO_SIGN "s");
+        bool is_apart = us > text && us[-1] == ' ';
+        put_unbroken(out, (trail_string){text, (size_t)(us - text) - is_apart});
+        out_str(out, is_apart ? "&nbsp;" MICRO_SIGN "s" : MICRO_SIGN "s");
     }
-    put_whole(out, (trail_string){text, (size_t)(us - text)});
+    put_unbroken(out, text_from(text));
 }
 
 /* MARK: Numbers */

@@ -28,7 +28,8 @@ void html_word(struct out *out, const char *text);
  * text around it. */
 void html_name(struct out *out, trail_string name);
 
-/* Like html_text, for text of any length with durations: microseconds get their sign. */
+/* Like html_text, for text of any length with durations: microseconds get their sign, and a
+ * number stays on one line with its unit. */
 void html_figures(struct out *out, const char *text);
 
 /* "12,345"; "1.23 ms", "-" for 0; "12.3 %" of 0.123. */

@@ -586,7 +586,15 @@ def microseconds_have_their_sign_everywhere():
     for path in (os.path.join(ROOT, "examples", "traces", f"{name}.trace") for name in names):
         text = report(path)[0]
         assert " 1 times" not in text
-        assert re.search(r"\d µs", text) and not re.search(r"\d us\b", text), path
+        assert re.search(r"\d&nbsp;µs", text) and not re.search(r"\d us\b", text), path
+
+
+@test
+def no_line_of_a_finding_ends_between_a_number_and_its_unit():
+    for path in EXAMPLES:
+        findings = re.search(r'<ol class="findings">.*?</ol>', report(path)[0], re.S)
+        for line in re.findall(r">([^<]*)<", findings.group(0) if findings else ""):
+            assert not re.search(r"\d (%|[nµm]?s\b)", line), (path, line)
 
 
 @test

@@ -34,7 +34,8 @@ class Element:
         return mine == value or (key == "class" and value in (mine or "").split())
 
     def text(self):
-        return "".join(p if isinstance(p, str) else p.text() for p in self.pieces)
+        """With spaces where only those between a number and its unit hold a line together."""
+        return "".join(p if isinstance(p, str) else p.text() for p in self.pieces).replace("\u00a0", " ")
 
 
 def text_of(cell):

@@ -36,6 +36,7 @@ const order = [
     "running_ns",
     "slowest_task_ns",
     "lock_ns",
+    "open_waits",
     "gc_cycles",
     "waiting_ns",
     "heap_peak_bytes",

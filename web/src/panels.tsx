@@ -91,7 +91,10 @@ function figureOf(group: PanelGroup): string {
     }
     if (!of) return "";
     if (group === "Findings") return of.findings.length ? String(of.findings.length) : "none";
-    if (group === "Waiting") return text("waiting_ns");
+    if (group === "Waiting") {
+        const open = text("open_waits");
+        return [text("waiting_ns"), open && `${open} open`].filter(Boolean).join(", ");
+    }
     if (group === "Requests")
         return text("slowest_task_ns") && `slowest ${text("slowest_task_ns")}`;
     if (group === "CPU") return text("running_ns") && `${text("running_ns")} running`;
