@@ -3,7 +3,7 @@ import { api } from "./api";
 import { bytes, count, duration, eventsText } from "./format";
 import { isFramed } from "./framed";
 import { Logo, Theme } from "./icons";
-import { isNoTrace } from "./nothing";
+import { isEmpty, isNoTrace } from "./nothing";
 import { SearchBox } from "./palette";
 import { ShareMenu } from "./share";
 import { follow, help, offline, say, status, theme } from "./state";
@@ -144,8 +144,14 @@ export function Banner() {
         return (
             <div class="banner" role="alert" title={now.error}>
                 <span>
-                    <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums and
-                    shares are of the recovered part.
+                    {isEmpty() ? (
+                        <b>The trace is damaged: nothing of it can be shown.</b>
+                    ) : (
+                        <>
+                            <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums
+                            and shares are of the recovered part.
+                        </>
+                    )}
                 </span>
             </div>
         );

@@ -69,8 +69,9 @@ export function LatencyPanel() {
                                     }}
                                 />
                                 <p class="faint">
-                                    {duration(value.times.min_ns)} … {duration(value.times.max_ns)},
-                                    logarithmic
+                                    {value.times.min_ns === value.times.max_ns
+                                        ? `all ${duration(value.times.min_ns)}`
+                                        : `${duration(value.times.min_ns)} … ${duration(value.times.max_ns)}, logarithmic`}
                                 </p>
                                 <p>
                                     {count(value.count)} times, {duration(value.ns)} in all; median{" "}

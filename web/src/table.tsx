@@ -5,8 +5,10 @@
 import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { copyText } from "./clipboard";
+import { font } from "./colors";
 import { count, duration } from "./format";
 import { type Item, isMenuKey, openMenu } from "./menu";
+import { isPhone } from "./state";
 import { inWords } from "./words";
 
 export interface Column<T> {
@@ -46,18 +48,34 @@ function show(column: Column<never>, value: string | number): string {
     return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
 }
 
-/* Texts longer than this are shortened in the middle where there is no room, since names differ at their ends. */
-const LONG = 48;
+/* The greatest width of a cell, in widths of a digit, as in app.css; its padding, in pixels; and how many characters of
+ * the end are kept. */
+const mostDigits = () => (isPhone() ? 32 : 48);
+const PADDING = 16;
 const TAIL = 20;
 
-function Shown(props: { text: string }) {
+const ruler = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
+
+function widthOf(text: string): number {
+    ruler.font = font("t-12");
+    return ruler.measureText(text).width;
+}
+
+/* A text that is wider than its cell is shortened in the middle, since names differ at their ends. `room`: the width of
+ * the column, if the user has chosen it. */
+function Shown(props: { text: string; room?: number }) {
     const { text } = props;
-    if (text.length <= LONG) return text;
+    if (text.length <= TAIL) return text;
+    const room = (props.room ?? mostDigits() * widthOf("0")) - PADDING;
+    if (widthOf(text) <= room) return text;
     const characters = [...text];
+    const tail = characters.slice(-TAIL).join("");
     return (
         <span class="shortened">
-            <span>{characters.slice(0, -TAIL).join("")}</span>
-            <span>{characters.slice(-TAIL).join("")}</span>
+            <span style={`max-width: calc(100% - ${Math.ceil(widthOf(tail))}px)`}>
+                {characters.slice(0, -TAIL).join("")}
+            </span>
+            <span>{tail}</span>
         </span>
     );
 }
@@ -293,7 +311,7 @@ export function Table<T>(props: {
                             }}
                             onContextMenu={(event) => openMenuOf(event, row)}
                         >
-                            {columns.map((column) => {
+                            {columns.map((column, i) => {
                                 const value = column.value(row);
                                 return (
                                     <td
@@ -302,6 +320,7 @@ export function Table<T>(props: {
                                         title={String(value)}
                                     >
                                         <Shown
+                                            room={widths.value?.[i]}
                                             text={
                                                 column.text?.(row) ??
                                                 show(column as Column<never>, value)

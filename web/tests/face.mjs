@@ -193,6 +193,46 @@ GoUnblock dt=9000000 g=1 g_seq=3 stack=0`,
         });
 });
 
+test("a long cell is whole where there is room, and has both its ends where there is none", async () => {
+    for (const width of [1280, 390])
+        await serving(example("shop-c"), async (open) => {
+            const page = await open("#tab=path&why=task%3D7", { viewport: { width, height: 844 } });
+            const cell = page.locator("td", { hasText: "from condition variable queue_filled" });
+            const parts = await cell.first().evaluate((of) => {
+                const end = of.getBoundingClientRect().right;
+                return [...of.querySelectorAll(".shortened > span"), of].map(
+                    (one) =>
+                        one.scrollWidth <= one.clientWidth &&
+                        one.getBoundingClientRect().right <= end,
+                );
+            });
+            equal(parts, width === 1280 ? [true] : [false, true, true], `at ${width} pixels`);
+        });
+});
+
+test("the name of a group has the room of the word after its number", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#g=name", {}, ".facts", keepTexts);
+        await idle(page);
+        const drawn = await page.evaluate(() => Object.keys(globalThis.drawnTexts));
+        ok(drawn.includes("▾ main.pipeline.func1"), drawn.join());
+    });
+});
+
+test("a frame below a lane whose name is cut has a sign of it", async () => {
+    await serving(example("shop-go"), async (open) => {
+        const page = await open("#g=none", {}, ".facts", keepTexts);
+        const cut = async () =>
+            (await page.evaluate(() => Object.keys(globalThis.drawnTexts))).filter((text) =>
+                /^\w+\.\S*…/.test(text),
+            );
+        await idle(page);
+        const before = await cut();
+        await page.locator("canvas.rows").click({ position: { x: 14, y: 12 } });
+        await until("frames", async () => (await cut()).length > before.length);
+    });
+});
+
 test("times of the heat map end on it", async () => {
     await serving(example("shop-c"), async (open) => {
         const page = await open("#tab=heat", {}, ".facts", keepTexts);

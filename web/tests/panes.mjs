@@ -982,6 +982,8 @@ test("a file that is no trace says that and nothing else; a trace without gorout
             page.textContent(".panel .empty", { timeout: 1000 }).catch(() => ""),
         );
         ok(/^No goroutine could be read: the trace is damaged after 2 events/.test(shown), shown);
+        const banner = await page.textContent(".banner");
+        equal(banner, "The trace is damaged: nothing of it can be shown.", "no time of it");
     });
 });
 
