@@ -231,12 +231,11 @@ function drawText(
     if (right - left < 30) return;
     to.fillStyle = colors.text;
     to.font = font("t-11");
-    const title = nameWithin(text, "", right - left - 6, (of) => widthOf(to, of));
     to.save();
     to.beginPath();
     to.rect(left, y, right - left - 2, height);
     to.clip();
-    to.fillText(title, left + 3, y + height / 2 + 0.5);
+    to.fillText(text, left + 3, y + height / 2 + 0.5);
     to.restore();
 }
 

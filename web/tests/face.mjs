@@ -219,20 +219,6 @@ test("the name of a group has the room of the word after its number", async () =
     });
 });
 
-test("a frame below a lane whose name is cut has a sign of it", async () => {
-    await serving(example("shop-go"), async (open) => {
-        const page = await open("#g=none", {}, ".facts", keepTexts);
-        const cut = async () =>
-            (await page.evaluate(() => Object.keys(globalThis.drawnTexts))).filter((text) =>
-                /^\w+\.\S*…/.test(text),
-            );
-        await idle(page);
-        const before = await cut();
-        await page.locator("canvas.rows").click({ position: { x: 14, y: 12 } });
-        await until("frames", async () => (await cut()).length > before.length);
-    });
-});
-
 test("times of the heat map end on it", async () => {
     await serving(example("shop-c"), async (open) => {
         const page = await open("#tab=heat", {}, ".facts", keepTexts);
