@@ -139,9 +139,8 @@ static void add_running(const struct maker *m)
 {
     const trail_activity *a = &m->activity;
     struct tile *tile = add(m, "running_ns", "Running", a->running_ns);
-    set_text(tile, "%.2f", share_of(a->running_ns, m->length_ns));
-    set_note(tile, "on average, of %" PRIu64 " %s", a->procs,
-             term_count(m->words, a->procs, TERM_slot));
+    set_text(tile, "%.2f of %" PRIu64, share_of(a->running_ns, m->length_ns), a->procs);
+    set_note(tile, "%s, on average", term_count(m->words, a->procs, TERM_slot));
     tile->command = "procs";
 }
 

@@ -590,6 +590,16 @@ def microseconds_have_their_sign_everywhere():
 
 
 @test
+def the_first_figures_say_of_how_many_ps_how_many_ran():
+    for path in EXAMPLES:
+        summary = answer("summary", path)
+        of = summary["activity"]
+        many = of["running_ns"] / (summary["end_ns"] - summary["begin_ns"])
+        [tile] = [tile for tile in summary["tiles"] if tile["key"] == "running_ns"]
+        equal(tile["text"], f"{many:.2f} of {of['procs']}")
+
+
+@test
 def no_line_of_a_finding_ends_between_a_number_and_its_unit():
     for path in EXAMPLES:
         findings = re.search(r'<ol class="findings">.*?</ol>', report(path)[0], re.S)
