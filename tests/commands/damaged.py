@@ -115,6 +115,8 @@ def a_region_that_ends_out_of_order_has_its_own_time():
     equal({r["name"]: r["total_ns"] for r in rows}, {"a": 200, "b": 200})
     rows = answer("regions", annotated("unbegun"))["regions"]
     equal([r["name"] for r in rows], ["a"])
+    spans = json.loads(good_text("export", "--to=chrome", annotated("unbegun")))["traceEvents"]
+    equal({s["name"] for s in spans if s.get("cat") == "region"}, {"a"})
 
 
 @test
