@@ -611,8 +611,13 @@ def forms_may_be_in_each_other_and_broken():
     with open(EXAMPLES[2], "rb") as f:
         data = f.read()
     whole = good("print", EXAMPLES[2])
-    for form in (gzip.compress(tarred(data)), base64.b64encode(gzip.compress(data)), zipped(tarred(data), 0)):
+    packed = gzip.compress(data)
+    forms = [gzip.compress(tarred(data)), base64.b64encode(packed), zipped(tarred(data), 0), gzip.compress(packed)]
+    head = b"HTTP/1.1 200 OK\r\nServer: a\r\n\r\n"
+    forms += [chunked(packed), head + packed, head + chunked(data), head + chunked(packed)]
+    for form in forms:
         equal(good("print", written("form", form)), whole)
+        equal(good("print", "-", stdin=form), whole, "through a pipe")
     nested = data
     for _ in range(50):
         nested = zipped(nested, zipfile.ZIP_STORED)
