@@ -7,6 +7,7 @@ usage: damaged.py TRAIL SOURCE_ROOT
 """
 
 import base64
+import bz2
 import gzip
 import io
 import json
@@ -594,6 +595,24 @@ def what_a_transfer_has_made_of_a_trace_is_undone():
             equal(good("print", path), whole, name)
             assert f"read from    {name}" in good_text("check", path), name
             equal(good("print", "-", stdin=convert(data)), whole, f"{name} through a pipe")
+
+
+@test
+def what_cannot_be_read_is_named():
+    with open(EXAMPLES[0], "rb") as f:
+        data = f.read()
+    kinds = {
+        bz2.compress(data): "bunzip2",
+        data.decode("latin-1").encode("utf-16"): "UTF-16",
+        b"0000000 067547 030440\n0000020\n": "dump",
+        b"-----BEGIN TRACE-----\n" + base64.encodebytes(data): "base64",
+        b"<!DOCTYPE html>\n<title>404": "HTML",
+    }
+    for form, name in kinds.items():
+        for code, _, err in (run_text("summary", written("form", form)), run_text("summary", "-", stdin=form)):
+            equal(code, 1, name)
+            assert "not a Go execution trace: " in err and name in err, (name, err)
+    assert "not a Go execution trace (at" in run_text("summary", written("form", bytes(99)))[2]
 
 
 @test
