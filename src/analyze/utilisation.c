@@ -68,6 +68,8 @@ static bool set_procs(struct utilisation *u, uint64_t wanted, int64_t time_ns)
             return false;
     if (!GROW(u->procs, u->proc_capacity, count))
         return false;
+    for (size_t i = count; i < u->proc_count; i++)
+        u->taken -= u->procs[i].gc > 0;
     for (size_t i = u->proc_count; i < count; i++) {
         u->procs[i] = (struct util_proc){0};
         if (per_proc || u->series_count == 0) {
@@ -87,16 +89,15 @@ static bool set_procs(struct utilisation *u, uint64_t wanted, int64_t time_ns)
 
 static bool add_now(struct utilisation *u, int64_t time_ns)
 {
-    size_t taken = 0;
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
-    for (size_t i = 0; i < u->proc_count; i++) {
+    for (size_t i = 0; per_proc && i < u->proc_count; i++) {
         bool is_taken = u->stw > 0 || u->procs[i].gc > 0;
-        taken += is_taken;
-        if (per_proc && !add_point(&u->series[u->procs[i].series], time_ns, is_taken ? 0.0 : 1.0))
+        if (!add_point(&u->series[u->procs[i].series], time_ns, is_taken ? 0.0 : 1.0))
             return false;
     }
     if (per_proc || u->proc_count == 0)
         return true;
+    size_t taken = u->stw > 0 ? u->proc_count : u->taken;
     return add_point(&u->series[0], time_ns, 1 - (double)taken / (double)u->proc_count);
 }
 
@@ -119,8 +120,12 @@ static void take_from_the_beginning(struct utilisation *u)
 
 static void count(struct utilisation *u, int64_t proc, int change)
 {
-    if (proc >= 0 && (uint64_t)proc < u->proc_count)
-        u->procs[proc].gc += change;
+    if (proc < 0 || (uint64_t)proc >= u->proc_count)
+        return;
+    int64_t *gc = &u->procs[proc].gc;
+    u->taken -= *gc > 0;
+    *gc += change;
+    u->taken += *gc > 0;
 }
 
 static bool is_gc_stw(const trail_reader *reader, const trail_event *event)

@@ -45,6 +45,7 @@ struct utilisation {
     size_t series_count, series_capacity;
     struct util_proc *procs;
     size_t proc_count, proc_capacity;
+    size_t taken; /* Ps that the collector has */
     struct util_procs *history;
     size_t history_count, history_capacity;
     struct idmap marks; /* goroutine -> util_mark, as a pointer */

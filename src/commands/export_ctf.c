@@ -1,5 +1,5 @@
 /*
- * trail export --to=ctf: a folder with two files, written under a temporary name beside it.
+ * trail export --to=ctf: a folder with two files, which appears when they are complete.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,41 +13,50 @@
 #define STREAM   "/stream"
 #define METADATA "/metadata"
 
-/* A folder with two files, written under a temporary name. */
+/* A folder with two files, which are written outside of it, if possible without names. */
 struct folder {
     char *beside, *stream_path, *metadata_path;
     bool there; /* `beside` exists */
     struct output stream, metadata;
 };
 
-static bool folder_names(struct folder *folder, const char *path)
+static int folder_open(struct folder *folder, const char *path)
 {
+    trail_error err;
     folder->beside = output_hidden(path, "XXXXXX");
-    folder->there = folder->beside && mkdtemp(folder->beside);
-    return folder->there && asprintf(&folder->stream_path, "%s" STREAM, folder->beside) >= 0 &&
+    if (!folder->beside || !output_open_beside(&folder->stream, folder->beside, &err) ||
+        !output_open_beside(&folder->metadata, folder->beside, &err))
+        return print_output_error(path, errno);
+    return EXIT_GOOD;
+}
+
+/* Makes the folder under its temporary name. */
+static bool folder_make(struct folder *folder)
+{
+    folder->there = mkdtemp(folder->beside);
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return folder->there && chmod(folder->beside, 0777 & ~mask) == 0 &&
+           asprintf(&folder->stream_path, "%s" STREAM, folder->beside) >= 0 &&
            asprintf(&folder->metadata_path, "%s" METADATA, folder->beside) >= 0;
 }
 
-static int folder_open(struct folder *folder, const char *path)
+static int close_file(struct output *output, const char *path, bool made, int code)
 {
-    if (!folder_names(folder, path))
-        return print_output_error(path, errno);
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    (void)chmod(folder->beside, 0777 & ~mask);
-    int code = open_output(&folder->stream, folder->stream_path);
-    return code == EXIT_GOOD ? open_output(&folder->metadata, folder->metadata_path) : code;
+    return output->fd < 0 ? code : worse_exit(code, close_output(output, path, made, code));
 }
 
 /* Gives the folder its name if it is complete. */
 static int folder_close(struct folder *folder, const char *path, bool made, int code)
 {
-    bool lost = folder->stream.reason || folder->metadata.reason;
-    if (folder->stream.fd >= 0)
-        code = worse_exit(code, close_output(&folder->stream, folder->stream_path, made, code));
-    if (folder->metadata.fd >= 0)
-        code = worse_exit(code, close_output(&folder->metadata, folder->metadata_path, made, code));
-    if (made && !lost && code < EXIT_INOUT) {
+    made &= !folder->stream.reason && !folder->metadata.reason && code < EXIT_INOUT;
+    if (made && !folder_make(folder)) {
+        code = print_output_error(path, errno);
+        made = false;
+    }
+    code = close_file(&folder->stream, made ? folder->stream_path : path, made, code);
+    code = close_file(&folder->metadata, made ? folder->metadata_path : path, made, code);
+    if (made && code < EXIT_INOUT) {
         /* Replaces an empty folder of that name. */
         if (rename(folder->beside, path) == 0)
             return code;

@@ -43,15 +43,18 @@ struct span_note {
     uint64_t parent; /* 0: none */
     struct log_note *logs, **end;
     struct otlp_times times;
-    struct open_goroutine
-        *owner;             /* of a task: the goroutine that began it; NULL: unknown, or ended */
-    struct span_note *next; /* the previous task that it began and that is still open */
+    int64_t before[TIMELINE_STATES]; /* the times of its goroutine when it began */
+    struct open_goroutine *owner; /* the goroutine whose times count for it; NULL: none, or ended */
+    /* Of a task: the others that the owner began and that are still open. */
+    struct span_note *previous, *next;
 };
 
 /* The writer's data for a live goroutine. */
 struct open_goroutine {
-    struct span_note *tasks;
-    struct otlp_wait wait; /* ended with the current transition; `what` 0: none */
+    int64_t ns[TIMELINE_STATES]; /* in each state, up to counted_ns */
+    int64_t counted_ns;
+    struct span_note *tasks; /* that it began, the latest first */
+    struct otlp_wait wait;   /* ended with the current transition; `what` 0: none */
 };
 
 struct otlp {
@@ -141,13 +144,20 @@ static void place_task(struct otlp *o, const struct timeline_span *span, struct 
     }
 }
 
-static void disown_task(struct span_note *note)
+/* From now on no times of its goroutine count for the span. */
+static void disown(struct span_note *note)
 {
-    struct span_note **at = note->owner ? &note->owner->tasks : NULL;
-    while (at && *at && *at != note)
-        at = &(*at)->next;
-    if (at && *at)
-        *at = note->next;
+    struct open_goroutine *own = note->owner;
+    if (!own)
+        return;
+    for (size_t i = 0; i < TIMELINE_STATES; i++)
+        note->times.ns[i] += own->ns[i] - note->before[i];
+    if (note->next)
+        note->next->previous = note->previous;
+    if (note->previous)
+        note->previous->next = note->next;
+    else if (own->tasks == note)
+        own->tasks = note->next;
     note->owner = NULL;
 }
 
@@ -159,7 +169,7 @@ static void take_times(struct otlp *o, const struct timeline_span *region)
         is_task(region->task) ? idmap_find(&o->timeline.tasks, region->task) : NULL;
     if (!task || !task->writer || task->goroutine == region->goroutine)
         return;
-    disown_task(note_of(task));
+    disown(note_of(task));
     note_of(task)->times = (struct otlp_times){0};
 }
 
@@ -190,16 +200,31 @@ static struct open_goroutine *open_goroutine(struct otlp *o, struct timeline_gor
     return own;
 }
 
-/* From now on the times of the goroutine that began the task count for the task. */
-static void own_task(struct otlp *o, const struct timeline_span *span, struct span_note *note)
+/* Counts the goroutine's present state up to `now`. */
+static void count_state(struct open_goroutine *own, const struct timeline_goroutine *g, int64_t now)
 {
-    struct timeline_goroutine *g =
-        span->before ? NULL : timeline_goroutine_find(&o->timeline, span->goroutine);
+    int64_t since = g->since_ns > own->counted_ns ? g->since_ns : own->counted_ns;
+    if (g->state <= TRAIL_GO_NOT_EXIST || now <= since)
+        return;
+    own->ns[timeline_state_of(g)] += now - since;
+    own->counted_ns = now;
+}
+
+/* From now on the times of the goroutine that began the span count for it. */
+static void own_span(struct otlp *o, const struct timeline_span *span, struct span_note *note)
+{
+    struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, span->goroutine);
     struct open_goroutine *own = g ? open_goroutine(o, g) : NULL;
     if (!own)
         return;
+    count_state(own, g, span->begin_ns);
     note->owner = own;
+    memcpy(note->before, own->ns, sizeof note->before);
+    if (span->kind != TIMELINE_TASK)
+        return;
     note->next = own->tasks;
+    if (note->next)
+        note->next->previous = note;
     own->tasks = note;
 }
 
@@ -217,11 +242,12 @@ static void otlp_open_span(void *writer, struct timeline_span *span)
     note->end = &note->logs;
     if (span->kind == TIMELINE_TASK) {
         place_task(o, span, note);
-        own_task(o, span, note);
     } else {
         place_region(o, span, note);
         take_times(o, span);
     }
+    if (span->kind == TIMELINE_REGION || !span->before)
+        own_span(o, span, note);
     span->writer = (uintptr_t)note;
 }
 
@@ -243,55 +269,35 @@ static int64_t number_of(const struct otlp *o, int64_t goroutine)
 
 /* MARK: Times and waits */
 
-/* Calls `add` for each span that is open on the goroutine, the innermost first. */
-static void each_span(struct timeline_goroutine *g,
-                      void (*add)(struct span_note *note, const struct timeline_goroutine *g,
-                                  int64_t now, bool innermost),
-                      int64_t now)
+/* Returns the innermost span that is open on the goroutine; NULL: none. */
+static struct span_note *innermost(const struct timeline_goroutine *g)
 {
     const struct open_goroutine *own = (const struct open_goroutine *)(uintptr_t)g->writer;
-    bool innermost = true;
-    for (const struct timeline_span *at = g->spans; at; at = at->next) {
-        if (!at->writer || at->kind == TIMELINE_RANGE)
-            continue;
-        add(note_of(at), g, now, innermost);
-        innermost = false;
-    }
-    for (struct span_note *note = own ? own->tasks : NULL; note; note = note->next) {
-        add(note, g, now, innermost);
-        innermost = false;
-    }
+    for (const struct timeline_span *at = g->spans; at; at = at->next)
+        if (at->writer && at->kind != TIMELINE_RANGE)
+            return note_of(at);
+    return own ? own->tasks : NULL;
 }
 
-/* Adds the part of the goroutine's state within the span, which may have begun during the state. */
-static void add_time(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
-                     bool innermost)
+/* Keeps the part of a wait that is within the span; NULL: no span. */
+static void keep_wait(struct span_note *note, struct otlp_wait wait, int64_t end)
 {
-    int64_t begin = g->since_ns > note->span->begin_ns ? g->since_ns : note->span->begin_ns;
-    (void)innermost;
-    note->times.ns[timeline_state_of(g)] += now > begin ? now - begin : 0;
-}
-
-static void add_wait(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
-                     bool innermost)
-{
-    struct otlp_wait wait = ((const struct open_goroutine *)(uintptr_t)g->writer)->wait;
-    if (wait.begin_ns < note->span->begin_ns)
+    if (note && wait.begin_ns < note->span->begin_ns)
         wait.begin_ns = note->span->begin_ns;
-    wait.ns = now - wait.begin_ns;
-    if (innermost && wait.ns > 0)
+    wait.ns = end - wait.begin_ns;
+    if (note && wait.ns > 0)
         otlp_times_keep(&note->times, &wait);
 }
 
 static void otlp_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
-    struct otlp *o = writer;
-    each_span(g, add_time, now);
-    struct open_goroutine *own =
-        otlp_is_wait(g) && (g->writer || g->spans) ? open_goroutine(o, g) : NULL;
-    (void)stack;
+    struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
+    (void)writer, (void)stack;
+    if (!own)
+        return;
+    count_state(own, g, now);
     /* A wait in a system call continues when its P is released. */
-    if (own && own->wait.what == 0)
+    if (otlp_is_wait(g) && own->wait.what == 0)
         own->wait = (struct otlp_wait){
             .begin_ns = g->since_ns, .waker = TRAIL_NONE, .what = g->reason, .stack = g->stack};
 }
@@ -299,12 +305,11 @@ static void otlp_leave(void *writer, struct timeline_goroutine *g, int64_t now, 
 static void otlp_enter(void *writer, struct timeline_goroutine *g)
 {
     struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
-    (void)writer;
     if (!own || own->wait.what == 0 || timeline_state_of(g) == TIMELINE_BLOCKED)
         return;
     if (timeline_state_of(g) == TIMELINE_RUNNABLE)
         own->wait.waker = number_of(writer, g->waker);
-    each_span(g, add_wait, g->since_ns);
+    keep_wait(innermost(g), own->wait, g->since_ns);
     own->wait.what = 0;
 }
 
@@ -316,29 +321,28 @@ static void otlp_gone(void *writer, struct timeline_goroutine *g, int64_t now)
     if (!own)
         return;
     while (own->tasks)
-        disown_task(own->tasks);
+        disown(own->tasks);
     slab_put(&o->goroutines, own);
     g->writer = 0;
 }
 
 /* Adds the goroutine's state at the end of the span, and a wait without an end. */
-static void add_open(struct otlp *o, struct span_note *note, int64_t now)
+static void end_times(struct otlp *o, struct span_note *note, int64_t now)
 {
     const struct timeline_span *span = note->span;
-    bool is_its_own = span->kind == TIMELINE_REGION || note->owner;
     const struct timeline_goroutine *g =
-        is_its_own ? timeline_goroutine_find(&o->timeline, span->goroutine) : NULL;
-    if (!g || g->state == TRAIL_GO_UNDETERMINED)
-        return;
-    add_time(note, g, now, false);
-    int64_t begin = g->since_ns > span->begin_ns ? g->since_ns : span->begin_ns;
-    struct otlp_wait wait = {.begin_ns = begin,
-                             .ns = now - begin,
-                             .waker = TRAIL_NONE,
-                             .what = g->reason,
-                             .stack = g->stack};
-    if (otlp_is_wait(g) && g->reason != 0 && wait.ns > 0 && span->after)
-        otlp_times_keep(&note->times, &wait);
+        note->owner ? timeline_goroutine_find(&o->timeline, span->goroutine) : NULL;
+    if (g && g->state > TRAIL_GO_NOT_EXIST) {
+        count_state(note->owner, g, now);
+        if (otlp_is_wait(g) && g->reason != 0 && span->after)
+            keep_wait(note,
+                      (struct otlp_wait){.begin_ns = g->since_ns,
+                                         .waker = TRAIL_NONE,
+                                         .what = g->reason,
+                                         .stack = g->stack},
+                      now);
+    }
+    disown(note);
 }
 
 /* MARK: Logs */
@@ -603,10 +607,9 @@ static void otlp_close_span(void *writer, struct timeline_span *span, int64_t no
         end_message(o);
     if (o->in_message++ == 0)
         begin_message(o);
-    add_open(o, note, now);
+    end_times(o, note, now);
     put_span(o, span, note, now);
     o->timeline.stats.spans++;
-    disown_task(note);
     slab_put(&o->notes, note);
 }
 

@@ -99,6 +99,24 @@ static void skip(struct unwrap *u, uint64_t size)
         ;
 }
 
+/* Copies everything that is left. */
+static ssize_t take_rest(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    u->left = UINT64_MAX;
+    return take_part(u, buf, size);
+}
+
+/* MARK: Compressed data within compressed data, or in chunks */
+
+static bool compressed_matches(const uint8_t *data, size_t size)
+{
+    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
+                         xz[] = {0xfd, '7', 'z', 'X', 'Z'};
+    return (size >= sizeof gzip && memcmp(data, gzip, sizeof gzip) == 0) ||
+           (size >= sizeof zstd && memcmp(data, zstd, sizeof zstd) == 0) ||
+           (size >= sizeof xz && memcmp(data, xz, sizeof xz) == 0);
+}
+
 /* MARK: Text before the trace */
 
 #define TEXT_MOST INPUT_SIZE
@@ -130,8 +148,7 @@ static ssize_t text_read(struct unwrap *u, uint8_t *buf, size_t size)
     if (!u->begun)
         u->at = text_size(u->input, u->end);
     u->begun = true;
-    u->left = UINT64_MAX;
-    return take_part(u, buf, size);
+    return take_rest(u, buf, size);
 }
 
 /* MARK: CRLF */
@@ -359,7 +376,8 @@ static bool chunks_matches(const uint8_t *data, size_t size)
 {
     uint64_t bytes;
     size_t at = chunk_size(data, size, &bytes);
-    return at > 0 && bytes >= 5 && size - at >= 5 && memcmp(data + at, "go 1.", 5) == 0;
+    return at > 0 && ((bytes >= 5 && size - at >= 5 && memcmp(data + at, "go 1.", 5) == 0) ||
+                      compressed_matches(data + at, size - at));
 }
 
 static ssize_t chunks_read(struct unwrap *u, uint8_t *buf, size_t size)
@@ -381,6 +399,37 @@ static ssize_t chunks_read(struct unwrap *u, uint8_t *buf, size_t size)
     return take_part(u, buf, size);
 }
 
+/* MARK: A response of HTTP, with its header */
+
+/* Returns the size of the header; 0 if there is none. */
+static size_t header_size(const uint8_t *data, size_t size)
+{
+    if (size < 5 || memcmp(data, "HTTP/", 5) != 0)
+        return 0;
+    for (size_t at = 0; at + 4 <= size && data[at] != '\0'; at++)
+        if (memcmp(data + at, "\r\n\r\n", 4) == 0)
+            return at + 4;
+    return 0;
+}
+
+static bool response_matches(const uint8_t *data, size_t size)
+{
+    size_t at = header_size(data, size);
+    return at > 0 &&
+           (chunks_matches(data + at, size - at) || compressed_matches(data + at, size - at));
+}
+
+static ssize_t response_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    static const char end[] = "\r\n\r\n";
+    for (size_t i = 0; !u->begun && i < 4 && more(u) > 0;) {
+        int c = get(u);
+        i = c == end[i] ? i + 1 : c == '\r';
+    }
+    u->begun = true;
+    return take_rest(u, buf, size);
+}
+
 /* MARK: Archives */
 
 static bool get_all(struct unwrap *u, uint8_t *to, size_t size)
@@ -399,12 +448,7 @@ static bool is_form(const uint8_t *data, size_t size);
 /* Whether a file begins like a trace, or like one that is compressed or in another form. */
 static bool is_trace(const uint8_t *head, size_t size)
 {
-    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
-                         xz[] = {0xfd, '7', 'z', 'X', 'Z'};
-    return size >= WIRE_HEADER_SIZE &&
-           (wire_header_parse(head) != 0 || memcmp(head, gzip, sizeof gzip) == 0 ||
-            memcmp(head, zstd, sizeof zstd) == 0 || memcmp(head, xz, sizeof xz) == 0 ||
-            is_form(head, size));
+    return size >= WIRE_HEADER_SIZE && (wire_header_parse(head) != 0 || is_form(head, size));
 }
 
 /* Copies from the start of the file, which has already been read. */
@@ -629,9 +673,11 @@ static const struct unwrap_form forms[] = {
     {"hex digits", false, digits_match, digits_read},
     {"hex dump", false, hex_matches, hex_read},
     {"HTTP chunks", false, chunks_matches, chunks_read},
+    {"HTTP response", false, response_matches, response_read},
     {"tar", false, tar_matches, tar_read},
 #ifndef TRAIL_PLAIN_ONLY
     {"zip", false, zip_matches, zip_read},
+    {"compressed data", false, compressed_matches, take_rest},
 #endif
     {"text", false, text_matches, text_read},
 };

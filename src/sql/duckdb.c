@@ -129,7 +129,7 @@ static int open_database(struct duckdb *duckdb, const struct duckdb_options *opt
     if (failed != 0 || duckdb->connect(duckdb->database, &duckdb->connection) != 0) {
         print_message("DuckDB does not start: %s", message ? message : "DuckDB gave no reason");
         duckdb->free(message);
-        return EXIT_USAGE;
+        return EXIT_INOUT;
     }
     return EXIT_GOOD;
 }

@@ -7,6 +7,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/error.h"
+#include "wire/wire.h"
 #include "words/process_name.h"
 
 #define FIRST_THREAD 1
@@ -132,13 +133,14 @@ static void close_all(struct timeline *t, struct timeline_span **place, int64_t 
     }
 }
 
-/* Removes the innermost span with that kind and name from its place. */
+/* Removes the innermost span with that kind and name from its place. The reader looks no deeper. */
 static struct timeline_span *take_out(struct timeline_span **place, enum timeline_span_kind kind,
                                       trail_name name, uint64_t task)
 {
-    struct timeline_span **at = place;
-    while (*at && !((*at)->kind == kind && (*at)->name == name && (*at)->task == task))
-        at = &(*at)->next;
+    struct timeline_span **at = place, *none = NULL;
+    for (unsigned i = 0;
+         *at && !((*at)->kind == kind && (*at)->name == name && (*at)->task == task); i++)
+        at = i < WIRE_REGION_DEPTH ? &(*at)->next : &none;
     struct timeline_span *span = *at;
     if (span)
         *at = span->next;
@@ -441,11 +443,13 @@ static void region_event(struct timeline *t, const trail_event *event)
     struct timeline_span fields = fields_of(t, event, TIMELINE_REGION, event->region.type);
     fields.task = event->region.task;
     fields.parent = TRAIL_NO_TASK;
-    if (event->kind == TRAIL_REGION_BEGIN)
+    if (event->kind == TRAIL_REGION_BEGIN) {
         (void)span_open(t, &g->spans, fields, g->wanted);
-    else
-        end_span(t, take_out(&g->spans, TIMELINE_REGION, fields.name, fields.task), fields,
-                 g->wanted, event->time_ns);
+        return;
+    }
+    struct timeline_span *span = take_out(&g->spans, TIMELINE_REGION, fields.name, fields.task);
+    if (span || !(event->flags & TRAIL_EVENT_MISUSED)) /* one that never began is not shown */
+        end_span(t, span, fields, g->wanted, event->time_ns);
 }
 
 static void task_event(struct timeline *t, const trail_event *event)

@@ -70,15 +70,16 @@ static size_t quote_step(const uint8_t *at, unsigned size, bool shown, bool esca
     return used + size;
 }
 
-/* Whether a shell takes the word without quotes. */
+/* Whether a shell takes the word without quotes. For zsh, =x is the path of a command, and ^x any
+ * other name. */
 static bool is_bare(trail_string word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "./_-+=:,@%^";
+                                "./_-+=:,@%";
     size_t bare = 0;
     while (bare < word.size && memchr(plain, word.data[bare], sizeof plain - 1))
         bare++;
-    return word.size > 0 && bare == word.size && bare < FOLLOW_UP_SIZE;
+    return word.size > 0 && bare == word.size && bare < FOLLOW_UP_SIZE && word.data[0] != '=';
 }
 
 const char *shell_name(trail_string name, char *buf)

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import sys
@@ -806,6 +807,28 @@ def commands_read_the_file_as_it_was_read():
 def nothing_in_a_name_reaches_the_terminal():
     out = good_text("tasks", "--task=7", trace("times-1.26"))
     assert r"half\x1b[1m way" in out and "\x1b" not in out, out
+
+
+def many_pauses_of_many_procs():
+    """65,536 Ps, and 400,000 pauses of 1 ns, 1 ns apart."""
+    pauses, each = 400_000, 4_000
+    pause = "STWBegin dt=1 kind_string=1 stack=0\nSTWEnd dt=1\n"
+    batch = "EventBatch gen=1 m=1 time=%d size=auto\n"
+    table = "EventBatch gen=1 m=18446744073709551615 time=1 size=auto\n"
+    text = "Trace Go1.23\n" + batch % 1 + "ProcStatus dt=1 p=0 pstatus=1\nGoStatus dt=1 g=1 m=1 gstatus=2\n"
+    text += "ProcsChange dt=1 procs_value=65536 stack=0\n"
+    text += "".join(batch % (5 + 2 * at) + pause * each for at in range(0, pauses, each))
+    text += table + "Frequency freq=1000000000\n" + table + 'Strings\nString id=1\n\tdata="GC mark termination"\n'
+    return assembled("pauses", text)
+
+
+@test
+def the_cost_of_a_pause_is_not_that_of_all_procs():
+    """This takes half a second of CPU time; if each event looked at each P, a minute."""
+    path = many_pauses_of_many_procs()
+    resource.setrlimit(resource.RLIMIT_CPU, (10, resource.RLIM_INFINITY))
+    shares = answer("mmu", path)["mmu"]
+    assert shares and all(abs(share - 0.5) < 0.01 for share in shares), shares
 
 
 @test

@@ -7,6 +7,7 @@ usage: damaged.py TRAIL SOURCE_ROOT
 """
 
 import base64
+import bz2
 import gzip
 import io
 import json
@@ -115,6 +116,8 @@ def a_region_that_ends_out_of_order_has_its_own_time():
     equal({r["name"]: r["total_ns"] for r in rows}, {"a": 200, "b": 200})
     rows = answer("regions", annotated("unbegun"))["regions"]
     equal([r["name"] for r in rows], ["a"])
+    spans = json.loads(good_text("export", "--to=chrome", annotated("unbegun")))["traceEvents"]
+    equal({s["name"] for s in spans if s.get("cat") == "region"}, {"a"})
 
 
 @test
@@ -595,6 +598,24 @@ def what_a_transfer_has_made_of_a_trace_is_undone():
 
 
 @test
+def what_cannot_be_read_is_named():
+    with open(EXAMPLES[0], "rb") as f:
+        data = f.read()
+    kinds = {
+        bz2.compress(data): "bunzip2",
+        data.decode("latin-1").encode("utf-16"): "UTF-16",
+        b"0000000 067547 030440\n0000020\n": "dump",
+        b"-----BEGIN TRACE-----\n" + base64.encodebytes(data): "base64",
+        b"<!DOCTYPE html>\n<title>404": "HTML",
+    }
+    for form, name in kinds.items():
+        for code, _, err in (run_text("summary", written("form", form)), run_text("summary", "-", stdin=form)):
+            equal(code, 1, name)
+            assert "not a Go execution trace: " in err and name in err, (name, err)
+    assert "not a Go execution trace (at" in run_text("summary", written("form", bytes(99)))[2]
+
+
+@test
 def records_of_thirteen_bytes_are_not_line_ends():
     """CPU samples (0xf1) of 13 bytes (0x0d), every 16th of which begins with the number 10: the only LFs in the
     file."""
@@ -609,8 +630,13 @@ def forms_may_be_in_each_other_and_broken():
     with open(EXAMPLES[2], "rb") as f:
         data = f.read()
     whole = good("print", EXAMPLES[2])
-    for form in (gzip.compress(tarred(data)), base64.b64encode(gzip.compress(data)), zipped(tarred(data), 0)):
+    packed = gzip.compress(data)
+    forms = [gzip.compress(tarred(data)), base64.b64encode(packed), zipped(tarred(data), 0), gzip.compress(packed)]
+    head = b"HTTP/1.1 200 OK\r\nServer: a\r\n\r\n"
+    forms += [chunked(packed), head + packed, head + chunked(data), head + chunked(packed)]
+    for form in forms:
         equal(good("print", written("form", form)), whole)
+        equal(good("print", "-", stdin=form), whole, "through a pipe")
     nested = data
     for _ in range(50):
         nested = zipped(nested, zipfile.ZIP_STORED)

@@ -18,7 +18,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import DATA, ENV, TRAIL, WORK, good  # noqa: E402
 from sample import ALL  # noqa: E402
-from tap import main, test  # noqa: E402
+from tap import Skip, main, test  # noqa: E402
 
 SANITIZER, COMPILER = sys.argv[3], sys.argv[4:]
 SAMPLE = 8  # allocations of each command
@@ -134,6 +134,17 @@ def fails_whole(command):
 
     function.__name__ = f"{command}: without memory it answers whole or fails"
     return test(function)
+
+
+@test
+def without_memory_for_duckdb_no_command_line_is_wrong():
+    """It may end the process itself."""
+    code, _, err, _, count = run(["sql", "EVERYTHING", "select 1"], 0, False)
+    if code != 0:
+        raise Skip("DuckDB is not there")
+    for at in range(1, count, count // SAMPLE):
+        code, _, err, _, _ = run(["sql", "EVERYTHING", "select 1"], at, False)
+        assert code in (0, 3) or code < 0 or "needs more memory" in err, f"allocation {at}: exit status {code}: {err}"
 
 
 build()

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from exports import EXAMPLES, STATES, TRAIL, add, awaited, compare, data, examples, expected, expected_threads, is_of_threads, path, trail
-from killed import die_at_rename
+from killed import die_at_rename, die_at_write
 from tap import main, test
 
 LINE = re.compile(r"\[(-?\d+)\.(\d{9})\] \(\+[?.\d]+\) (\w+): \{ (.*) \}")
@@ -174,6 +174,14 @@ def every_stack_is_told_of_before():
                 known.add(v["stack"])
             else:
                 assert v.get("stack", 0) in known, v
+
+
+@test
+def an_export_killed_while_it_writes_leaves_nothing():
+    folder = tempfile.mkdtemp(dir=path(""))
+    killed = subprocess.run([TRAIL, "export", "--to=ctf", EXAMPLES[0], "-o", f"{folder}/t"], preexec_fn=die_at_write)
+    assert killed.returncode == -signal.SIGSYS, killed
+    assert not os.listdir(folder), os.listdir(folder)
 
 
 @test

@@ -6,6 +6,7 @@ usage: export_otlp.py TRAIL SOURCE_ROOT
 
 import json
 import re
+import resource
 import sys
 
 from exports import assembled, data, examples, is_of_threads, trail
@@ -95,6 +96,9 @@ def check(trace):
                          0 if "go.goes_on_after_trace" in s["attributes"] else s["end"] - shift) for s in ours)
     wanted = sorted(place(r["goroutine"], r["name"], r["start_ns"], r["end_ns"]) for r in regions)
     assert found == wanted, [pair for pair in zip(found, wanted) if pair[0] != pair[1]][:3]
+    for s in spans:
+        times = [ns for key, ns in s["attributes"].items() if key.startswith(("go.", "thread.")) and key.endswith(".ns")]
+        assert sum(times) <= s["end"] - s["start"], (trace, s)
     for s in ours:
         parent = by_id.get(s.get("parentSpanId"))
         if parent:
@@ -234,6 +238,26 @@ def times_of_a_task_on_which_others_work_are_those_of_its_regions():
     spans = export(assembled("others", WAITS % ("", other, "")))
     (request,) = [s for s in spans if s["name"] == "request"]
     assert not any(k.endswith(".ns") for k in request["attributes"]) and not request["waits"], request
+
+
+@test
+def open_spans_cost_no_more_per_event():
+    """Linear, this takes a second of CPU time; if each event looked at the open spans, a quarter of an hour."""
+    count = 200_000
+    switch = "GoStop dt=1 reason_string=1 stack=0\nGoStart dt=1 g=1 g_seq=%d\n"
+    events = [f"UserTaskBegin dt=1 task={9 + i} parent_task=0 name_string=1 stack=0\n" for i in range(count)]
+    events += [switch % (i + 1) for i in range(count)]
+    events += [f"UserTaskEnd dt=1 task={9 + i} stack=0\n" for i in range(count)]
+    begin, rest = NESTED.split("UserRegionBegin", 1)
+    batches, last = [], 3
+    for at in range(0, len(events), 2000):
+        text = "".join(events[at : at + 2000])
+        batches.append(f"EventBatch gen=1 m=1 time={last} size=auto\n{text}")
+        last += text.count(" dt=1 ")
+    trace = assembled("open", begin + "".join(batches) + rest[rest.index("EventBatch") :])
+    resource.setrlimit(resource.RLIMIT_CPU, (60, resource.RLIM_INFINITY))
+    out = trail("export", "--to=otlp", trace)
+    assert out.count(b'"spanId"') == count, out[:999]
 
 
 @test

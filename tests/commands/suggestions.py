@@ -4,8 +4,10 @@
 usage: suggestions.py TRAIL SOURCE_ROOT
 """
 
+import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -120,8 +122,9 @@ def said(*command):
     return [word.strip() for line in found for word in re.split(r", or |   or |   shows", line) if word.startswith("trail ")]
 
 
-# A shell would run `touch`; a command would treat the second name as an option.
-HOSTILE = ["a$(touch x)'`touch x`;touch x;.trace", "--name=$(touch x).trace"]
+# A shell would run `touch`; a command would treat the second name as an option, zsh the third as a command.
+HOSTILE = ["a$(touch x)'`touch x`;touch x;.trace", "--name=$(touch x).trace", "=x.trace"]
+SHELLS = ["sh", *filter(shutil.which, ["zsh"])]
 
 
 @test
@@ -141,8 +144,8 @@ def of_names_that_a_shell_or_a_command_would_take_for_more():
             suggestions += [s for _, s in suggested([[screen]], "./" + name) if name[0] != "-"]
             p = subprocess.run([TRAIL, screen, "--", name], capture_output=True, text=True, cwd=WORK, timeout=120)
             suggestions += SUGGESTION.findall(p.stdout)
-        for suggestion in suggestions:
-            p = subprocess.run(["sh", "-c", suggestion], capture_output=True, text=True, env=env, cwd=WORK, timeout=120)
+        for shell, suggestion in itertools.product(SHELLS, suggestions):
+            p = subprocess.run([shell, "-c", suggestion], capture_output=True, text=True, env=env, cwd=WORK, timeout=120)
             assert p.returncode == 0 and p.stdout.strip(), (suggestion, p.stderr)
             count += 1
     assert count >= 10 and not os.path.exists(os.path.join(WORK, "x")), count

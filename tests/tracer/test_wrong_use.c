@@ -490,6 +490,45 @@ static void first_is_named(void **state)
     trace_free(&trace);
 }
 
+/*
+ * An M that its thread gave up by starting another one. While nothing is recorded, calls with it
+ * still change what the thread runs: here to a goroutine in a system call without a P.
+ */
+static void given_up_while_off(void **state)
+{
+    static trail_m given_up;
+    static trail_g g;
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i]};
+        trail_g_init(&g);
+        list(&g);
+        trail_proc_stop(&m);
+        trail_m_start(&given_up);
+        trail_m_start(&m);
+        trail_m_exit(&m);
+        start_good(&options, &trace);
+        trail_log(0, "thread", "is not announced");
+        stop_good(&options);
+        trace.size = 0;
+        trail_go_destroy_syscall(&given_up);
+        trail_go_create_syscall(&given_up, &g);
+        start_good(&options, &trace);
+        trail_log(0, "in the call", "first");
+        trail_log(0, "in the call", "second");
+        stop_good(&options);
+        read_good(&trace, NULL, NULL, "given up");
+        trace.size = 0;
+        trail_m_start(&m);
+        trail_proc_start(&m, &p);
+        listed_count--;
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 /* The callback may not stop the trace: it would wait for itself. */
 static bool stopped_in_callback;
 
@@ -1525,6 +1564,7 @@ int main(void)
         cmocka_unit_test(stack_is_gone),
         cmocka_unit_test(attached),
         cmocka_unit_test(first_is_named),
+        cmocka_unit_test(given_up_while_off),
         cmocka_unit_test(callback_cannot_stop),
         cmocka_unit_test(end_is_told),
         cmocka_unit_test(unread_is_replaced),
