@@ -112,6 +112,9 @@ static inline __attribute__((always_inline)) void count_known(struct activity *a
         ns_add(&a->serial_ns, ns);
     if (a->runnable > 0 && a->procs_running >= procs)
         ns_add(&a->queue_ns, ns);
+    if (a->runnable > 0 && a->running < procs)
+        add_many(&a->unused_ns, a->runnable < procs - a->running ? a->runnable : procs - a->running,
+                 ns);
 }
 
 static inline __attribute__((always_inline)) void advance(struct activity *a, int64_t now)
@@ -440,6 +443,7 @@ static bool take_event(void *part, const trail_event *event)
 
 static void count_from(struct activity *a, int64_t ns)
 {
+    a->unused_ns = 0;
     a->sums = (trail_activity){
         .procs = (uint64_t)a->max_procs,
         .slice_ns = 1000,

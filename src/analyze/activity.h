@@ -78,6 +78,7 @@ struct activity {
     int64_t known_since_ns; /* the end of the last time with unknown states */
     uint64_t lone;          /* XOR of the IDs of all running goroutines: the ID, if one runs */
     int64_t serial_ns, queue_ns;
+    int64_t unused_ns; /* times of goroutines that were ready while fewer than there are Ps ran */
     int64_t queue_at[ACTIVITY_PROCS]; /* queue_ns when the goroutine on the P began to run */
     enum stretch stretch;
     int64_t stretch_since_ns;

@@ -16,6 +16,7 @@ struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
     size_t row;       /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
+    bool room;        /* `row` counts only for waits for room, too */
     bool in_vain;     /* a wait for a permit that no other goroutine ended */
     int64_t exec_ns;  /* of that: what the goroutine had run */
     trail_name wait, outside_at;
@@ -215,7 +216,7 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
     for (; count > 0; count--) {
         const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
         (void)overlap(piece, wait, &part);
-        if (!piece->row)
+        if (!piece->row || (piece->room && !wait->room))
             continue;
         row_add(&blame->rows[piece->row - 1], wait, &part);
         piece_put(own, &part);
@@ -331,6 +332,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
                          .end_ns = wait->end_ns,
                          .begin_serial = wait->begin_serial,
                          .end_serial = later(wait->begin_serial, wait->end_serial),
+                         .room = wait->room,
                          .wait = wait->wait,
                          .outside_at = wait->outside_at};
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
@@ -365,7 +367,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
         row_add(row, wait, &rest);
         blame_most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
         row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
-        rest.row = wait->lock || wait->once ? rest.row : 0;
+        rest.row = wait->lock || wait->once || wait->room ? rest.row : 0;
         piece_put(own, &rest);
     }
     return true;

@@ -4,7 +4,7 @@
  * A wait counts against the function that ended it, but for the parts of it in which that
  * function's goroutine waited for a lock itself: these count against the function that held that
  * lock. So a waiter that only passes a lock on is not blamed for the one that held it, and chains
- * of locks count against their last link.
+ * of locks count against their last link. The same holds for room in channels, which may be locks.
  */
 #ifndef TRAIL_ANALYZE_BLAME_H
 #define TRAIL_ANALYZE_BLAME_H
@@ -92,6 +92,7 @@ struct blame_wait {
     int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
     int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     bool hands_over;       /* may be for work, or for a result */
+    bool room;             /* for room in a channel */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place;

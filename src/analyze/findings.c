@@ -458,15 +458,15 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
 }
 
 /*
- * Whether all Ps were in use, and what the goroutines with the start function of `most` wait to run
- * for is waited for as a whole, as where work is divided into more parts than there are Ps.
+ * Whether goroutines of Go were ready because others ran on all Ps, as where work is divided into more
+ * parts than there are Ps, or a server has as many requests as it can serve. There are as many Ps as
+ * CPUs, unless the trace says how many CPUs there are.
  */
-static bool is_divided(const struct findings *findings, const trail_activity *activity,
-                       const struct wait_group *most, double ran)
+static bool lacks_ps(const struct findings *findings, const trail_activity *activity)
 {
     return findings->waits->is_go && activity->procs > 1 &&
-           ran >= ALL_CPUS * (double)activity->procs &&
-           finding_all_awaited(findings, most->row.name, READY_MOST);
+           !why_ready_has_limits(findings->analysis->reader) &&
+           share_of(findings->activity->unused_ns, activity->runnable_ns) < READY_SHARE;
 }
 
 /* The largest share of the time that ranks one of the findings of a kind; 0: there is none. */
@@ -617,7 +617,7 @@ void finding_ready_for_long(struct findings *findings)
     double ran = share_of(activity.running_ns, length);
     if (((wanted <= (double)activity.procs || lacked_cpus(findings)) && share < READY_OTHERS) ||
         is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
-        is_divided(findings, &activity, most, ran) ||
+        lacks_ps(findings, &activity) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     say_ready(findings, most, &activity, wanted, ran);

@@ -173,7 +173,7 @@ static int64_t joined_ns(const struct findings *findings, const struct wait_grou
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
-        bool result = !facts || facts->kind == WIRE_WAIT_FUTURE;
+        bool result = facts ? facts->kind == WIRE_WAIT_FUTURE : !wait_is_for_room(findings, row);
         bool each = result && !row->lock && row->start == group->row.name &&
                     row->waiter == group->creator && share_of(row->alike_ns, row->direct_ns) == 0 &&
                     row->waits * 5 >= group->row.created * 4 && row->waits <= group->row.created;

@@ -64,11 +64,15 @@ static int64_t handed_ns(const struct findings *findings, const struct wait_grou
     return ns;
 }
 
-/* The time, but for that in which the program had work and no CPU; roughly, if several had work. */
+/*
+ * The time, but for that in which the program had work and no CPU; roughly, if several had work. In Go,
+ * many are ready at once for Ps that run.
+ */
 static int64_t time_with_cpus(const struct findings *findings)
 {
     const trail_activity *sums = &findings->activity->sums;
-    int64_t length = length_of(findings), ns = ns_between(sums->runnable_ns, length);
+    int64_t lacked = findings->waits->is_go ? findings->activity->unused_ns : sums->runnable_ns;
+    int64_t length = length_of(findings), ns = ns_between(lacked, length);
     if (ns < sums->running_ns)
         ns = sums->running_ns;
     return ns < length ? ns : length;
@@ -159,12 +163,16 @@ static void explain_handed(struct findings *findings, const struct handed *most,
 void finding_handoffs(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    struct handed most = {0};
+    struct handed most = {0}, other = {0};
     for (size_t i = 0; i < waits->count; i++) {
         struct handed handed = handed_to(findings, waits->items[i]);
-        if (handed.count > most.count &&
-            !finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+        if (finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+            continue;
+        if (handed.count > most.count) {
+            other = most;
             most = handed;
+        } else if (handed.count > other.count)
+            other = handed;
     }
     int64_t length = length_of(findings);
     if (most.count < HANDOFF_TIMES)
@@ -186,6 +194,11 @@ void finding_handoffs(struct findings *findings)
     trail_string name = text_of(findings, of.function);
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
     explain_handed(findings, &most, ns);
+    if (other.count > most.count / 2) {
+        trail_string also = text_of(findings, other.group->row.name);
+        finding_explain(findings, "%.*s waited %s times, too.", SHOWN(also),
+                        counted(other.count).text);
+    }
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 

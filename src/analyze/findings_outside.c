@@ -33,6 +33,8 @@
 #define RUN_TIMES     20
 #define RUN_SHARE     0.1
 #define PEER_SHARE    0.5
+#define PEER_AT_ONCE  1.5 /* asked, on average */
+#define PEER_QUICK    INT64_C(40000000)
 #define ASKED_LEAST   0.8               /* of the time-outs */
 #define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
 #define DELAYED_MOST  INT64_C(60000000)
@@ -607,6 +609,13 @@ static double waits_for_peer(const struct findings *findings, const struct outsi
                     wait_time_but(findings, ready_ns(findings, row->start)));
 }
 
+/* Whether several are asked at the same time, and usually answer soon. */
+static bool asks_many(const struct outside_row *row, int64_t ns)
+{
+    return share_of(row->spread.sum_ns, ns) >= PEER_AT_ONCE &&
+           trail_histogram_quantile(&row->spread, 0.5) < PEER_QUICK;
+}
+
 /* What the program, or a region, needs waits most of the time for answers from the network. */
 void finding_slow_peer(struct findings *findings)
 {
@@ -619,7 +628,7 @@ void finding_slow_peer(struct findings *findings)
         /* One wait that took most of it is a slow answer. */
         if (row->start == 0 || row->deadline || ns < OUTSIDE_LEAST ||
             waits_for_peer(findings, row) < least || row->longest.ns > ns / 2 ||
-            (is_answered(row) && wait_wants_all_cpus(findings)) ||
+            asks_many(row, ns) || (is_answered(row) && wait_wants_all_cpus(findings)) ||
             !(row->in_region || wait_is_needed(findings, &row->longest, row->start, least) ||
               (server_of(row) && wait_is_needed(findings, &row->longest, server_of(row), least))))
             continue;

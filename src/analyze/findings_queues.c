@@ -41,6 +41,30 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
     finding_advise(findings, "Make it faster, or let several take from the queue.");
 }
 
+/*
+ * Whether what ends these waits is one that has waited so itself: it gives a permit back. That does each
+ * of several goroutines, too, that the one that waits has created for this.
+ */
+static bool gives_back(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    int64_t alike = 0, all = 0;
+    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE)
+        return true;
+    if (!wait_is_for_room(findings, row))
+        return false;
+    if (group && group->creator == row->waiter && row->waits <= group->row.created)
+        return true;
+    for (size_t i = 0; i < blame->count; i++) {
+        if (blame->rows[i].wait != row->wait || blame->rows[i].at != row->at)
+            continue;
+        ns_add(&alike, blame->rows[i].alike_ns);
+        ns_add(&all, blame->rows[i].direct_ns);
+    }
+    return share_of(alike, all) >= BUSY_SHARE;
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -49,8 +73,8 @@ void finding_queue(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
-            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            gives_back(findings, row) || passes_on(findings, row) ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE || wait_wants_all_cpus(findings) ||
             finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
@@ -94,8 +118,7 @@ void finding_permits(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
-            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
@@ -111,6 +134,7 @@ void finding_permits(struct findings *findings)
                         word(findings, TERM_tasks), SHOWN(at),
                         100 * share_of(ns, length_of(findings)),
                         several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
+        wait_explain_own(findings, row);
         finding_advise(findings, "Allow more, or give each back sooner.");
     }
 }
@@ -187,12 +211,14 @@ static const struct blame_pair *pair_of(const struct blame *blame, trail_name wa
 
 /*
  * Whether those that end the waits of `pair` also took work from those that wait. What a client gets
- * from others is no such work.
+ * from others is no such work, and one that waits for room gives some.
  */
-static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
+static bool takes_work(const struct findings *findings, const struct blame_pair *pair)
 {
+    const struct blame *blame = &findings->waits->blame;
     const struct blame_pair *back = pair_of(blame, pair->waker, pair->waiter);
-    if (pair->waiter == pair->waker || !back)
+    const struct blame_row as = {.wait = back ? back->wait : 0};
+    if (pair->waiter == pair->waker || !back || wait_is_for_room(findings, &as))
         return false;
     uint64_t taken = back->waits;
     return taken * POOL_RARELY <= pair->waits &&
@@ -325,7 +351,7 @@ void finding_pool_too_small(struct findings *findings)
             (is_for_answers(findings, pair->wait) &&
              share_of(pair->ns, ns) < (double)pool->workers + POOL_MORE) ||
             !(result || (waits_hands_over(waits, pair->wait) &&
-                         (takes_work(blame, pair) || is_asked(findings, pair)))))
+                         (takes_work(findings, pair) || is_asked(findings, pair)))))
             continue;
         struct group_time time =
             result ? time_when_asked(findings, pool, pair->waiter) : wait_time_of(findings, pool);

@@ -389,42 +389,29 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
     finding_advise(findings, "If it does, release it before that.");
 }
 
-/*
- * Several goroutines have waited for locks for long at several places, and none of these waits
- * ended meanwhile: without holders that is all that can be known of a deadlock.
- */
-void finding_maybe_deadlock(struct findings *findings)
+/* Says that these waits for locks may be a deadlock, if they are at several places: the longest first,
+ * after which the others may have begun to wait. */
+static void say_maybe_deadlock(struct findings *findings, const struct stuck_wait **waits,
+                               size_t count)
 {
-    const struct stuck *stuck = findings->stuck;
-    const struct stuck_wait *longest = NULL;
-    int64_t shortest = INT64_MAX;
-    size_t count = 0;
-    bool several = false;
     char text[MOST_OPEN * 2 * NAME_SIZE] = "";
-    for (size_t i = 0; i < stuck->count; i++) {
-        const struct stuck_wait *wait = &stuck->waits[i];
-        if (wait->kind != 0 || wait->wanted != STUCK_LOCK || !wait->unmoved ||
-            wait->ns < OPEN_LEAST)
-            continue;
-        if (wait->asks != TRAIL_NONE && wait->asks_ns >= OPEN_LEAST) {
-            say_asked(findings, wait);
-            return;
-        }
-        if (++count <= MOST_OPEN)
-            put_open(findings, wait, text, sizeof text);
-        several = several || (longest && longest->place != wait->place);
-        shortest = wait->ns < shortest ? wait->ns : shortest;
-        longest = longest && longest->ns >= wait->ns ? longest : wait;
+    bool several = false;
+    qsort((void *)waits, count, sizeof(void *), by_length);
+    for (size_t i = 0; i < count; i++) {
+        several |= waits[i]->place != waits[0]->place;
+        if (i < MOST_OPEN)
+            put_open(findings, waits[i], text, sizeof text);
     }
     if (!several)
         return;
+    int64_t shortest_ns = waits[count - 1]->ns;
     char more[MORE_SIZE] = "";
     if (count > MOST_OPEN)
         put_more(more, count - MOST_OPEN);
-    trail_longest moment = {longest->ns, longest->begin_ns, longest->goroutine};
+    trail_longest moment = {waits[0]->ns, waits[0]->begin_ns, waits[0]->goroutine};
     const struct finding_of of = {
-        "maybe-deadlock",  FINDING_DEADLOCK,          shortest,
-        .moment = &moment, .function = longest->name, .object = longest->place};
+        "maybe-deadlock",  FINDING_DEADLOCK,           shortest_ns,
+        .moment = &moment, .function = waits[0]->name, .object = waits[0]->place};
     finding_say(
         findings, &of,
         "Possibly a deadlock: when the trace ended, %zu %s had waited for locks at several places",
@@ -432,7 +419,36 @@ void finding_maybe_deadlock(struct findings *findings)
     finding_explain(findings,
                     "They had waited %s to %s, and no wait there had ended meanwhile: %s%s. The "
                     "trace does not record which locks they hold.",
-                    duration(shortest).text, duration(longest->ns).text, text, more);
+                    duration(shortest_ns).text, duration(waits[0]->ns).text, text, more);
+}
+
+/*
+ * Several goroutines have waited for locks for long at several places, and none of these waits
+ * ended meanwhile: without holders that is all that can be known of a deadlock.
+ */
+void finding_maybe_deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait **waits = calloc(stuck->count + 1, sizeof(void *));
+    size_t count = 0;
+    if (!waits) {
+        findings->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < stuck->count; i++) {
+        const struct stuck_wait *wait = &stuck->waits[i];
+        if (wait->kind != 0 || wait->wanted != STUCK_LOCK || !wait->unmoved ||
+            wait->ns < OPEN_LEAST)
+            continue;
+        if (wait->asks != TRAIL_NONE && wait->asks_ns >= OPEN_LEAST) {
+            say_asked(findings, wait);
+            free((void *)waits);
+            return;
+        }
+        waits[count++] = wait;
+    }
+    say_maybe_deadlock(findings, waits, count);
+    free((void *)waits);
 }
 
 /* Whether a wait that has not ended is worth a finding by its length. */

@@ -193,6 +193,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
+        .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send,
         .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,

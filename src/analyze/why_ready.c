@@ -138,6 +138,11 @@ enum why_ready why_ready(const trail_reader *reader, double wanted, double ran, 
     return WHY_READY_OWN;
 }
 
+bool why_ready_has_limits(const trail_reader *reader)
+{
+    return limits_of(reader).machine != NULL;
+}
+
 double why_ready_used_by_others(const trail_reader *reader)
 {
     const trail_recorded *machine = limits_of(reader).machine;

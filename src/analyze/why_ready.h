@@ -23,6 +23,9 @@ enum why_ready {
 enum why_ready why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                          int64_t length_ns, char *text);
 
+/* Whether the trace has the limits. */
+bool why_ready_has_limits(const trail_reader *reader);
+
 /* How many CPUs other programs used on average; 0: hardly any, or the trace does not have it. */
 double why_ready_used_by_others(const trail_reader *reader);
 

@@ -462,8 +462,9 @@ def divided(waits_for=GROUP, parts=6, runs=30 * MS, pauses=0):
 @test
 def work_in_more_parts_than_there_are_ps_is_ready_as_long_as_it_takes():
     equal(divided(), {})
-    assert "ready" in divided(pauses=8 * MS)
-    assert "ready" in divided(("time.Sleep", "main.work"))  # it waits for none
+    equal(divided(("time.Sleep", "main.work")), {})
+    # Ps had nothing to run for a fifth of the time in which goroutines were ready.
+    assert "ready" in divided(pauses=16 * MS) and "ready" not in divided(pauses=7 * MS)
 
 
 def turns(length):
@@ -1450,14 +1451,16 @@ def crowd(runs, readies, idle=0, cpus=0, others=0, pinned=(), stops=False, tasks
 
 @test
 def a_bound_that_is_the_whole_time_is_no_figure():
-    some, whole = queued(0.3, 12 * MS)["ready"], crowd(2, 4)["ready"]
+    some, whole = queued(0.3, 12 * MS)["ready"], crowd(2, 4, cpus=2)["ready"]
     assert some["gain_ns"] < 0.9 * 40 * MS and some["gain_title"] == "saves at most", some
     assert whole["gain_ns"] > 0.995 * 200 * MS and "gain_title" not in whole, whole
 
 
-def rotating(slice_ns, procs=2):
-    """Five goroutines take turns on these Ps, for so long each time."""
+def rotating(slice_ns, procs=2, cpus=0):
+    """Five goroutines take turns on these Ps, for so long each time. `cpus`: what the trace has of the machine."""
     trace = Trace(procs)
+    if cpus:
+        trace.string(f"trail.recorded machine pid=0 count={cpus} cpu=0 recorder={200 * MS} name=")
     preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
     for g in range(1, 6):
         trace.here(g, 2 if g <= procs else 1, g - 1)
@@ -1470,13 +1473,15 @@ def rotating(slice_ns, procs=2):
 
 
 @test
-def goroutines_that_take_turns_quickly_on_all_ps_are_not_held_up():
+def goroutines_that_take_turns_on_all_ps_are_not_held_up():
     # Each is ready for the time of one or two turns.
-    assert "ready" in rotating(5 * MS) and "ready" not in rotating(4 * MS)
+    assert "ready" in rotating(5 * MS, cpus=4) and "ready" not in rotating(4 * MS, cpus=4)
+    # As many Ps as CPUs, as far as the trace says.
+    assert "ready" not in rotating(5 * MS)
     # One P may be too few by mistake.
     ready = rotating(MS, procs=1)["ready"]
     assert ready["remedy"] == "GOMAXPROCS is 1: raise it if the program may use more CPUs.", ready
-    assert "GOMAXPROCS" not in rotating(5 * MS)["ready"]["text"]
+    assert "GOMAXPROCS" not in rotating(5 * MS, cpus=4)["ready"]["text"]
 
 
 @test
@@ -1484,12 +1489,12 @@ def one_more_than_there_are_cpus_is_no_crowd():
     assert "ready" not in crowd(2, 1)
     # What other programs did comes below the program's own problems, if it is known that they had CPUs.
     tasks = [MS] * 5 + [30 * MS]
-    equal([k for k in crowd(2, 3, tasks=tasks) if k in ("ready", "slow-task")], ["ready", "slow-task"])
-    equal([k for k in crowd(2, 3, idle=10 * MS, stops=True, tasks=tasks) if k in ("ready", "slow-task")], ["slow-task", "ready"])
+    equal([k for k in crowd(2, 3, cpus=2, tasks=tasks) if k in ("ready", "slow-task")], ["ready", "slow-task"])
+    equal([k for k in crowd(2, 3, cpus=2, idle=10 * MS, stops=True, tasks=tasks) if k in ("ready", "slow-task")], ["slow-task", "ready"])
     # A CPU was free, but not for the program: for 40 % of the time, as where there were CPUs enough.
     assert "ready" in crowd(2, 1, idle=110 * MS, stops=True) and "ready" not in crowd(2, 1, idle=80 * MS, stops=True)
     # From 1 on it is a hang, however much other programs use.
-    assert 0.99 < crowd(2, 2)["ready"]["weight"] < 1
+    assert 0.99 < crowd(2, 2, cpus=2)["ready"]["weight"] < 1
     # Some CPU was free for it.
     assert "ready" in crowd(2, 1, idle=80 * MS)
 
@@ -1512,7 +1517,8 @@ def what_other_programs_take_is_said_to_be_outside():
     assert "1 thread may use only some of the CPUs (affinity), and other programs used up to 2.0 of" in crowd(2, 2, cpus=4, others=2, pinned=(4, 1))["ready"]["text"]
     # The machine has only these two.
     assert not is_outside(cpus=2, others=2)
-    assert not is_outside()
+    # Without the machine's figures, others of the program had its Ps.
+    assert "ready" not in crowd(2, 2)
 
 
 @test
@@ -1665,6 +1671,14 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
         text = locked(pair + [lock_in(f"f{i}") for i in range(1 + more)])["maybe-deadlock"]["text"]
         assert f"{3 + more} goroutines had waited" in text and text.count(" at main.") == 3, text
         assert f" and {more} more. The trace" in text, text
+    # The longest wait first: the others may be for what that one holds.
+    trace = Trace(3)
+    for g in (1, 2, 3):
+        trace.here(g, 2, g - 1)
+        trace.block((4 - g) * 20 * MS, g - 1, "sync", lock_in(f"f{g}"))
+    found = trace.findings(300 * MS)["maybe-deadlock"]
+    equal(re.findall(r" at main\.f(\d)", found["text"]), ["3", "2", "1"])
+    equal(found["goroutine"], 3)
 
 
 def named(locks, count=10):
@@ -2446,11 +2460,13 @@ def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
 
 
-def full(share, reason="chan send", log=None, count=10):
-    """Goroutine 2 waits this much of the time for room, which goroutine 1 makes."""
+def full(share, reason="chan send", log=None, count=10, ready=0):
+    """Goroutine 2 waits this much of the time for room, which goroutine 1 makes, while `ready` others are ready."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
+    for g in range(ready):
+        trace.here(10 + g, 1)
     for i in range(count):
         now = (1 + i) * 10 * MS
         if log:
@@ -2470,6 +2486,8 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
         assert found["queue"]["text"].startswith("main.store (main.go:10) takes from a queue more slowly than "), found
         equal(found["queue"]["gain_ns"], 30 * MS)
         equal(full(29, reason, log), {})
+        # Others would use what CPUs the queue leaves: nothing is gained.
+        assert "queue" in full(60, reason, log) and "queue" not in full(60, reason, log, ready=1)
     # A goroutine that waits to receive may be waiting for work.
     assert "queue" not in full(80, "chan receive")
     assert "queue" not in full(80, "network", "read pipe:[7]")
@@ -2528,6 +2546,31 @@ def many_small_pieces_are_handed_over():
     # It counts for how long they did so, if that is a tenth of all.
     assert "hand-offs" in handed(10000, rest=100 * MS) and "hand-offs" in handed(10000, rest=390 * MS)
     assert "hand-offs" not in handed(10000, rest=410 * MS)
+
+
+def told(receivers, every=8 * MS, rounds=100):
+    """Goroutine 1 sends to each of these many others, one after another, and then sleeps."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    for g in range(2, 2 + receivers):
+        trace.here(g, 4)
+    for i in range(rounds):
+        now = (1 + i) * every
+        for n in range(receivers):
+            trace.wake(now + n * US, 0, 2 + n)
+            trace.start(now + 2 * US + n * 6 * US, 1, 2 + n)
+            trace.block(now + 2 * US + n * 6 * US + 5 * US, 1, "select", WORK_STACK)
+        trace.block(now + receivers * US, 0, "sleep", WORK_STACK)
+        trace.at(now + every - 2 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + every - US, 0, 1)
+    return trace.findings((2 + rounds) * every)
+
+
+@test
+def messages_to_many_now_and_then_are_no_small_pieces():
+    # Those that are ready wait for each other, not for a CPU.
+    equal(told(120), {})
+    assert "hand-offs" in told(120, every=MS)
 
 
 def workers(first, others, count=3, kind="barrier step", sleeps=0):
@@ -2817,6 +2860,80 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
 
 
+def channel_lock(readers=3, rounds=10, held=8 * MS):
+    """Goroutine 1 has the only room of a channel for `held` of each 10 ms, and gives it to `readers` that wait for it, who pass it on."""
+    trace = Trace(2 + readers)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.main",))
+    for g in range(2, 2 + readers):
+        trace.create(10 + g, 0, g, ("main.poll",))
+        trace.start(20 + g, g, g)
+    trace.block(30, 0, "chan receive", ("main.main",))
+    trace.start(31, 1, 1)
+    for i in range(rounds):
+        now = (1 + i) * 10 * MS
+        for g in range(2, 2 + readers):
+            trace.block(now + g, g, "chan send", ("main.read", "main.poll"))
+        trace.block(now + 20, 1, "sleep", ("time.Sleep", "main.write", "main.main"))
+        trace.at(now + held - 100, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + held - 50, 1, 1)
+        for g in range(2, 2 + readers):
+            trace.wake(now + held + 1000 * g, g - 1, g, ("runtime.chanrecv1", "main.write" if g == 2 else "main.read", "main.main" if g == 2 else "main.poll"))
+            trace.start(now + held + 1000 * g + 100, g, g)
+    end = (1 + rounds) * 10 * MS
+    return trace.findings(end, "--from=10ms", f"--to={end}ns")
+
+
+@test
+def of_a_channel_that_serves_as_a_lock_the_one_that_had_it_for_long_is_named():
+    found = channel_lock()
+    equal(list(found), ["permits"])
+    text = found["permits"]["text"]
+    assert "until main.write (main.go:11) gave one back. For 100 % of that time it was itself waiting (sleep at main.write (main.go:11))" in text, text
+    equal(found["permits"]["function"], "main.write")
+    assert " 30 times, 240 ms in all, the longest 8.00 ms" in text, text
+    # If only one other waits, whether it is a queue cannot be seen.
+    equal(list(channel_lock(readers=1)), ["queue"])
+    equal(channel_lock(held=2900 * US), {})
+
+
+def limited(created=12, each=1, by_main=True):
+    """A goroutine creates others, `created` in all, and waits for room in a channel `each` times for each of them, which one of them makes
+    after a sleep."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(99, 2, 1)
+    trace.block(5, 1, "chan receive", ("main.main",))
+    at = MS
+    for i in range(created):
+        g = 10 + i
+        if by_main or i > 0:
+            trace.create(at, 0, g, ("main.Go.func1",))
+        else:
+            trace.here(g, 1)
+        trace.start(at + 10, 1, g)
+        for n in range(each):
+            begin = at + n * 5 * MS
+            trace.block(begin + 20, 0, "chan send", ("main.Go", "main.crawl"))
+            trace.block(begin + 30, 1, "sleep", ("time.Sleep", "main.fetch", "main.Go.func1"))
+            trace.at(begin + 4 * MS, 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+            trace.start(begin + 4 * MS + 10, 1, g)
+            trace.wake(begin + 4 * MS + 20, 1, 1, ("runtime.chanrecv1", "main.Go.func1.1", "main.Go.func1"))
+            trace.start(begin + 4 * MS + 30, 0, 1)
+        trace.at(at + each * 5 * MS - 100, 1, "GoDestroy")
+        at += each * 5 * MS
+    return trace.findings(at, "--from=0ns", f"--to={at}ns")
+
+
+@test
+def that_each_of_many_goroutines_makes_room_once_for_the_one_that_created_it_is_a_limit():
+    found = limited()
+    equal(list(found), ["permits"])
+    assert "until main.Go.func1.1 (main.go:11) gave one back. For 100 % of that time it was itself waiting (sleep at main.fetch (main.go:11))" in found["permits"]["text"], found
+    # Those that take several times from a queue are workers.
+    equal(list(limited(each=2)), ["queue"])
+
+
 def one_by_one(count, overlap=False, reason="sync", sleeps=False):
     """Workers that are waited for; `reason` may be a wait's log in a recording of a C program."""
     trace = Trace(2)
@@ -2876,9 +2993,9 @@ def that_workers_which_run_one_at_a_time_sleep_is_no_finding_of_its_own():
     equal(list(trace.findings(102 * MS, "--from=0ns", f"--to={102 * MS}ns")), ["one-at-a-time"])
 
 
-def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
+def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0, wait="chan receive"):
     """Goroutine 1 waits for each of `count` results of main.worker, which sleeps before each.
-    main.worker waits `asks` times for work, and `gets` times for an answer of main.serve."""
+    main.worker waits `asks` times for work (`wait`), and `gets` times for an answer of main.serve."""
     trace = Trace(3 if gets else 2)
     trace.here(99, 2, 0)
     if gets:
@@ -2892,7 +3009,7 @@ def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True, gets=0):
     at = MS
     for i in range(count):
         if i < asks:
-            trace.block(at, 1, "chan receive", WORK_STACK)
+            trace.block(at, 1, wait, WORK_STACK)
             trace.wake(at + 300 * US, 0, 2)
             trace.start(at + 300 * US + 10, 1, 2)
         elif i < asks + gets:
@@ -2921,6 +3038,8 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" not in pooled(asks=20)
     assert "pool-too-small" not in pooled(asks=0)
     assert "pool-too-small" not in pooled(sleeps=False)
+    # One that waits for room gives work.
+    assert "pool-too-small" not in pooled(wait="chan send")
     # A client gets from others what it waits for.
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
@@ -3721,6 +3840,39 @@ def a_run_between_two_waits_that_is_far_longer_than_others_is_slow():
     equal((list(ran(20, 60 * MS, 10)), ran(19, 60 * MS, 10)), (["slow-run"], {}))
     equal((list(ran(40, 60 * MS, 5)), ran(40, 60 * MS, 4)), (["slow-run"], {}))
     equal((list(ran(40, 60 * MS, 34)), ran(40, 60 * MS, 35)), (["slow-run"], {}))
+
+
+def asked_at_once(goroutines, length):
+    """Main waits for goroutines with a WaitGroup, each of which asks ten times over a connection of its own, and waits this long for each
+    answer."""
+    read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
+    write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.query", "main.fetch")
+    trace = Trace(1 + goroutines)
+    trace.here(1, 2, 0)
+    for g in range(2, 2 + goroutines):
+        trace.create(g, 0, g, ("main.start", "main.fetch"))
+        trace.start(20 + g, g - 1, g)
+    trace.block(50, 0, "sync", GROUP)
+    now = MS
+    for i in range(10):
+        for g in range(2, 2 + goroutines):
+            at = now + g * 10
+            trace.at(at, g - 1, f"GoSyscallBegin p_seq=%d stack={trace.stack(write)}", f"P {g - 1}")
+            trace.at(at + 1, g - 1, "GoSyscallEnd")
+            trace.block(at + 2, g - 1, "network", read)
+            trace.wake(at + length, g - 1, g, ())
+            trace.start(at + length + 5, g - 1, g)
+        now += length + MS
+    trace.wake(now, 1, 1, ("main.fetch",))
+    trace.start(now + 10, 0, 1)
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def a_peer_that_several_ask_at_the_same_time_is_slow_from_40_ms_on():
+    assert "slow-peer" in asked_at_once(1, 20 * MS)
+    assert "slow-peer" not in asked_at_once(2, 20 * MS) and "slow-peer" not in asked_at_once(2, 38 * MS)
+    assert "slow-peer" in asked_at_once(2, 41 * MS)
 
 
 def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):

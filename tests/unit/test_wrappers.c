@@ -140,6 +140,7 @@ static void go_has_a_rule_of_its_own(void **state)
         {"sync.(*Mutex).Lock", "/go/src/sync/mutex.go", FRAME_WRAPPER},
         {"internal/poll.(*FD).Read", "/go/src/internal/poll/fd_unix.go", FRAME_WRAPPER},
         {"syscall.Syscall", "", FRAME_WRAPPER},
+        {"main._Cfunc_usleep", "_cgo_gotypes.go", FRAME_WRAPPER},
         {"net.(*conn).Read", "/go/src/net/net.go", FRAME_OWN},
         {"uv_x.Run", "/src/uv_x/run.go", FRAME_OWN},
         {"gomp_test.main", "/usr/include/c++/main.go", FRAME_OWN},
