@@ -568,9 +568,11 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     int64_t holder_ns = most_ns(findings, "holder-not-running");
     if (holder_ns > 0)
         finding_last(findings)->weight = share_of(holder_ns, length) / 2;
-    /* Times of several goroutines do not show that other programs took most of the trace's. */
-    if (lacked_cpus(findings) && !one_p)
-        finding_last(findings)->note = true;
+    /* Times of several goroutines do not show that other programs took most of the trace's. Of several
+     * Ps, one took up what was ready late, or had no CPU. */
+    if (lacked_cpus(findings) ||
+        (findings->waits->is_go && !why_ready_has_limits(findings->analysis->reader)))
+        finding_last(findings)->note = !one_p;
     if (one_p)
         finding_advise(findings, "GOMAXPROCS is 1: raise it if the program may use more CPUs.");
     else

@@ -339,7 +339,7 @@ void finding_wait_for_own(struct findings *findings)
 
 /*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
- * may be a client that has nothing to do; and the main goroutine may pace others.
+ * may be a client that has nothing to do; and the main goroutine, or several, may pace others.
  */
 void finding_sleeper(struct findings *findings)
 {
@@ -353,6 +353,7 @@ void finding_sleeper(struct findings *findings)
             row->goroutine.key == 1 || row->outside.ns <= 0 ||
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||

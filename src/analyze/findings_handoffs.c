@@ -66,16 +66,14 @@ static int64_t handed_ns(const struct findings *findings, const struct wait_grou
 
 /*
  * The time, but for that in which the program had work and no CPU; roughly, if several had work. In Go,
- * many are ready at once for Ps that run.
+ * many are ready at once for Ps that run. At least the time that it ran for, on all CPUs.
  */
 static int64_t time_with_cpus(const struct findings *findings)
 {
     const trail_activity *sums = &findings->activity->sums;
     int64_t lacked = findings->waits->is_go ? findings->activity->unused_ns : sums->runnable_ns;
-    int64_t length = length_of(findings), ns = ns_between(lacked, length);
-    if (ns < sums->running_ns)
-        ns = sums->running_ns;
-    return ns < length ? ns : length;
+    int64_t ns = ns_between(lacked, length_of(findings));
+    return ns < sums->running_ns ? sums->running_ns : ns;
 }
 
 /*

@@ -175,7 +175,7 @@ void finding_time_outs(struct findings *findings)
 
 /*
  * Sleeps in Go that end only when other goroutines are preempted, as no P is free to look at timers.
- * How long they were meant to be is not known: they count if most of them may be late.
+ * How long they were meant to be is not known: they count if they may be late for most of the time.
  */
 void finding_late_timers(struct findings *findings)
 {
@@ -183,8 +183,7 @@ void finding_late_timers(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        if (row->late < LATE_TIMES || (double)row->late < LATE_SHARE * (double)spread->count ||
-            share_of(row->late_ns, spread->sum_ns) < LATE_SHARE ||
+        if (row->late < LATE_TIMES || share_of(row->late_ns, spread->sum_ns) < LATE_SHARE ||
             share_of(row->late_ns, length_of(findings)) < LATE_LEAST || row->late_by.ns <= 0 ||
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;

@@ -86,6 +86,16 @@ static bool is_for_collection(trail_string name)
     return memmem(name.data, name.size, "(GC", 3) != NULL;
 }
 
+/* The function that the event is in; where Go did not record that, the goroutine's start function. */
+static trail_name function_of(struct gc *gc, const trail_event *event)
+{
+    struct stacks *stacks = &gc->analysis->stacks;
+    trail_name function = stacks_function(stacks, stacks_of(stacks, event->stack));
+    const struct goroutine *g =
+        function ? NULL : goroutines_find(&gc->analysis->goroutines, event->goroutine);
+    return g ? g->name : function;
+}
+
 static bool open_range(struct gc *gc, struct objects *ranges, const trail_event *event)
 {
     uint64_t owner = (uint64_t)event->range.scope_id;
@@ -101,8 +111,7 @@ static bool open_range(struct gc *gc, struct objects *ranges, const trail_event 
     };
     if (ranges == &gc->assists ||
         (ranges == &gc->stops && !is_for_collection(names_text(&gc->analysis->names, open->name))))
-        open->function =
-            stacks_function(&gc->analysis->stacks, stacks_of(&gc->analysis->stacks, event->stack));
+        open->function = function_of(gc, event);
     return true;
 }
 

@@ -261,6 +261,14 @@ static void note_late(struct waits *waits, const struct goroutine *g, const trai
     blame_most_add(&row->late_by, by->name, ns);
 }
 
+/* Whether the time-out of a context ended the wait: a goroutine is created for that. */
+static bool is_deadline(const struct waits *waits, const trail_event *event)
+{
+    return event->goroutine >= 0 &&
+           text_begins(names_text(&waits->analysis->names, waits_start(waits, event->goroutine)),
+                       "context.WithDeadline");
+}
+
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     trail_name call = 0;
@@ -273,6 +281,10 @@ bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const t
         return false;
     if (!waits->analysis->counting)
         return true;
+    if (waits->is_go && is_deadline(waits, event)) { /* no answer: see waits_leave_timed */
+        outside_break(&waits->outside, g->id);
+        return true;
+    }
     const struct goroutine *waker =
         event->goroutine == g->id ? NULL
                                   : goroutines_find(&waits->analysis->goroutines, event->goroutine);
@@ -326,14 +338,6 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }
 
-/* Whether the time-out of a context ended the wait: a goroutine is created for that. */
-static bool is_deadline(const struct waits *waits, const trail_event *event)
-{
-    return event->goroutine >= 0 &&
-           text_begins(names_text(&waits->analysis->names, waits_start(waits, event->goroutine)),
-                       "context.WithDeadline");
-}
-
 /* Whether what the goroutine waits for is needed within a region, or to answer a request. */
 static bool is_request(const struct waits *waits, const struct goroutine *g)
 {
@@ -342,9 +346,9 @@ static bool is_request(const struct waits *waits, const struct goroutine *g)
 
 bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
-    if (connection_of(waits, g->outer) == CONNECTION_REQUEST)
-        return true;
     bool deadline = is_deadline(waits, event);
+    if (connection_of(waits, g->outer) == CONNECTION_REQUEST && !deadline)
+        return true;
     if ((event->goroutine >= 0 && !deadline) || event->transition.to != TRAIL_GO_RUNNABLE) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
@@ -354,14 +358,15 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
     if (stack.count == 0)
         return true;
     g->outside = true;
+    trail_place own = deadline ? calling_frame(waits, &stack) : stack.places[stack.own];
     struct outside_wait timed = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
         .kind = deadline ? WIRE_WAIT_NONE : WIRE_WAIT_SLEEP,
         .wait = g->reason,
-        .function = stack.function,
-        .place = waits_place(waits, g->outer),
+        .function = own.function,
+        .place = waits_name_frame(waits, &own),
         .waiter = g->name,
         .deadline = deadline,
     };
