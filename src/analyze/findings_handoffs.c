@@ -248,6 +248,15 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
                              "the CPU to others.");
 }
 
+/* Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps. */
+static bool collects(const struct findings *findings, const struct wait_group *group)
+{
+    for (size_t i = 0; i < group->row.wait_count; i++)
+        if (group->waits[i].reason == findings->waits->collection)
+            return true;
+    return false;
+}
+
 /* Goroutines of a Go program yield again and again, until something has changed. */
 static void say_yields(struct findings *findings, const struct wait_group *group)
 {
@@ -262,7 +271,7 @@ static void say_yields(struct findings *findings, const struct wait_group *group
     if (mean(ready->sum_ns, ready->count) <= YIELD_MOST)
         ns = with_ready;
     if (group->yields < YIELDS_LEAST || mean(group->exec_ns, group->yields) > YIELD_MOST ||
-        share_of(ns, length) < QUEUE_SHARE)
+        share_of(ns, length) < QUEUE_SHARE || collects(findings, group))
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->busiest, .function = group->row.name};

@@ -68,10 +68,16 @@ static bool looks_for_end(const struct findings *findings, const struct outside_
         int64_t after = outside_slept_on_ns(row, group->last_end_ns);
         /* Those that have not ended count at the end of the trace. */
         if (group->row.ended > 0 && group->row.ended == group->workers && after >= 0 &&
-            after <= row->spread.max_ns)
+            after <= 2 * mean(row->spread.sum_ns, row->spread.count))
             return true;
     }
     return false;
+}
+
+/* Whether sleeps of Go may have been late for most of their time, as far as it is known. */
+static bool is_late(const struct outside_row *row)
+{
+    return row->late >= LATE_TIMES && share_of(row->late_ns, row->spread.sum_ns) >= LATE_SHARE;
 }
 
 /*
@@ -86,7 +92,7 @@ void finding_polling(struct findings *findings)
         const trail_histogram *spread = &row->spread;
         bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
         if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
-            mean(row->exec_ns, row->returns) > most_between(spread) ||
+            is_late(row) || mean(row->exec_ns, row->returns) > most_between(spread) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
@@ -183,8 +189,8 @@ void finding_late_timers(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        if (row->late < LATE_TIMES || share_of(row->late_ns, spread->sum_ns) < LATE_SHARE ||
-            share_of(row->late_ns, length_of(findings)) < LATE_LEAST || row->late_by.ns <= 0 ||
+        if (!is_late(row) || share_of(row->late_ns, length_of(findings)) < LATE_LEAST ||
+            row->late_by.ns <= 0 ||
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;
         const struct finding_of of =

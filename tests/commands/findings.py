@@ -3181,9 +3181,10 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
 
 
-def late_timers(times=20, slice=10 * MS, after=10 * US, sleeps=None, on_time=0, procs=1, main=True, short=None):
+def late_timers(times=20, slice=10 * MS, after=10 * US, sleeps=None, on_time=0, procs=1, main=True, short=None, stops=False):
     """One P. A goroutine sleeps again and again, each time until another one is preempted, which runs for `slice`, and so
-    much later; it has slept for `sleeps` then. `on_time`: sleeps that end while nothing runs, after `short`."""
+    much later; it has slept for `sleeps` then. `on_time`: sleeps that end while nothing runs, after `short`.
+    `stops`: the other one ends within the last sleep, which ends then."""
     trace = Trace(procs)
     sleeper = 1 if main else 3
     trace.here(1, 2, 0)
@@ -3202,7 +3203,7 @@ def late_timers(times=20, slice=10 * MS, after=10 * US, sleeps=None, on_time=0, 
             begin = now + ((sleeps or slice) - slice)
             trace.start(begin + 10, 0, 2)
             now = begin + 10 + slice
-            trace.at(now, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(('main.hog',))}")
+            trace.at(now, 0, "GoDestroy" if stops and i == times + on_time - 1 else f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(('main.hog',))}")
             trace.at(now + after, 0, f"GoUnblock g={sleeper} g_seq=%d stack=0", sleeper)
             now += after
         trace.start(now + 10, 0, sleeper)
@@ -3226,6 +3227,8 @@ def timers_that_fire_when_another_is_preempted_are_late():
     assert "late-timer" in late_timers(on_time=20, short=2 * MS) and "late-timer" not in late_timers(on_time=26, short=2 * MS)
     # None waits for the one that sleeps.
     assert "late-timer" not in late_timers(main=False)
+    # Sleeps that may have been meant to be shorter say nothing of a pace.
+    assert "polling" not in late_timers(60, slice=10 * MS, stops=True)
 
 
 def parallel_loop(alone=6 * MS, wait="OpenMP barrier 0x10"):
@@ -3329,9 +3332,13 @@ def goroutines_that_run_for_a_moment_each_are_created_too_often():
 
 @test
 def a_goroutine_that_yields_again_and_again_spins():
-    def yields(count, every=US, ready=10):
+    def yields(count, every=US, ready=10, collects=False):
         trace = Trace(1)
         trace.here(1, 2, 0)
+        if collects:
+            trace.block(100, 0, "wait until GC ends", ("runtime.gcWaitOnMark", "runtime.GC", "main.trim"))
+            trace.at(200, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(210, 0, 1)
         for i in range(1, count + 1):
             trace.at(i * every, 0, f"GoStop reason_string={trace.string('runtime.Gosched')} stack={trace.stack(WORK_STACK)}")
             trace.start(i * every + ready, 0, 1)
@@ -3341,6 +3348,8 @@ def a_goroutine_that_yields_again_and_again_spins():
     text = yields(10000)["spins"]["text"]
     assert "yielded (runtime.Gosched) 10,000 times" in text, text
     assert "spins" not in yields(9999)
+    # runtime.GC does so while it sweeps.
+    assert "spins" not in yields(10000, collects=True)
     assert "spins" not in yields(10000, 21 * US)
     # To find that nothing else is ready takes longer than the look.
     text = yields(10000, ready=900)["spins"]["text"]
