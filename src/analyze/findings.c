@@ -688,7 +688,9 @@ void finding_keeps_p(struct findings *findings)
     for (size_t i = 0; i < waits->count && !has_no_ps(findings); i++) {
         const struct wait_group *group = waits->items[i];
         trail_string name = text_of(findings, group->row.name);
+        /* Of Go's own that began before the trace, the start function is not always recorded. */
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
+            names_text(&findings->analysis->names, group->row.name).size == 0 ||
             is_by_others(findings, group->held_ns) ||
             share_of(group->held_ns, length_of(findings)) < KEPT_SHARE)
             continue;

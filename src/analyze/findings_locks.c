@@ -329,8 +329,10 @@ void finding_holder_not_running(struct findings *findings)
             most = ns;
         }
     }
+    /* In Go, others of the program have its Ps then, and do their work. */
     if (!worst || share_of(most, length_of(findings)) < LOCK_SHARE ||
-        has_lock(findings, worst->function))
+        has_lock(findings, worst->function) ||
+        (!facts_of(findings, worst->wait) && wait_wants_all_cpus(findings)))
         return;
     const struct wait_group *busiest = finding_busiest_but(findings, worst->start);
     struct finding_of of =

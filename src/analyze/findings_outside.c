@@ -19,6 +19,8 @@
 /* The same of longer sleeps of the main goroutine that end when another one has ended. */
 #define LOOK_TIMES    40
 #define LOOK_MOST     INT64_C(50000000)
+#define LOOK_LATE     2   /* the last sleep, compared with the mean */
+#define AT_ONCE       1.5 /* goroutines that wait for the same kind of thing, on average */
 #define OUTSIDE_SHARE 0.3
 #define OUTSIDE_LEAST INT64_C(50000000)
 #define CALLS_LEAST   8 /* blocking calls at once, on average */
@@ -33,7 +35,6 @@
 #define RUN_TIMES     20
 #define RUN_SHARE     0.1
 #define PEER_SHARE    0.5
-#define PEER_AT_ONCE  1.5 /* asked, on average */
 #define PEER_QUICK    INT64_C(40000000)
 #define ASKED_LEAST   0.8               /* of the time-outs */
 #define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
@@ -44,6 +45,12 @@
 static struct several row_words(const struct outside_row *row)
 {
     return several(row->spread.count, "wait", row->spread.sum_ns, row->longest.ns);
+}
+
+/* Whether several wait there at the same time. */
+static bool are_many(const struct outside_row *row)
+{
+    return share_of(row->spread.sum_ns, blame_union_ns(&row->at_least_one)) >= AT_ONCE;
 }
 
 /* How long one that polls runs between such sleeps, at most. */
@@ -68,7 +75,8 @@ static bool looks_for_end(const struct findings *findings, const struct outside_
         int64_t after = outside_slept_on_ns(row, group->last_end_ns);
         /* Those that have not ended count at the end of the trace. */
         if (group->row.ended > 0 && group->row.ended == group->workers && after >= 0 &&
-            after <= 2 * mean(row->spread.sum_ns, row->spread.count))
+            after <= row->spread.max_ns &&
+            after <= LOOK_LATE * mean(row->spread.sum_ns, row->spread.count))
             return true;
     }
     return false;
@@ -82,7 +90,7 @@ static bool is_late(const struct outside_row *row)
 
 /*
  * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so does
- * what begins something nearly each time.
+ * what begins something nearly each time; several that do so may each be a client with its own.
  */
 void finding_polling(struct findings *findings)
 {
@@ -92,7 +100,8 @@ void finding_polling(struct findings *findings)
         const trail_histogram *spread = &row->spread;
         bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
         if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
-            is_late(row) || mean(row->exec_ns, row->returns) > most_between(spread) ||
+            is_late(row) || are_many(row) ||
+            mean(row->exec_ns, row->returns) > most_between(spread) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
@@ -615,10 +624,9 @@ static double waits_for_peer(const struct findings *findings, const struct outsi
 }
 
 /* Whether several are asked at the same time, and usually answer soon. */
-static bool asks_many(const struct outside_row *row, int64_t ns)
+static bool asks_many(const struct outside_row *row)
 {
-    return share_of(row->spread.sum_ns, ns) >= PEER_AT_ONCE &&
-           trail_histogram_quantile(&row->spread, 0.5) < PEER_QUICK;
+    return are_many(row) && trail_histogram_quantile(&row->spread, 0.5) < PEER_QUICK;
 }
 
 /* What the program, or a region, needs waits most of the time for answers from the network. */
@@ -632,8 +640,8 @@ void finding_slow_peer(struct findings *findings)
         double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
         if (row->start == 0 || row->deadline || ns < OUTSIDE_LEAST ||
-            waits_for_peer(findings, row) < least || row->longest.ns > ns / 2 ||
-            asks_many(row, ns) || (is_answered(row) && wait_wants_all_cpus(findings)) ||
+            waits_for_peer(findings, row) < least || row->longest.ns > ns / 2 || asks_many(row) ||
+            (is_answered(row) && wait_wants_all_cpus(findings)) ||
             !(row->in_region || wait_is_needed(findings, &row->longest, row->start, least) ||
               (server_of(row) && wait_is_needed(findings, &row->longest, server_of(row), least))))
             continue;

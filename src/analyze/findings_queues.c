@@ -118,7 +118,8 @@ void finding_permits(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
-            !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            wait_wants_all_cpus(findings))
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);

@@ -484,19 +484,22 @@ def a_goroutine_keeps_its_p_while_others_wait_for_it():
     equal(set(turns(150 * MS)), {"ready"})
 
 
-def kept(ran, blocks=True, of=0, lacked=0, recorded=False):
+def kept(ran, blocks=True, of=0, lacked=0, recorded=False, named=True):
     """Goroutine 2 runs this long while goroutine 1 is ready, until it waits or is preempted. Then for `lacked` goroutine 1 runs,
     and another one is ready while no P runs it."""
     trace = Trace(1)
     if recorded:
         trace.string("trail.made by=record")
     trace.here(1, 2, 0)
-    trace.create(5, 0, 2)
-    preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
+    if named:
+        trace.create(5, 0, 2)
+    else:
+        trace.here(2, 1)
+    preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK) if named else 0}"
     trace.at(MS, 0, preempted)
     trace.start(MS + 10, 0, 2)
     if blocks:
-        trace.block(MS + 10 + ran, 0, "chan receive", WORK_STACK)
+        trace.block(MS + 10 + ran, 0, "chan receive", WORK_STACK if named else ())
     else:
         trace.at(MS + 10 + ran, 0, preempted)
     trace.start(MS + 20 + ran, 0, 1)
@@ -516,6 +519,7 @@ def a_p_is_kept_from_50_ms_on():
     equal((found["goroutine"], found["end_ns"] - found["begin_ns"]), (2, 50 * MS))
     assert "1 time, the longest 50.0 ms. Since Go 1.14, the runtime's monitor (sysmon) preempts after 10 ms: " in found["text"], found
     assert "keeps-p" not in kept(50 * MS - 1)
+    assert "keeps-p" not in kept(50 * MS, named=False)  # one of Go's own
     # Less than a tenth of the time is normal beside other programs.
     assert "keeps-p" in kept(50 * MS, of=500 * MS) and "keeps-p" not in kept(50 * MS, of=501 * MS)
     # It may have been preempted late because another program had the CPU.
@@ -658,7 +662,7 @@ def a_function_held_a_lock_no_longer_than_all_its_holds_took():
     assert "1 wait took 100 ms" in held(own)["text"], held(own)
 
 
-def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
+def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS, go=False):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run."""
     trace = Trace(3)
@@ -668,14 +672,17 @@ def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS):
     for g in (3, 4):
         trace.create(20 + g, 0, g, ("main.burn",))
     trace.start(30, 2, 3)
-    trace.log(MS - 10, 0, "wait", "mutex user_mu")
-    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    if not go:
+        trace.log(MS - 10, 0, "wait", "mutex user_mu")
+    trace.block(MS, 0, "sync", (("sync.(*Mutex).Lock",) if go else ()) + ("main.lookup", "main.main"))
     trace.start(MS + 2, 0, 4)
     trace.at(MS + hold - ready, 1, f"GoStop reason_string={trace.string('preempted')} stack=0")
     trace.start(MS + hold, 1, 2)
     trace.wake(MS + hold, 1, 1, ("main.vacuum", "main.worker"))
     trace.block(MS + hold + 10, 1, "sleep", WORK_STACK)
     trace.start(MS + hold + 20, 1, 1)
+    if go:
+        trace.block(MS + hold + 30, 1, "chan receive", WORK_STACK)
     return trace.findings(of, "--from=0ns", f"--to={of}ns")
 
 
@@ -689,6 +696,10 @@ def a_holder_that_is_ready_without_a_cpu_is_named():
     # It had a CPU for more than half of its holds, or lacked one for less than a fifth of the time.
     assert "holder-not-running" not in holder_waits_for_a_cpu(ready=149 * MS, of=700 * MS)
     assert "holder-not-running" not in holder_waits_for_a_cpu(ready=199 * MS)
+    # Others of a Go program use all its Ps meanwhile.
+    assert "holder-not-running" not in holder_waits_for_a_cpu(ready=250 * MS, of=350 * MS, go=True)
+    assert "holder-not-running" in holder_waits_for_a_cpu(ready=250 * MS, of=350 * MS)
+    assert "holder-not-running" in holder_waits_for_a_cpu(ready=250 * MS, go=True)
 
 
 def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
@@ -2913,12 +2924,14 @@ def of_a_channel_that_serves_as_a_lock_the_one_that_had_it_for_long_is_named():
     equal(channel_lock(held=2900 * US), {})
 
 
-def limited(created=12, each=1, by_main=True):
-    """A goroutine creates others, `created` in all, and waits for room in a channel `each` times for each of them, which one of them makes
+def limited(created=12, each=1, by_main=True, ready=0):
+    """While `ready` others are ready, a goroutine creates others, `created` in all, and waits for room in a channel `each` times for each of them, which one of them makes
     after a sleep."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(99, 2, 1)
+    for g in range(80, 80 + ready):
+        trace.here(g, 1)
     trace.block(5, 1, "chan receive", ("main.main",))
     at = MS
     for i in range(created):
@@ -2948,6 +2961,8 @@ def that_each_of_many_goroutines_makes_room_once_for_the_one_that_created_it_is_
     assert "until main.Go.func1.1 (main.go:11) gave one back. For 100 % of that time it was itself waiting (sleep at main.fetch (main.go:11))" in found["permits"]["text"], found
     # Those that take several times from a queue are workers.
     equal(list(limited(each=2)), ["queue"])
+    # Others would use what CPUs the limit leaves.
+    assert "permits" in limited(ready=1) and "permits" not in limited(ready=2), limited(ready=1)
 
 
 def one_by_one(count, overlap=False, reason="sync", sleeps=False):
@@ -3700,12 +3715,15 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0):
-    """Goroutine 1 sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between; at first it creates `creates` others."""
-    trace = Trace(2, idle=() if by else (1,))
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0, more=0):
+    """Goroutine 1, and `more` others at the same time, sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between; at first it creates `creates` others."""
+    trace = Trace(2 + more, idle=() if by or more else (1,))
     trace.here(1, 2, 0)
     if by:
         trace.here(3, 2, by)
+    for g in range(10, 10 + more):
+        trace.create(g, 0, g)
+        trace.start(g + 10, g - 8, g)
     if wakes:
         trace.create(10, 0, 2)
     now = MS
@@ -3716,7 +3734,12 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep
         trace.start(now // 2 + 30, 0, 1)
     for i in range(count):
         trace.block(now, 0, reason, ("time.Sleep" if reason == "sleep" else "runtime.selectgo", "main.look"))
+        for g in range(10, 10 + more):
+            trace.block(now, g - 8, reason, ("time.Sleep", "main.look"))
         now += sleep
+        for g in range(10, 10 + more):
+            trace.wake(now, g - 8, g, ())
+            trace.start(now + 10, g - 8, g)
         trace.wake(now, by or 0, 1, ("main.work",) if by else ())
         trace.start(now + 10, 0, 1)
         if i < until:
@@ -3757,6 +3780,7 @@ def short_sleeps_again_and_again_are_polling():
     assert found["polling"]["text"].startswith("main.look (main.go:11) polls: it slept 201 times for 1.00 ms on average"), found
     equal(polled(200), {})  # the first one does not count: none precedes it
     equal(polled(201, sleep=6 * MS), {})
+    equal(polled(201, more=1), {})  # each may be a client with its own pace
     equal(list(polled(201, ran=49 * US)), ["polling"])
     equal(polled(201, ran=51 * US), {})
     # A twentieth of the sleep, where that is more, up to 100 us.
