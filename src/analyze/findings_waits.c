@@ -69,6 +69,9 @@ bool wait_wants_all_cpus(const struct findings *findings)
     const trail_activity *sums = &findings->activity->sums;
     int64_t work = sums->running_ns;
     ns_add(&work, sums->runnable_ns);
+    /* In Go, those that are ready while a P is idle are only woken late. */
+    if (findings->waits->is_go)
+        ns_add(&work, -findings->activity->unused_ns);
     return sums->procs > 1 && share_of(work, length_of(findings)) > ALL_CPUS * (double)sums->procs;
 }
 

@@ -15,7 +15,7 @@
 
 /* The same, of one that is preempted in the end: that it was so late may be since other programs
  * had the CPU. */
-#define HELD_PREEMPTED_NS 200000000
+#define HELD_PREEMPTED_NS 500000000
 
 /* MARK: Groups */
 
