@@ -251,8 +251,10 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
 /* Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps. */
 static bool collects(const struct findings *findings, const struct wait_group *group)
 {
-    for (size_t i = 0; i < group->row.wait_count; i++)
-        if (group->waits[i].reason == findings->waits->collection)
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].wait == findings->waits->collection &&
+            outside->rows[i].waiter == group->row.name)
             return true;
     return false;
 }
