@@ -100,7 +100,7 @@ void finding_polling(struct findings *findings)
         const trail_histogram *spread = &row->spread;
         bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
         if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
-            is_late(row) || are_many(row) ||
+            is_late(row) || (findings->waits->is_go && are_many(row)) ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count ||
@@ -626,7 +626,8 @@ static double waits_for_peer(const struct findings *findings, const struct outsi
 /* Whether several are asked at the same time, and usually answer soon. */
 static bool asks_many(const struct outside_row *row)
 {
-    return are_many(row) && trail_histogram_quantile(&row->spread, 0.5) < PEER_QUICK;
+    return !row->of_server && are_many(row) &&
+           trail_histogram_quantile(&row->spread, 0.5) < PEER_QUICK;
 }
 
 /* What the program, or a region, needs waits most of the time for answers from the network. */

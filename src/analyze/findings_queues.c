@@ -65,6 +65,13 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
     return share_of(alike, all) >= BUSY_SHARE;
 }
 
+/* Whether what a queue of Go delays would get no CPU earlier. Of a C program, what is ready may be so
+ * because of other programs. */
+static bool fills_cpus(const struct findings *findings, const struct blame_row *row)
+{
+    return !facts_of(findings, row->wait) && wait_wants_all_cpus(findings);
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -74,7 +81,7 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE || wait_wants_all_cpus(findings) ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE || fills_cpus(findings, row) ||
             finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
@@ -119,7 +126,7 @@ void finding_permits(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
             !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE ||
-            wait_wants_all_cpus(findings))
+            fills_cpus(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
