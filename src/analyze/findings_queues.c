@@ -252,6 +252,24 @@ static bool is_asked(const struct findings *findings, const struct blame_pair *p
     return room && results;
 }
 
+/* Whether several of Go's goroutines, all at the same time, take work from a channel, of which the waits
+ * of `pair` are for room. */
+static bool makes_room(const struct findings *findings, const struct blame_pair *pair)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *pool = waits->by_name[pair->waker];
+    if (!waits->is_go || pair->waiter == pair->waker || pool->workers < 2 ||
+        (pool->row.created > 0 && pool->most_alive < pool->workers))
+        return false;
+    for (size_t i = 0; i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        if (row->start == pair->waker && row->waiter == pair->waiter && row->waits >= POOL_WAITS &&
+            wait_is_for_room(findings, row) && !gives_back(findings, row))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a group hardly waits for work, but for something else. */
 static bool is_held_up(const struct group_time *time)
 {
@@ -359,7 +377,8 @@ void finding_pool_too_small(struct findings *findings)
             (is_for_answers(findings, pair->wait) &&
              share_of(pair->ns, ns) < (double)pool->workers + POOL_MORE) ||
             !(result || (waits_hands_over(waits, pair->wait) &&
-                         (takes_work(findings, pair) || is_asked(findings, pair)))))
+                         (takes_work(findings, pair) || is_asked(findings, pair) ||
+                          makes_room(findings, pair)))))
             continue;
         struct group_time time =
             result ? time_when_asked(findings, pool, pair->waiter) : wait_time_of(findings, pool);

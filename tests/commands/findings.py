@@ -2894,7 +2894,7 @@ def channel_lock(readers=3, rounds=10, held=8 * MS):
     """Goroutine 1 has the only room of a channel for `held` of each 10 ms, and gives it to `readers` that wait for it, who pass it on."""
     trace = Trace(2 + readers)
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1, ("main.main",))
+    trace.create(10, 0, 1, ("main.writer",))
     for g in range(2, 2 + readers):
         trace.create(10 + g, 0, g, ("main.poll",))
         trace.start(20 + g, g, g)
@@ -2925,6 +2925,45 @@ def of_a_channel_that_serves_as_a_lock_the_one_that_had_it_for_long_is_named():
     # If only one other waits, whether it is a queue cannot be seen.
     equal(list(channel_lock(readers=1)), ["queue"])
     equal(channel_lock(held=2900 * US), {})
+
+
+def few(workers, sleeps=True):
+    """Goroutine 99 sends to a channel, from which each of so many main.worker takes in turn, 20 times in all, before it sleeps."""
+    trace = Trace(1 + workers)
+    trace.here(1, 2, 0)
+    trace.create(5, 0, 99, ("main.start", "main.feed"))
+    for w in range(workers):
+        trace.create(10 + w, 0, 10 + w)
+    trace.block(20, 0, "sync", GROUP)
+    trace.start(30, 0, 99)
+    for w in range(workers):
+        trace.start(30 + w, 1 + w, 10 + w)
+        if sleeps:
+            trace.block(50 + w, 1 + w, "sleep", WORK_STACK)
+    for i in range(20):
+        now, w = (1 + i) * 10 * MS, i % workers
+        trace.block(now - 9 * MS, 0, "chan send", ("main.put", "main.feed"))
+        if sleeps:
+            trace.at(now - 50, 1 + w, f"GoUnblock g={10 + w} g_seq=%d stack=0", 10 + w)
+            trace.start(now - 40, 1 + w, 10 + w)
+        trace.wake(now, 1 + w, 99, ("runtime.chanrecv1", "main.work", "main.worker"))
+        trace.start(now + 10, 0, 99)
+        if sleeps:
+            trace.block(now + 20, 1 + w, "sleep", WORK_STACK)
+    trace.at(205 * MS, 0, "GoDestroy")
+    return trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")
+
+
+@test
+def that_others_wait_for_room_shows_where_a_pool_takes_its_work():
+    found = few(2)
+    equal(list(found), ["pool-too-small"])
+    text = found["pool-too-small"]["text"]
+    assert text.startswith("main.worker is the bottleneck: its pool of 2 goroutines is too small. The pool hardly waited for work (0 ns of "), text
+    assert "(mostly sleep in main.work)" in text and "Others waited for it at main.feed (chan send)" in text, text
+    # One is no pool, and one that uses the CPU is slow.
+    equal(list(few(1)), ["queue"])
+    assert "pool-too-small" not in few(2, sleeps=False)
 
 
 def limited(created=12, each=1, by_main=True, hogs=0):
