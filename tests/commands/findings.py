@@ -1576,7 +1576,7 @@ def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_boun
     equal(note, "request, task 10; the median of 10 is about 1.04 ms")
     equal(kind["spread"]["p50_ns"], 1_045_000)
     page = good_text("report", trace.path(end))
-    assert "the median of 10 is about 1.04 ms" in page and "half of" not in page
+    assert "the median of 10 is about 1.04&nbsp;ms" in page and "half of" not in page
 
 
 @test
