@@ -204,7 +204,7 @@ struct waits {
     struct objects hold_sums;  /* of an object's name and a function: struct hold_sum */
     struct objects last_holds; /* of goroutines: struct last_hold */
     struct objects owned;      /* of a lock's kind and name: struct owned */
-    struct objects owners;     /* of goroutines: the key in `owned` of what each has while it waits */
+    struct objects owners; /* of goroutines: the key in `owned` of what each has while it waits */
     struct outside outside;
     struct families families;
     struct connections connections;

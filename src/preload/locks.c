@@ -340,15 +340,19 @@ EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 /* The count of a lock that is taken once: 0 or, in older versions of the C library, 1. */
 static int taken_once;
 
-static int wait_for_stream(FILE *file, const struct unwind_start *caller)
+/* Takes the lock in a wait, which has the stream's descriptor. */
+static int lock_stream(FILE *file, const struct call *wait)
+{
+    if (wait->open && file->_fileno >= 0)
+        self.slot->open_detail = (uint32_t)file->_fileno + 1;
+    REAL(flockfile)(file);
+    return 0;
+}
+
+static void wait_for_stream(FILE *file, const struct unwind_start *caller)
 {
     struct stream_lock *lock = stream_lock_of(file);
-    return wait_for_lock(SHM_MUTEX, lock, caller, true, 0, ({
-                             if (call.open && file->_fileno >= 0)
-                                 self.slot->open_detail = (uint32_t)file->_fileno + 1;
-                             REAL(flockfile)(file);
-                             0;
-                         }));
+    (void)wait_for_lock(SHM_MUTEX, lock, caller, true, 0, lock_stream(file, &call));
 }
 
 void stream_take(FILE *file, const struct unwind_start *caller)
@@ -361,7 +365,7 @@ void stream_take(FILE *file, const struct unwind_start *caller)
     if (REAL(ftrylockfile)(file) == 0)
         object_held(lock, SHM_MUTEX, caller->pc);
     else
-        (void)wait_for_stream(file, caller);
+        wait_for_stream(file, caller);
     taken_once = lock->count;
 }
 
