@@ -91,16 +91,24 @@ static void explain_others(struct findings *findings)
         finding_explain(findings, "Other programs used up to %.1f CPUs.", used);
 }
 
+/* Whether the program has not taken the lock itself: a function of a library did. */
+static bool is_of_library(const struct findings *findings, const struct blame_row *row)
+{
+    trail_string wait = text_of(findings, row->wait);
+    return memmem(wait.data, wait.size, " (in ", 5) || memmem(wait.data, wait.size, " (stream", 8);
+}
+
 /* Explains why the holder held it so long, and what to do; or only that. */
 static void advise(struct findings *findings, const struct blame_row *row)
 {
     double share = wait_own_share(row);
-    if (row->outside.ns <= 0 || share < OUTSIDE_SHARE) {
+    bool waits = row->outside.ns > 0 && share >= OUTSIDE_SHARE;
+    if (!waits && !is_of_library(findings, row)) {
         finding_advise(findings, "Hold it for a shorter time, or divide what it protects.");
         return;
     }
     double percent = 100 * (share < 1 ? share : 1);
-    if ((trail_name)row->outside.key == findings->waits->ready) {
+    if (waits && (trail_name)row->outside.key == findings->waits->ready) {
         const struct wait_group *busiest = finding_busiest_but(findings, row->start);
         trail_string other =
             names_text(&findings->analysis->names, busiest ? busiest->row.name : 0);
@@ -113,11 +121,19 @@ static void advise(struct findings *findings, const struct blame_row *row)
                        word(findings, TERM_tasks));
         return;
     }
-    char wait[WAIT_OWN_SIZE];
-    wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %.0f %% of that time the holder was itself waiting (%s).",
-                    percent, wait);
-    finding_advise(findings, "Release the lock before that wait.");
+    if (waits) {
+        char wait[WAIT_OWN_SIZE];
+        wait_put_own(findings, row, wait, sizeof wait);
+        finding_explain(findings, "For %.0f %% of that time the holder was itself waiting (%s).",
+                        percent, wait);
+    }
+    if (is_of_library(findings, row))
+        finding_advise(findings,
+                       "It is a library's lock: do less while it is held, or let fewer %s "
+                       "call these functions.",
+                       word(findings, TERM_tasks));
+    else
+        finding_advise(findings, "Release the lock before that wait.");
 }
 
 /* Returns the process of a start function, "store (4711)"; empty: there is only one. */

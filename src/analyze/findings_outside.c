@@ -1,6 +1,7 @@
 /* Findings: sleeps that poll, and waits for what is outside the program. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
@@ -8,8 +9,9 @@
 #include "words/process_name.h"
 
 /* Thresholds; shares are of the time. */
-#define POLL_TIMES 200              /* returns to a sleep */
-#define POLL_MOST  INT64_C(5000000) /* a sleep, on average */
+#define POLL_TIMES 200               /* returns to a sleep */
+#define POLL_MOST  INT64_C(5000000)  /* a sleep, on average */
+#define WAIT_MOST  INT64_C(10000000) /* the same of a wait that times out */
 /* Ran in between, on average: so much, or a part of the sleep up to more; beside other programs the same
  * work takes longer. */
 #define POLL_EXEC      50000
@@ -17,29 +19,31 @@
 #define POLL_EXEC_PART 20
 #define POLL_SHARE     0.5
 /* The same of longer sleeps of the main goroutine that end when another one has ended. */
-#define LOOK_TIMES    40
-#define LOOK_MOST     INT64_C(50000000)
-#define LOOK_LATE     2   /* the last sleep, compared with the mean */
-#define AT_ONCE       1.5 /* goroutines that wait for the same kind of thing, on average */
-#define OUTSIDE_SHARE 0.3
-#define OUTSIDE_LEAST INT64_C(50000000)
-#define CALLS_LEAST   8 /* blocking calls at once, on average */
-#define LATE_TIMES    20
-#define LATE_SHARE    0.8
-#define LATE_LEAST    0.3
-#define ANSWER_COUNT  20
-#define ANSWER_LEAST  INT64_C(50000000)
-#define ANSWER_TIMES  10 /* compared with the 95th percentile */
-#define ANSWER_SHARE  0.05
-#define RUN_BESIDE    5 /* usual runs before and after a long one */
-#define RUN_TIMES     20
-#define RUN_SHARE     0.1
-#define PEER_SHARE    0.5
-#define PEER_QUICK    INT64_C(40000000)
-#define ASKED_LEAST   0.8               /* of the time-outs */
-#define DELAYED_LEAST INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
-#define DELAYED_MOST  INT64_C(60000000)
-#define SERVER_SHARE  0.4 /* the same of a C program, which is known to have connected to it */
+#define LOOK_TIMES      40
+#define LOOK_MOST       INT64_C(50000000)
+#define LOOK_LATE       2   /* the last sleep, compared with the mean */
+#define AT_ONCE         1.5 /* goroutines that wait for the same kind of thing, on average */
+#define OUTSIDE_SHARE   0.3
+#define OUTSIDE_LEAST   INT64_C(50000000)
+#define CALLS_LEAST     8 /* blocking calls at once, on average */
+#define LATE_TIMES      20
+#define LATE_SHARE      0.8
+#define LATE_LEAST      0.3
+#define TICKS_LEAST     20
+#define TICK_LATE_LEAST INT64_C(5000000) /* ran for longer than the time between two ticks */
+#define ANSWER_COUNT    20
+#define ANSWER_LEAST    INT64_C(50000000)
+#define ANSWER_TIMES    10 /* compared with the 95th percentile */
+#define ANSWER_SHARE    0.05
+#define RUN_BESIDE      5 /* usual runs before and after a long one */
+#define RUN_TIMES       20
+#define RUN_SHARE       0.1
+#define PEER_SHARE      0.5
+#define PEER_QUICK      INT64_C(40000000)
+#define ASKED_LEAST     0.8               /* of the time-outs */
+#define DELAYED_LEAST   INT64_C(38000000) /* waits for a delayed acknowledgement of Linux */
+#define DELAYED_MOST    INT64_C(60000000)
+#define SERVER_SHARE    0.4 /* the same of a C program, which is known to have connected to it */
 
 /* The waits of a row. */
 static struct several row_words(const struct outside_row *row)
@@ -89,8 +93,19 @@ static bool is_late(const struct outside_row *row)
 }
 
 /*
+ * Whether goroutines come back to short sleeps often. Several that sleep there at the same time rarely
+ * look for the same thing: their sleeps, which are pauses in their own work, must be shorter.
+ */
+static bool sleeps_often(const struct outside_row *row)
+{
+    double at_once = share_of(row->spread.sum_ns, blame_union_ns(&row->at_least_one));
+    return row->returns >= POLL_TIMES &&
+           (double)mean(row->spread.sum_ns, row->spread.count) * at_once <= (double)POLL_MOST;
+}
+
+/*
  * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so does
- * what begins something nearly each time; several that do so may each be a client with its own.
+ * what begins something nearly each time. In Go, several that do so may each be a client with its own.
  */
 void finding_polling(struct findings *findings)
 {
@@ -98,8 +113,7 @@ void finding_polling(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        bool often = row->returns >= POLL_TIMES && mean(spread->sum_ns, spread->count) <= POLL_MOST;
-        if (row->kind != WIRE_WAIT_SLEEP || !(often || looks_for_end(findings, row)) ||
+        if (row->kind != WIRE_WAIT_SLEEP || !(sleeps_often(row) || looks_for_end(findings, row)) ||
             is_late(row) || (findings->waits->is_go && are_many(row)) ||
             mean(row->exec_ns, row->returns) > most_between(spread) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
@@ -165,8 +179,7 @@ void finding_time_outs(struct findings *findings)
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
             const trail_histogram *spread = &wait->spread;
-            if (wait->timed_out < POLL_TIMES ||
-                mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
+            if (wait->timed_out < POLL_TIMES || mean(spread->sum_ns, spread->count) > WAIT_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct place *place = condition_place(findings, wait);
@@ -220,6 +233,47 @@ void finding_late_timers(struct findings *findings)
         else
             finding_advise(findings, "Run fewer of them at a time, or let them yield "
                                      "(runtime.Gosched).");
+    }
+}
+
+/* Whether these are waits for the next of the times of a timer, by a descriptor or to points in time. */
+static bool is_ticker(const struct findings *findings, const struct outside_row *row)
+{
+    const struct wait_facts *its = facts_of(findings, row->wait);
+    if (row->kind == WIRE_WAIT_SLEEP)
+        return row->until * 2 > row->spread.count;
+    return row->kind == WIRE_WAIT_READ && its &&
+           text_is(names_text(&findings->analysis->names, its->object), "[timerfd]");
+}
+
+/*
+ * What is done at each tick takes longer than the time between two ticks, in a twentieth of them. Several
+ * threads may have different periods.
+ */
+void finding_late_ticks(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; !findings->waits->inferred && i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t period = trail_histogram_quantile(&row->spread, 0.5) +
+                         trail_histogram_quantile(&row->runs, 0.5),
+                long_run = trail_histogram_quantile(&row->runs, 0.95);
+        if (!is_ticker(findings, row) || row->beginners > 1 || row->runs.count < TICKS_LEAST ||
+            long_run < period + period / 2 || long_run < TICK_LATE_LEAST)
+            continue;
+        const struct finding_of of = {"late-timer", .gain_ns = ns_between(period, long_run),
+                                      .moment = &row->longest_run, .function = row->function,
+                                      .object = row->wait};
+        trail_string place = text_of(findings, row->place), name = text_of(findings, row->runner);
+        finding_say(findings, &of,
+                    "Timers are late at %.*s: they are due every %s, but %.*s ran for up to %s "
+                    "between two waits for them",
+                    SHOWN(place), duration(period).text, SHOWN(name),
+                    duration(row->longest_run.ns).text);
+        finding_explain(findings, "One time in twenty, or more often, it ran for %s or longer.",
+                        duration(long_run).text);
+        finding_advise(findings, "Let another %s do what takes that long.",
+                       word(findings, TERM_task));
     }
 }
 
@@ -318,6 +372,39 @@ void finding_outside(struct findings *findings)
         /* To hold the lock over them is the cause. */
         if (is_held_over(findings, row))
             finding_last(findings)->weight /= 4;
+    }
+}
+
+/*
+ * Threads in syslog at the same time: all but one wait for a lock of the C library, which that one keeps
+ * while it writes to the log.
+ */
+void finding_syslog(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const struct wait_facts *its = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        double at_once = share_of(row->spread.sum_ns, ns);
+        if (row->kind != WIRE_WAIT_WRITE || !its ||
+            !text_is(names_text(&findings->analysis->names, its->object), "syslog") ||
+            ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE ||
+            !are_many(row))
+            continue;
+        const struct finding_of of =
+            finding_saves("lock-contention", ns, &row->longest, row->function, row->wait);
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "Threads wait for each other in syslog at %.*s for %.0f %% of "
+                    "the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(
+            findings,
+            "One at a time writes to the log, under a lock of the C library. On average "
+            "%.1f waited. %s.",
+            at_once, row_words(row).text);
+        finding_advise(findings, "Log less, or let one thread do it for all.");
     }
 }
 
@@ -500,6 +587,23 @@ void finding_slow_answer(struct findings *findings)
     }
 }
 
+/* A slow answer that one waited for which ran so long meanwhile follows from that. */
+static void put_after(struct findings *findings, const struct outside_row *of)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (row->peer.start != of->runner ||
+            common_ns(&row->longest, &of->longest_run) < of->longest_run.ns / 2)
+            continue;
+        for (size_t n = 0; n < findings->count; n++)
+            if (strcmp(findings->rows[n].kind, "slow-answer") == 0 &&
+                findings->rows[n].goroutine == row->longest.goroutine &&
+                findings->rows[n].begin_ns == row->longest.begin_ns)
+                findings->rows[n].weight /= 4;
+    }
+}
+
 /*
  * One of many that ran between two waits at the same place ran far longer than nearly all others, and
  * not at first or last.
@@ -532,6 +636,7 @@ void finding_slow_run(struct findings *findings)
                        findings->waits->is_go
                            ? "A CPU profile of that time shows the function."
                            : "Record with --cpu-samples=1000 to see in which function.");
+        put_after(findings, row);
     }
 }
 

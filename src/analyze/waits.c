@@ -127,6 +127,55 @@ static int64_t held_ns(const struct waits *waits, const struct wait_facts *facts
     return its && sum && sum->kind == facts->kind ? sum->ns : 0;
 }
 
+/* MARK: Owners */
+
+static uint64_t lock_key(enum wire_wait kind, trail_name object)
+{
+    return (uint64_t)object << 32 | (uint64_t)kind;
+}
+
+/* The goroutine has a lock in the wait that follows. */
+static bool take_owner(struct waits *waits, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct wait_text text =
+        wait_text_of_wait(trail_reader_string(names->reader, event->log.message));
+    if (!(wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) || text.object.size == 0)
+        return true;
+    uint64_t *key = objects_get(&waits->owners, (uint64_t)event->goroutine);
+    if (key)
+        *key = lock_key(text.kind, names_put(names, text.object.data, text.object.size));
+    return key && !names->failed;
+}
+
+bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    const struct outside_now *wait = objects_find(&waits->outside.now, (uint64_t)g->id);
+    const uint64_t *key = objects_find(&waits->owners, (uint64_t)g->id);
+    if (!key || !wait || wait->row == 0 || wait->begin_ns != g->since_ns)
+        return true;
+    struct owned *owned = objects_get(&waits->owned, *key);
+    objects_drop(&waits->owners, (uint64_t)g->id);
+    if (owned)
+        *owned = (struct owned){
+            g->id,      g->since_ns, now, g->name, waits->outside.rows[wait->row - 1].function,
+            wait->place};
+    return owned != NULL;
+}
+
+/* Returns the owner that waited itself for most of a wait for the lock; NULL: not known. */
+static const struct owned *owner_in(const struct waits *waits, const struct wait_facts *facts,
+                                    int64_t begin_ns, int64_t end_ns)
+{
+    const struct owned *owned =
+        facts ? objects_find(&waits->owned, lock_key(facts->kind, facts->object)) : NULL;
+    if (!owned)
+        return NULL;
+    int64_t begin = owned->begin_ns > begin_ns ? owned->begin_ns : begin_ns,
+            end = owned->end_ns < end_ns ? owned->end_ns : end_ns;
+    return begin < end && ns_between(begin, end) > ns_between(begin_ns, end_ns) / 2 ? owned : NULL;
+}
+
 trail_name waits_blamed(struct waits *waits, trail_name wait)
 {
     struct names *names = &waits->analysis->names;
@@ -172,6 +221,16 @@ static trail_name outside_at(const struct waits *waits, const struct goroutine *
     return now && now->row != 0 && now->begin_ns == g->since_ns ? now->place : 0;
 }
 
+/* Whether the wait is for an initialisation that runs once, perhaps of a static variable in C++. */
+static bool is_once(const struct waits *waits, const struct wait_facts *facts,
+                    const struct place *place)
+{
+    return facts ? facts->kind == WIRE_WAIT_ONCE ||
+                       text_begins(names_text(&waits->analysis->names, facts->object),
+                                   "guard variable for ")
+                 : place && place->kind == PLACE_ONCE;
+}
+
 bool waits_blame(struct waits *waits, const struct goroutine *g, const struct place *place,
                  int64_t serial_at, trail_name wait, const trail_event *event)
 {
@@ -192,11 +251,11 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .at = place ? place->name : g->name,
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
-        .lock = place && place->kind == PLACE_LOCK,
+        .lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place),
         .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send,
         .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
-        .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,
+        .once = is_once(waits, facts, place),
         .held_ns = woken && facts ? held_ns(waits, facts, event->goroutine, by.function) : 0,
         .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
@@ -205,6 +264,13 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .function = by.function,
         .place = waits_name_frame(waits, &by),
     };
+    const struct owned *owner = woken ? NULL : owner_in(waits, facts, g->since_ns, event->time_ns);
+    if (owner) {
+        ended.waker = owner->goroutine;
+        ended.start = owner->start;
+        ended.function = owner->function;
+        ended.place = owner->place;
+    }
     return !waits->analysis->stacks.failed && blame_add(&waits->blame, &ended);
 }
 
@@ -219,6 +285,7 @@ static bool forget(struct waits *waits, const struct goroutine *g)
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     objects_drop(&waits->condition_waits, (uint64_t)g->id);
     objects_drop(&waits->last_holds, (uint64_t)g->id);
+    objects_drop(&waits->owners, (uint64_t)g->id);
     return true;
 }
 
@@ -492,6 +559,9 @@ static bool take_log(void *part, const trail_event *event)
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
         return take_count(waits, event);
     if (event->goroutine >= 0 &&
+        text_is(trail_reader_string(names->reader, event->log.category), WIRE_HOLDS_OWNER))
+        return take_owner(waits, event);
+    if (event->goroutine >= 0 &&
         text_is(trail_reader_string(names->reader, event->log.category), WIRE_HELD_CATEGORY))
         return take_hold(waits, event) &&
                (!waits->analysis->counting || waits_read_rwlock(waits, event));
@@ -632,6 +702,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->rwlocks = OBJECTS_OF(struct rwlock);
     waits->hold_sums = OBJECTS_OF(struct hold_sum);
     waits->last_holds = OBJECTS_OF(struct last_hold);
+    waits->owned = OBJECTS_OF(struct owned);
+    waits->owners = OBJECTS_OF(uint64_t);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -682,6 +754,8 @@ static void drop(void *part)
     objects_free(&waits->rwlocks);
     objects_free(&waits->hold_sums);
     objects_free(&waits->last_holds);
+    objects_free(&waits->owned);
+    objects_free(&waits->owners);
 }
 
 const struct analysis_part waits_part = {

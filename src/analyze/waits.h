@@ -175,6 +175,15 @@ struct last_hold {
     trail_name object, function;
 };
 
+/*
+ * A wait of the goroutine that had a lock of a library, which records its owner but no release: it is
+ * read while others wait for it.
+ */
+struct owned {
+    int64_t goroutine, begin_ns, end_ns;
+    trail_name start, function, place;
+};
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -194,6 +203,8 @@ struct waits {
     struct blame blame;
     struct objects hold_sums;  /* of an object's name and a function: struct hold_sum */
     struct objects last_holds; /* of goroutines: struct last_hold */
+    struct objects owned;      /* of a lock's kind and name: struct owned */
+    struct objects owners; /* of goroutines: the key in `owned` of what each has while it waits */
     struct outside outside;
     struct families families;
     struct connections connections;
@@ -346,6 +357,9 @@ bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine);
 
 /* A goroutine that waits for something outside at times goes on. */
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event);
+
+/* The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile. */
+bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t now);
 
 /* A wait of Go that can be for a timer has ended. */
 bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_event *event);

@@ -291,6 +291,8 @@ bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const t
     answer_leave(waits, g, waker, event->time_ns);
     if (waits->is_go && g->reason == waits->sleep)
         note_late(waits, g, event);
+    if (waits->owners.map.count > 0 && !waits_leave_owned(waits, g, event->time_ns))
+        return false;
     return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, waker);
 }
 

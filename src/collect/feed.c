@@ -36,6 +36,10 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     op->object2 = held_pc & ~SHM_FIRST_READER;
     op->no_holder = held_pc & SHM_FIRST_READER;
     op->stack = stack;
+    if (wait == SHM_MUTEX && detail) {
+        open_name_stream(c, object, detail, generation);
+        detail = 0;
+    }
     /* -1 is no descriptor, nor are the numbers that stdio gives to streams without one. */
     op->detail = detail <= INT32_MAX && wait != SHM_SLEEP ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)

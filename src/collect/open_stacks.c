@@ -285,12 +285,19 @@ void open_look_at_sleepers(struct collect *c)
     }
 }
 
-static void stream_text(struct collect *c, const struct area_open *open, char *text, size_t size)
+static void stream_text(struct collect *c, uint32_t detail, uint32_t generation, char *text,
+                        size_t size)
 {
-    bool has = open->detail && open->detail <= SHM_DESCRIPTORS;
     const char *name =
-        has ? descriptors_name(c, open->detail, area_generation(c->area, open->detail - 1)) : NULL;
+        detail && detail <= SHM_DESCRIPTORS ? descriptors_name(c, detail, generation) : NULL;
     (void)snprintf(text, size, "stream%s%s", name ? " " : "", name ? name : "");
+}
+
+void open_name_stream(struct collect *c, uint64_t lock, uint32_t detail, uint32_t generation)
+{
+    char text[600];
+    stream_text(c, detail, generation, text, sizeof text);
+    lock_names_within(c, lock, text);
 }
 
 /* Looks once, and then until the lock is taken: what the call does after that is a read or write
@@ -307,7 +314,9 @@ void open_look_within(struct collect *c, struct thread *thread, const struct are
         return;
     c->open_stacks.read++;
     if (read_place(c, thread, &place) && is_futex_wait(&place)) {
-        stream_text(c, open, stream, sizeof stream);
+        bool has = open->detail && open->detail <= SHM_DESCRIPTORS;
+        stream_text(c, open->detail, has ? area_generation(c->area, open->detail - 1) : 0, stream,
+                    sizeof stream);
         describe_futex(c, thread, place.arguments[0], stream, &found);
     }
     feed->within = found;

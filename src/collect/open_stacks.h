@@ -79,6 +79,9 @@ void open_describe(const struct thread *thread, int64_t off_ns, struct op *op);
 /* Called for each open call in each step: looks whether it waits for a lock of the C library. */
 void open_look_within(struct collect *c, struct thread *thread, const struct area_open *open);
 
+/* Names the lock of a stream, by its descriptor. */
+void open_name_stream(struct collect *c, uint64_t lock, uint32_t detail, uint32_t generation);
+
 /* Makes the op of a call that began at `time` a wait for the lock that was found. */
 void open_replace(const struct thread *thread, uint64_t time, struct op *op);
 

@@ -6,6 +6,8 @@
 #include "preload/descriptors.h"
 #include "preload/exec.h"
 #include "preload/file_locks.h"
+#include "preload/known.h"
+#include "preload/streams.h"
 
 #define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, 0, __VA_ARGS__)
 
@@ -57,6 +59,20 @@ static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
         return LIKELY(is_there) ? REAL(name) arguments : name##_through arguments;                 \
     }
 
+/* The same for a function that takes the lock of the stream. */
+#define LOCKING_CALL(result, name, is_there, wrap, arguments, ...)                                 \
+    NOINLINE result name##_through(__VA_ARGS__)                                                    \
+    {                                                                                              \
+        struct unwind_start from = CALLER();                                                       \
+        struct stream_taken taken STREAM_TAKEN = stream_take_first(file, false, &from);            \
+        wrap(file, REAL(name) arguments);                                                          \
+    }                                                                                              \
+    EXPORT result name(__VA_ARGS__)                                                                \
+    {                                                                                              \
+        return LIKELY((is_there) && !stream_is_taken(file)) ? REAL(name) arguments                 \
+                                                            : name##_through arguments;            \
+    }
+
 /* A line-buffered file reports no room. */
 ALWAYS bool is_within(const char *from, const char *end, size_t size, size_t count)
 {
@@ -68,14 +84,14 @@ ALWAYS bool is_within(const char *from, const char *end, size_t size, size_t cou
 #define CAN_READ(size, count)  is_within(file->_IO_read_ptr, file->_IO_read_end, size, count)
 #define CAN_WRITE(size, count) is_within(file->_IO_write_ptr, file->_IO_write_end, size, count)
 
-BUFFERED_CALL(size_t, fread, CAN_READ(size, count), READ_FILE, (buffer, size, count, file),
-              void *restrict buffer, size_t size, size_t count, FILE *restrict file)
+LOCKING_CALL(size_t, fread, CAN_READ(size, count), READ_FILE, (buffer, size, count, file),
+             void *restrict buffer, size_t size, size_t count, FILE *restrict file)
 BUFFERED_CALL(size_t, fread_unlocked, CAN_READ(size, count), READ_FILE, (buffer, size, count, file),
               void *restrict buffer, size_t size, size_t count, FILE *restrict file)
-BUFFERED_CALL(int, fgetc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
-BUFFERED_CALL(int, getc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
-BUFFERED_CALL(size_t, fwrite, CAN_WRITE(size, count), WRITE_FILE, (data, size, count, file),
-              const void *restrict data, size_t size, size_t count, FILE *restrict file)
+LOCKING_CALL(int, fgetc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
+LOCKING_CALL(int, getc, CAN_READ(1, 1), READ_FILE, (file), FILE *file)
+LOCKING_CALL(size_t, fwrite, CAN_WRITE(size, count), WRITE_FILE, (data, size, count, file),
+             const void *restrict data, size_t size, size_t count, FILE *restrict file)
 BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
@@ -92,48 +108,52 @@ ALWAYS bool has_line(const FILE *file, int end, size_t most)
 /* The other functions take the file's lock only if there are other threads. */
 #define ALONE(is_there) (__libc_single_threaded && (is_there))
 
-BUFFERED_CALL(char *, fgets, ALONE(HAS_STRING), READ_FILE, (buffer, size, file),
-              char *restrict buffer, int size, FILE *restrict file)
+LOCKING_CALL(char *, fgets, ALONE(HAS_STRING), READ_FILE, (buffer, size, file),
+             char *restrict buffer, int size, FILE *restrict file)
 BUFFERED_CALL(char *, fgets_unlocked, HAS_STRING, READ_FILE, (buffer, size, file),
               char *restrict buffer, int size, FILE *restrict file)
-BUFFERED_CALL(ssize_t, getline, ALONE(has_line(file, '\n', SIZE_MAX)), READ_FILE,
-              (line, size, file), char **restrict line, size_t *restrict size, FILE *restrict file)
-BUFFERED_CALL(ssize_t, getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
-              (line, size, end, file), char **restrict line, size_t *restrict size, int end,
-              FILE *restrict file)
+LOCKING_CALL(ssize_t, getline, ALONE(has_line(file, '\n', SIZE_MAX)), READ_FILE, (line, size, file),
+             char **restrict line, size_t *restrict size, FILE *restrict file)
+LOCKING_CALL(ssize_t, getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
+             (line, size, end, file), char **restrict line, size_t *restrict size, int end,
+             FILE *restrict file)
 /* The name under which older <stdio.h> inlined it. */
-BUFFERED_CALL(ssize_t, __getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
-              (line, size, end, file), char **restrict line, size_t *restrict size, int end,
-              FILE *restrict file)
-BUFFERED_CALL(int, fputs, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
-              const char *restrict text, FILE *restrict file)
+LOCKING_CALL(ssize_t, __getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
+             (line, size, end, file), char **restrict line, size_t *restrict size, int end,
+             FILE *restrict file)
+LOCKING_CALL(int, fputs, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
+             const char *restrict text, FILE *restrict file)
 BUFFERED_CALL(int, fputs_unlocked, CAN_WRITE(1, strlen(text)), WRITE_FILE, (text, file),
               const char *restrict text, FILE *restrict file)
 
 NOINLINE int puts_through(const char *text)
 {
+    struct unwind_start from = CALLER();
+    struct stream_taken taken STREAM_TAKEN = stream_take_first(stdout, false, &from);
     WRITE_FILE(stdout, REAL(puts)(text));
 }
 
 EXPORT int puts(const char *text)
 {
     const FILE *file = stdout;
-    return LIKELY(CAN_WRITE(1, strlen(text) + 1)) ? REAL(puts)(text) : puts_through(text);
+    return LIKELY(CAN_WRITE(1, strlen(text) + 1) && !stream_is_taken(file)) ? REAL(puts)(text)
+                                                                            : puts_through(text);
 }
 
-BUFFERED_CALL(int, fputc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
-BUFFERED_CALL(int, putc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+LOCKING_CALL(int, fputc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
+LOCKING_CALL(int, putc, CAN_WRITE(1, 1), WRITE_FILE, (byte, file), int byte, FILE *file)
 
 EXPORT int putchar(int byte)
 {
     FILE *file = stdout;
-    return LIKELY(CAN_WRITE(1, 1)) ? REAL(putchar)(byte) : putc_through(byte, file);
+    return LIKELY(CAN_WRITE(1, 1) && !stream_is_taken(file)) ? REAL(putchar)(byte)
+                                                             : putc_through(byte, file);
 }
 
 EXPORT int getchar(void)
 {
     FILE *file = stdin;
-    return LIKELY(CAN_READ(1, 1)) ? REAL(getchar)() : getc_through(file);
+    return LIKELY(CAN_READ(1, 1) && !stream_is_taken(file)) ? REAL(getchar)() : getc_through(file);
 }
 
 #define READ_CHECKED(...) READ_FILE(file, __VA_ARGS__)
@@ -142,6 +162,24 @@ EXPORT int getchar(void)
 
 /* With this much left in the buffer, a formatted call is assumed not to reach the file. */
 #define FORMATTED 256
+
+/* Of the functions named so that follow: whether they take the lock of the stream first. */
+ALWAYS struct stream_taken print_begin_taking(FILE *file, const struct unwind_start *caller)
+{
+    return stream_take_first(file, CAN_WRITE(1, FORMATTED), caller);
+}
+
+ALWAYS struct stream_taken scan_begin_taking(FILE *file, const struct unwind_start *caller)
+{
+    return stream_take_first(file, CAN_READ(1, FORMATTED), caller);
+}
+
+/* A descriptor has no lock. */
+ALWAYS struct stream_taken print_to_begin_taking(int fd, const struct unwind_start *caller)
+{
+    (void)fd;
+    return stream_take_first(NULL, true, caller);
+}
 
 ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FILE *file)
 {
@@ -180,6 +218,7 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
         int count;                                                                                 \
         va_start(list, format);                                                                    \
         {                                                                                          \
+            struct stream_taken taken STREAM_TAKEN = begin##_taking(where, &caller);               \
             struct brief_call call BRIEF = begin(&caller, where);                                  \
             count = BRIEF_RETURNED(real(EXPAND arguments, list));                                  \
         }                                                                                          \
@@ -189,6 +228,7 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
     EXPORT int vname(EXPAND parameters, va_list list)                                              \
     {                                                                                              \
         struct unwind_start caller = CALLER();                                                     \
+        struct stream_taken taken STREAM_TAKEN = begin##_taking(where, &caller);                   \
         struct brief_call call BRIEF = begin(&caller, where);                                      \
         return BRIEF_RETURNED(real(EXPAND arguments, list));                                       \
     }
@@ -240,6 +280,8 @@ EXPORT int fclose(FILE *file)
     (void)flushes(file, &caller);
     if (fd >= 0)
         descriptor_closed(fd, &caller);
+    if (stream_lock_of(file))
+        known_end(stream_lock_of(file));
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_WRITE, 0, (uint32_t)fd + 1, 0);
     return RETURNED(REAL(fclose)(file));
 }

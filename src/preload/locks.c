@@ -1,5 +1,5 @@
 /*
- * Wrappers for mutexes, reader-writer locks, spin locks and once.
+ * Wrappers for mutexes, reader-writer locks, spin locks, streams' locks and once.
  *
  * A lock is tried first: a free one costs no record. A thread that finds it taken opens a call in
  * its slot, waits, and writes a record with the number of the release that ended its wait. A thread
@@ -12,6 +12,7 @@
 #include "preload/call.h"
 #include "preload/known.h"
 #include "preload/objects.h"
+#include "preload/streams.h"
 
 /* MARK: Mutexes */
 
@@ -332,6 +333,70 @@ EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
         LIKELY(object_released_unnoticed(lock, object_awaited(lock))))
         return REAL(pthread_spin_unlock)(lock);
     return unlock_spin(lock);
+}
+
+/* MARK: Streams */
+
+/* The count of a lock that is taken once: 0 or, in older versions of the C library, 1. */
+static int taken_once;
+
+/* Takes the lock in a wait, which has the stream's descriptor. */
+static int lock_stream(FILE *file, const struct call *wait)
+{
+    if (wait->open && file->_fileno >= 0)
+        self.slot->open_detail = (uint32_t)file->_fileno + 1;
+    REAL(flockfile)(file);
+    return 0;
+}
+
+static void wait_for_stream(FILE *file, const struct unwind_start *caller)
+{
+    struct stream_lock *lock = stream_lock_of(file);
+    (void)wait_for_lock(SHM_MUTEX, lock, caller, true, 0, lock_stream(file, &call));
+}
+
+void stream_take(FILE *file, const struct unwind_start *caller)
+{
+    struct stream_lock *lock = stream_lock_of(file);
+    if (!lock || !is_recorded(SHM_GROUP_LOCKS) || stream_is_own(lock)) {
+        REAL(flockfile)(file);
+        return;
+    }
+    if (REAL(ftrylockfile)(file) == 0)
+        object_held(lock, SHM_MUTEX, caller->pc);
+    else
+        wait_for_stream(file, caller);
+    taken_once = lock->count;
+}
+
+void stream_leave(FILE *file, const struct unwind_start *caller)
+{
+    struct stream_lock *lock = stream_lock_of(file);
+    if (lock && is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && stream_is_own(lock) &&
+        lock->count == taken_once && object_released_matters(lock, lock->word > 1))
+        object_released(lock, SHM_MUTEX, 0, caller);
+    REAL(funlockfile)(file);
+}
+
+EXPORT void flockfile(FILE *file)
+{
+    struct unwind_start caller = CALLER();
+    stream_take(file, &caller);
+}
+
+EXPORT int ftrylockfile(FILE *file)
+{
+    int result = REAL(ftrylockfile)(file);
+    struct stream_lock *lock = stream_lock_of(file);
+    if (result == 0 && lock && is_recorded(SHM_GROUP_LOCKS) && lock->count == taken_once)
+        object_held(lock, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
+    return result;
+}
+
+EXPORT void funlockfile(FILE *file)
+{
+    struct unwind_start caller = CALLER();
+    stream_leave(file, &caller);
 }
 
 /* MARK: C11's mutexes, which are glibc's under other names */

@@ -2861,6 +2861,80 @@ def a_signal_that_reaches_one_of_several_leaves_the_others_to_their_time_outs():
     assert "missed-signal" not in missed(4, early=2)
 
 
+def owned(part=100, object="_rtld_global (in dlopen)", owns="_rtld_global (in dlopen)", kind="mutex"):
+    """A thread sleeps while it has a library's lock, for so many percent of the time in which another one waits for it,
+    which no event ends."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.look",))
+    trace.start(20, 1, 2)
+    trace.log(100, 0, "holds, as owner", f"mutex {owns}")
+    trace.block(101, 0, "sleep", ("main.construct", "main.load"))
+    trace.log(200, 1, "wait", f"{kind} {object}")
+    trace.block(205, 1, "sync", ("main.open", "main.look"))
+    trace.at(205 + part * MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    trace.start(210 + part * MS, 0, 1)
+    trace.block(220 + part * MS, 0, "chan receive", ("main.rest",))
+    trace.at(215 + 100 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(220 + 100 * MS, 1, 2)
+    trace.block(300 + 100 * MS, 1, "chan receive", ("main.rest",))
+    return trace.findings(101 * MS)
+
+
+@test
+def the_owner_of_a_librarys_lock_holds_it_while_it_waits():
+    found = owned()
+    equal(list(found), ["lock-serialises"])
+    equal(
+        found["lock-serialises"]["text"],
+        "main.construct (main.go:10) held mutex _rtld_global (in dlopen) for 100 ms while others waited. "
+        "For 99 % of the time, others waited for it and at most one goroutine worked. 1 wait took 100 ms at main.open (main.go:10). "
+        "For 100 % of that time the holder was itself waiting (sleep at main.construct (main.go:10)). "
+        "It is a library's lock: do less while it is held, or let fewer goroutines call these functions.",
+    )
+    assert "Release the lock before that wait." in owned(object="mu", owns="mu")["lock-serialises"]["text"]
+    # Another one may have had it for the rest of the time.
+    assert "lock-serialises" in owned(part=51)
+    equal(owned(part=49), {})
+    equal(owned(owns="other"), {})
+
+
+def logged(threads=2, length=MS, count=60, what="write syslog", gap=MS // 2):
+    """So many threads begin a call to syslog at about the same time, again and again, and return after that long."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.block(10, 0, "chan receive", ("main.rest",))
+    for g in range(2, 2 + threads):
+        trace.create(3 + g, 0, g, ("main.audit",))
+        trace.start(100 + g, g - 1, g)
+        for i in range(count):
+            now = MS + i * (length + gap) + g
+            trace.log(now, g - 1, "wait", what)
+            trace.block(now + 5, g - 1, "network", ("main.log", "main.audit"))
+            trace.at(now + 5 + length, g - 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+            trace.start(now + 10 + length, g - 1, g)
+    return trace.findings(MS + count * (length + gap))
+
+
+@test
+def threads_that_are_in_syslog_together_wait_for_each_other():
+    found = logged()
+    assert found["lock-contention"]["text"].startswith(
+        "Threads wait for each other in syslog at main.log (main.go:10) for 66 % of the time. "
+        "One at a time writes to the log, under a lock of the C library. On average 2.0 waited. 120 waits, 120 ms in all, "
+    ), found
+    assert "lock-contention" not in logged(threads=1)
+    assert "lock-contention" not in logged(what="write /dev/null")
+    assert "lock-contention" not in logged(gap=3 * MS)
+
+
+@test
+def a_static_variable_is_initialised_once():
+    found = owned(object="guard variable for store()::s", owns="guard variable for store()::s", kind="mutex")
+    equal(list(found), ["once"])
+    assert found["once"]["text"].endswith("Initialise it before it is needed, or make that faster."), found
+
+
 @test
 def a_condition_whose_waits_time_out_is_no_pool_of_permits():
     assert "permits" in timed(0)
@@ -3836,6 +3910,28 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
 
+def napping(several, sleep):
+    """So many threads of a C program sleep at the same place, again and again."""
+    trace = Trace(several)
+    trace.string("trail.made by=record")
+    for g in range(1, several + 1):
+        trace.here(g, 2, g - 1)
+        for i in range(202):
+            now = MS + i * (sleep + 20 * US) + g * US
+            trace.block(now, g - 1, "sleep", ("time.Sleep", "main.look"))
+            trace.wake(now + sleep, g - 1, g, ())
+            trace.start(now + sleep + 10, g - 1, g)
+    return trace.findings(MS + 203 * (sleep + 20 * US))
+
+
+@test
+def several_that_sleep_at_a_time_pause_in_their_own_work():
+    equal(list(napping(1, 4 * MS)), ["polling"])
+    equal(napping(2, 4 * MS), {})
+    equal(list(napping(2, 2400 * US)), ["polling"])
+    equal(napping(2, 2600 * US), {})
+
+
 def looked(count=41, sleep=15 * MS, early=0, main=1, ends=True):
     """A goroutine sleeps so often; another one ends `early` before the last sleep does."""
     trace = Trace(2)
@@ -3965,6 +4061,76 @@ def a_peer_that_several_ask_at_the_same_time_is_slow_from_40_ms_on():
     assert "slow-peer" in asked_at_once(1, 20 * MS)
     assert "slow-peer" not in asked_at_once(2, 20 * MS) and "slow-peer" not in asked_at_once(2, 38 * MS)
     assert "slow-peer" in asked_at_once(2, 41 * MS)
+
+
+def slowly_served(preempted=55 * MS, ran=60 * MS):
+    """Goroutine 2 asks goroutine 1 forty times, which runs for 1 ms, but once for `ran` and is ready for so long before it answers."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.ask",))
+    trace.start(20, 1, 2)
+    trace.log(30, 0, "wait", "read pipe:b")
+    trace.block(35, 0, "network", ("main.take", "main.serve"))
+    now = MS
+    for i in range(40):
+        trace.wake(now, 1, 1, ("main.send", "main.ask"))
+        trace.start(now + 5, 0, 1)
+        trace.log(now + 10, 1, "wait", "read pipe:a")
+        trace.block(now + 15, 1, "network", ("main.receive", "main.ask"))
+        if i == 20:
+            now += ran
+            trace.at(now, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
+            now += preempted
+            trace.start(now, 0, 1)
+        now += MS
+        trace.wake(now, 0, 2, ("main.answer", "main.serve"))
+        trace.start(now + 5, 1, 2)
+        trace.log(now + 10, 0, "wait", "read pipe:b")
+        trace.block(now + 15, 0, "network", ("main.take", "main.serve"))
+        trace.block(now + 20, 1, "sleep", ("time.Sleep", "main.ask"))
+        now += MS
+        trace.at(now, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + 5, 1, 2)
+        now += 10
+    return trace.findings(now + MS)
+
+
+@test
+def a_long_run_comes_before_the_answer_that_it_makes_late():
+    found = list(slowly_served())
+    assert found.index("slow-run") < found.index("slow-answer"), found
+
+
+def ticks(late=3, ran=16 * MS, threads=1, until=True, count=40):
+    """A goroutine sleeps until the next of the times 10 ms apart, and runs for 1 ms after each, some times for `ran`."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.block(10, 0, "chan receive", ("main.rest",))
+    for g in range(2, 2 + threads):
+        trace.create(3 + g, 0, g, ("main.tick",))
+        trace.start(100 + g, g - 1, g)
+        now = MS
+        for i in range(count):
+            trace.block(now + g, g - 1, "sleep", ("time.Sleep", "main.tick"))
+            now += 9 * MS
+            trace.at(now + g, g - 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+            trace.start(now + g + 5, g - 1, g)
+            if until:
+                trace.log(now + g + 10, g - 1, "wait", "until a time")
+            now += ran if 10 <= i < 10 + late else MS
+    return trace.findings(now + MS)
+
+
+@test
+def ticks_that_take_longer_than_the_time_between_them_make_timers_late():
+    text = ticks()["late-timer"]["text"]
+    assert text.startswith(
+        "Timers are late at main.tick (main.go:11): they are due every 10.0 ms, but main.tick ran for up to 16.0 ms between two waits for them. "
+    ), text
+    assert "late-timer" not in ticks(late=1)
+    assert "late-timer" not in ticks(ran=14 * MS)
+    assert "late-timer" not in ticks(until=False)  # it may pause for so long, whatever it did before
+    assert "late-timer" not in ticks(threads=2)  # these may have different periods
 
 
 def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):

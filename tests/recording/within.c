@@ -3,6 +3,7 @@
  * standard input does.
  *
  *   has_stream, wants_stream: the lock of a stream, in a wrapped call
+ *   fills_pipe, waits_to_write: the lock of a stream that a function of stdio keeps while it writes
  *   has_loader, wants_loader: the loader's lock, in a call that is not wrapped
  *   sleeps_itself: a system call made directly
  */
@@ -17,9 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static FILE *stream;
+#define MUCH 100000 /* more than a pipe has room for */
+
+static FILE *stream, *pipe_end;
 static sem_t has_lock, waiters_sleep, never;
-static pid_t waiting_tids[3];
+static pid_t waiting_tids[5];
 
 static void begin_wait(int which)
 {
@@ -82,6 +85,41 @@ static void *sleeps_itself(void *arg)
     return arg;
 }
 
+static void *fills_pipe(void *arg)
+{
+    static const char text[MUCH];
+    begin_wait(3);
+    fwrite(text, 1, sizeof text, pipe_end);
+    return arg;
+}
+
+static void *waits_to_write(void *arg)
+{
+    begin_wait(4);
+    fputs("x", pipe_end);
+    return arg;
+}
+
+/* One thread writes to a full pipe, and another one waits for the stream meanwhile. */
+static void fill_pipe(void)
+{
+    static char text[MUCH];
+    int fds[2];
+    pthread_t fills, waits;
+    CHECK(pipe(fds) == 0 && (pipe_end = fdopen(fds[1], "w")));
+    CHECK(setvbuf(pipe_end, NULL, _IONBF, 0) == 0);
+    CHECK(pthread_create(&fills, NULL, fills_pipe, NULL) == 0);
+    until_asleep(&waiting_tids[3]);
+    CHECK(pthread_create(&waits, NULL, waits_to_write, NULL) == 0);
+    until_asleep(&waiting_tids[4]);
+    for (size_t got = 0; got < MUCH + 1;) {
+        ssize_t n = read(fds[0], text, sizeof text);
+        CHECK(n > 0);
+        got += (size_t)n;
+    }
+    CHECK(pthread_join(fills, NULL) == 0 && pthread_join(waits, NULL) == 0);
+}
+
 int main(void)
 {
     static void *(*const threads[])(void *) = {has_stream, has_loader, wants_stream, wants_loader,
@@ -92,6 +130,7 @@ int main(void)
     CHECK(stream);
     CHECK(sem_init(&has_lock, 0, 0) == 0 && sem_init(&waiters_sleep, 0, 0) == 0 &&
           sem_init(&never, 0, 0) == 0);
+    fill_pipe();
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         CHECK(pthread_create(&thread, NULL, threads[i], NULL) == 0);
         if (i < 2)

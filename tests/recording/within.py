@@ -52,8 +52,8 @@ def lock_of(text, name):
     return found and found[1]
 
 
-def check_holder(text, holder, lock):
-    log = f'log holds, as owner: "mutex {lock}"'
+def check_holder(text, holder, lock, known=""):
+    log = f'log holds{known}: "mutex {lock}"'
     report(log in of_thread(text, holder), f"{holder}: has it when it waits itself", lock, of_thread(text, holder))
 
 
@@ -63,6 +63,9 @@ def main():
     lock = lock_of(text, "wants_stream")
     report(lock and lock.endswith("(stream /dev/null)"), "wants_stream: waits for the stream's lock, not to write", of_thread(text, "wants_stream"))
     check_holder(text, "has_stream", lock)
+    filler, waiter = (re.search(rf"(thread \d+) created by thread 1: {name}\n", text)[1] for name in ("fills_pipe", "waits_to_write"))
+    ends = re.search(rf'{waiter} .* log wait: "mutex \S+ \(stream pipe:.*\n(?:.*\n)+?.* {waiter} made ready by (thread \d+)', text)
+    report(ends and ends[1] == filler, "waits_to_write: waits until the function that keeps the lock has written", text)
 
     text, err, code = record("--switches=need")
     if code == 2:
@@ -77,7 +80,7 @@ def main():
     lock = lock_of(text, "wants_loader")
     report(lock and lock.endswith("(in dl_iterate_phdr)"), "wants_loader: waits for a lock that its call takes", wait)
     report("wants_loader (" in wait, "wants_loader: the wait has its stack", wait)
-    check_holder(text, "has_loader", lock)
+    check_holder(text, "has_loader", lock, ", as owner")
     wait = of_thread(text, "sleeps_itself")
     report("kernel, call not seen" in wait and "sleeps_itself (" in wait, "sleeps_itself: the wait has its stack", wait)
     return finish()
