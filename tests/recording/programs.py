@@ -844,7 +844,8 @@ def test_signals_passed_on(folder):
     recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", "sh", "-c", f"echo $$ > {pid_file}; exec sleep 600"], stderr=subprocess.PIPE, text=True, env=ENV)
     while not (os.path.exists(pid_file) and open(pid_file).read().endswith("\n")):
         time.sleep(0.01)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    # Both wait for the recorder when it goes on.
+    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
         recorder.send_signal(number)
     _, err = recorder.communicate(timeout=LIMIT)
     report(recorder.returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT) and "continues" not in err, "signals: two at once are one", recorder.returncode, err)
