@@ -844,6 +844,9 @@ def test_signals_passed_on(folder):
     recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", "sh", "-c", f"echo $$ > {pid_file}; exec sleep 600"], stderr=subprocess.PIPE, text=True, env=ENV)
     while not (os.path.exists(pid_file) and open(pid_file).read().endswith("\n")):
         time.sleep(0.01)
+    # The shell catches SIGINT.
+    while open(f"/proc/{int(open(pid_file).read())}/comm").read() != "sleep\n":
+        time.sleep(0.01)
     # Both wait for the recorder when it goes on.
     for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
         recorder.send_signal(number)
