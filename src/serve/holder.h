@@ -16,4 +16,10 @@ struct holder_lane {
 struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_t span,
                                   const trail_span *row);
 
+/*
+ * Returns the function of Go's package sync that a goroutine waits in, "sync.(*Mutex).Lock", as
+ * the table of locks calls it; empty: none. Go's reason for all of them may be "sync".
+ */
+trail_string sync_function_of(const trail_lanes *lanes, const trail_span *row);
+
 #endif
