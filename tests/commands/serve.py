@@ -1373,6 +1373,21 @@ def a_damaged_trace_shows_its_good_part():
 
 
 @test
+def a_goroutine_keeps_its_lane_where_its_state_is_unknown():
+    for name, file in EXAMPLES.items():
+        with open(file, "rb") as f:
+            data = f.read()
+        at = len(data) // 20
+        path = os.path.join(WORK, f"gaps-{name}.trace")
+        with open(path, "wb") as f:
+            f.write(data[:at] + b"\xff" * 30 + data[at + 30 :])
+        with Server(path) as server:
+            assert server.done()["error"], name
+            ids = [lane["id"] for lane in server.lanes()]
+            equal(len(ids), len(set(ids)), f"go1.{name}")
+
+
+@test
 def a_file_that_is_cut_or_goes_away_breaks_nothing():
     for name in (21, 23):
         path = os.path.join(WORK, f"goes-{name}.trace")

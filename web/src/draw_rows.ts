@@ -367,7 +367,7 @@ function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): voi
     const only = like.value ? stateNumber(like.value.state) : 0;
     const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
     drawName(scene, row, y);
-    if (!pictures.draw(to, row.lane.lane, view.value, box, only)) {
+    if (!pictures.draw(to, row.lane, view.value, box, only)) {
         to.fillStyle = scene.colors.gridline;
         to.fillRect(LABELS, y + 7, scene.width - LABELS, 3);
     }

@@ -407,6 +407,45 @@ for (const [name, whose, kind] of [
         });
     });
 
+test("where events are lost the lane of a goroutine is hatched, and the selection says why", async () => {
+    const data = readFileSync(example("load-go1.21"));
+    data.fill(0xff, data.length / 20, data.length / 20 + 30);
+    const path = join(folder, "gaps.trace");
+    writeFileSync(path, data);
+    await serving(path, async (open, ask) => {
+        const { rows } = await ask("lanes?kind=goroutine");
+        /* The longest time without a state between two of its states. */
+        let gap = { ns: 0 };
+        for (const [lane, , , , end, , spans] of rows)
+            for (let span = 0; span < Math.min(spans, 300); span++) {
+                const of = await ask(`span?kind=goroutine&lane=${lane}&span=${span}`);
+                const ns = of.end - of.begin;
+                if (of.state === "none" && of.end < end && ns > gap.ns)
+                    gap = { ns, lane, span, of };
+            }
+        ok(gap.ns > 0, "events are lost");
+        const third = Math.floor(gap.ns / 3);
+        const page = await open(
+            `#w=${gap.of.begin + third}-${gap.of.end - third}&sel=g${gap.lane}.${gap.span}&tab=span`,
+        );
+        await until("the hatch", () =>
+            page.evaluate(
+                ([left, ink]) => {
+                    const rows = document.querySelector("canvas.rows");
+                    const to = rows.getContext("2d");
+                    const { data } = to.getImageData(left + 50, 0, 600, rows.height);
+                    let seen = 0;
+                    for (let i = 0; i < data.length; i += 4)
+                        seen += ink.every((part, j) => Math.abs(part - data[i + j]) < 12);
+                    return seen > 100;
+                },
+                [measure("lane-names"), color("s-unknown")],
+            ),
+        );
+        equal((await page.textContent(".details dd")).trim(), "not recorded", "the state");
+    });
+});
+
 for (const [name, title] of [
     ["shop-c", "Waits for mutex cache_mu"],
     ["shop-go", "Waits for its lock (inferred)"],
