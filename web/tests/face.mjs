@@ -446,6 +446,38 @@ test("where events are lost the lane of a goroutine is hatched, and the selectio
     });
 });
 
+test("a remedy that refers to a wait is shown with the sentence about that wait", async () => {
+    await serving(example("shop-go"), async (open) => {
+        const page = await open();
+        const { findings } = runJson("summary", example("shop-go"));
+        equal(findings.length, 1, "one card, alone");
+        const remedy = /Release the lock before that wait/;
+        await until("the remedy", async () => remedy.test(await page.textContent(".card p")));
+        const text = await page.textContent(".card p");
+        ok(/itself waiting \(.*Release the lock before that wait/.test(text), text);
+    });
+});
+
+test("what has no start function is called the same in lanes and in tables", async () => {
+    await serving(example("load-go1.21"), async (open) => {
+        const page = await open("#tab=goroutines", {}, ".facts", () => {
+            globalThis.drawn = new Set();
+            const draw = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+                globalThis.drawn.add(text);
+                draw.call(this, text, ...rest);
+            };
+        });
+        await page.getByLabel("group").selectOption("name");
+        await until("the group", () =>
+            page.evaluate(() =>
+                [...globalThis.drawn].some((text) => /^[▸▾] \(unknown\)$/.test(text)),
+            ),
+        );
+        ok(/\(unknown\)/.test(await page.textContent(".panel")), "in the table");
+    });
+});
+
 for (const [name, title] of [
     ["shop-c", "Waits for mutex cache_mu"],
     ["shop-go", "Waits for its lock (inferred)"],

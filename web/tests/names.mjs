@@ -75,7 +75,8 @@ test("locks of one place: each row, search result and link shows its own waits",
 test("a holder whose start function several goroutines have is named by its number", async () => {
     await serving(ALIKE, async (open) => {
         const page = await open("", {}, ".facts", keepTexts);
-        const wanted = "sync.(*Mutex).Lock in main.main.func6, held by G5 main.main.func6 (inferred)";
+        const wanted =
+            "sync.(*Mutex).Lock in main.main.func6, held by G5 main.main.func6 (inferred)";
         /* Wide enough for the longest form. */
         await page.evaluate(() => {
             location.hash = "#w=3000000-7100000&all=ir";
