@@ -478,6 +478,22 @@ test("what has no start function is called the same in lanes and in tables", asy
     });
 });
 
+test("a system call whose length is not recorded has none", async () => {
+    for (const [name, isRecorded] of [
+        ["load-go1.19", false],
+        ["load-go1.23", true],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open("#tab=latency");
+            const section = page.locator(".panel section", { hasText: "syscalls" });
+            await section.waitFor();
+            const text = await section.textContent();
+            equal(/\b1 ns/.test(text), false, text);
+            equal(/median/.test(text), isRecorded, text);
+            equal(/of the others is not recorded/.test(text), !isRecorded, text);
+        });
+});
+
 for (const [name, title] of [
     ["shop-c", "Waits for mutex cache_mu"],
     ["shop-go", "Waits for its lock (inferred)"],
