@@ -745,6 +745,13 @@ test("a phone shows two traces and their differences", async () => {
         await page.locator(".table tbody tr").nth(3).waitFor();
         ok(await page.locator(".verdict").isVisible(), "the verdict");
         ok(await page.locator("iframe").first().isVisible(), "the first trace");
+        await page.locator(".table tbody tr").first().click();
+        for (const frame of page.frames().slice(1)) {
+            await until("what the row is about", () => frame.evaluate(() => location.hash !== ""));
+            const { height } = await frame.locator("canvas.rows").boundingBox();
+            ok(height > 70, `lanes of ${height} px`);
+            equal(await frame.locator(".panels").isVisible(), false, "no stub of a panel");
+        }
         await leavePage(page);
     } finally {
         server.kill();
