@@ -52,9 +52,6 @@ static inline int64_t mark_lane(const trail_mark *mark)
     return mark->lane == UINT32_MAX ? -1 : (int64_t)mark->lane;
 }
 
-/* Whether a log is one of a recorder, about what the lanes show. */
-bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark);
-
 /*
  * Writes {"lane":..,"id":..,"name":..,"span":.. without the closing brace; with a `key`, after a
  * comma and that key. `span` -1: left out.

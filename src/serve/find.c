@@ -14,6 +14,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/holder.h"
 
 /* Maximum number of spans examined to find where functions occur. */
 #define MOST_SPANS (UINT64_C(8) << 20)

@@ -114,6 +114,19 @@ static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for
     return unknown;
 }
 
+bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark)
+{
+    static const char colon[] = ": ";
+    trail_string category = trail_lanes_text(lanes, mark->name);
+    const char *end = memmem(category.data, category.size, colon, sizeof colon - 1);
+    if (!end)
+        return false;
+    trail_string message = {end + sizeof colon - 1, 0};
+    message.size = (size_t)(category.data + category.size - message.data);
+    category.size = (size_t)(end - category.data);
+    return log_is_recorders(category, message);
+}
+
 /* MARK: Mutexes of Go */
 
 trail_string sync_function_of(const trail_lanes *lanes, const trail_span *row)

@@ -1,13 +1,12 @@
 /* Answers of the API about data beside the states: bars, marks, metrics and counters. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "analyze/wait_names.h"
 #include "base/grow.h"
 #include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/holder.h"
 
 /* Returns the length of a pixel of the window in ns, rounded up. */
 static int64_t pixel_ns(const struct window *window)
@@ -186,19 +185,6 @@ struct mark_rows {
 static size_t first_mark(const trail_mark *marks, size_t count, int64_t ns)
 {
     return SEARCH(i, 0, count, marks[i].time_ns < ns);
-}
-
-bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark)
-{
-    static const char colon[] = ": ";
-    trail_string category = trail_lanes_text(lanes, mark->name);
-    const char *end = memmem(category.data, category.size, colon, sizeof colon - 1);
-    if (!end)
-        return false;
-    trail_string message = {end + sizeof colon - 1, 0};
-    message.size = (size_t)(category.data + category.size - message.data);
-    category.size = (size_t)(end - category.data);
-    return log_is_recorders(category, message);
 }
 
 static bool add_mark(struct mark_rows *rows, const trail_mark *mark, size_t column)

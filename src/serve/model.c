@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "serve/draw.h"
 #include "serve/fair_lock.h"
+#include "serve/holder.h"
 #include "timeline/kept.h"
 
 struct model {
