@@ -275,7 +275,7 @@ test("a phone has the selection below few lanes, and only the lanes if they are 
 
 test("the number of a thing is no count, and what does not sort as text is sorted by its number", async () => {
     await serving(example("shop-c"), async (open) => {
-        const page = await open("#tab=more");
+        const page = await open("#tab=threads");
         const { threads } = runJson("threads", example("shop-c"));
         const cells = page.locator(".table tbody td:first-child");
         await cells.first().waitFor();
