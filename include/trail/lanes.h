@@ -31,7 +31,7 @@ typedef enum trail_lane_kind {
 
 /* The state of a lane. A P and a thread are running while a goroutine runs on them. */
 typedef enum trail_span_state {
-    TRAIL_SPAN_NONE, /* does not exist, or is idle: nothing is drawn */
+    TRAIL_SPAN_NONE, /* does not exist, is idle, or, of a goroutine at damage, is unknown */
     TRAIL_SPAN_RUNNABLE,
     TRAIL_SPAN_RUNNING,
     TRAIL_SPAN_WAITING,

@@ -37,6 +37,12 @@ struct wait_count {
 
 struct wait_count wait_text_of_count(trail_string text);
 
+/*
+ * Whether a recorder wrote the log, about waits, locks or states: these are shown as such, not as
+ * logs of the program.
+ */
+bool log_is_recorders(trail_string category, trail_string message);
+
 /* The parts of a wait's name. In the arena of the names. */
 struct wait_facts {
     enum wire_wait kind;  /* WIRE_WAIT_NONE: no parts */

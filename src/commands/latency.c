@@ -242,6 +242,23 @@ static void put_rows(const struct request *request, struct table *table,
         }
 }
 
+/* Before Go 1.22, 1 ns stands for the unknown length of a system call that did not block. */
+static void show_unrecorded(const struct request *request, const struct kind *kind,
+                            const trail_histogram *times)
+{
+    size_t at = 0, bucket;
+    uint64_t count;
+    int64_t from_ns, to_ns;
+    if (kind->type != TRAIL_PROFILE_SYSCALL ||
+        trail_version_is_v2(trail_reader_version(request->analysis.reader)) ||
+        !trail_histogram_next(times, &at, &bucket, &count))
+        return;
+    trail_histogram_bucket(bucket, &from_ns, &to_ns);
+    if (from_ns == 1)
+        printf("%" PRIu64 " did not block: their length is not recorded, 1 ns stands for it\n",
+               count);
+}
+
 static void show_kind(const struct request *request, const struct kind *kind)
 {
     trail_profile profile;
@@ -261,6 +278,7 @@ static void show_kind(const struct request *request, const struct kind *kind)
     if (profile.sample_count > request->limit)
         printf("... and %zu more stack%s\n", profile.sample_count - request->limit,
                plural_s(profile.sample_count - request->limit));
+    show_unrecorded(request, kind, &profile.times);
     show_command(request, kind, &profile.times);
 }
 

@@ -394,18 +394,6 @@ static bool take_parent(struct span_note *note, trail_string category, trail_str
     return true;
 }
 
-/* Whether trail record wrote the log for a wait or a lock, which are events of their own. */
-static bool is_of_wait(trail_string category, trail_string message)
-{
-    if (text_is(category, WIRE_HELD_CATEGORY))
-        return wait_text_of_hold(message).kind != WIRE_WAIT_NONE;
-    return (text_is(category, WIRE_WAIT_CATEGORY) || text_is(category, WIRE_HOLDS_CATEGORY) ||
-            text_is(category, WIRE_HOLDS_INFERRED) || text_is(category, WIRE_HOLDS_OWNER) ||
-            text_is(category, WIRE_HOLDS_ENDED)) &&
-           (wait_text_of_wait(message).kind != WIRE_WAIT_NONE ||
-            text_is(message, WIRE_WAIT_TIMED_OUT) || text_is(message, WIRE_WAIT_UNTIL));
-}
-
 static void otlp_log(void *writer, const trail_event *event)
 {
     struct otlp *o = writer;
@@ -414,7 +402,7 @@ static void otlp_log(void *writer, const trail_event *event)
         return;
     trail_string category = trail_reader_string(o->timeline.reader, event->log.category);
     trail_string message = trail_reader_string(o->timeline.reader, event->log.message);
-    if (take_parent(note, category, message) || is_of_wait(category, message))
+    if (take_parent(note, category, message) || log_is_recorders(category, message))
         return;
     struct log_note *log = malloc(sizeof *log + category.size + message.size);
     if (!log) {

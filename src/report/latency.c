@@ -129,7 +129,7 @@ static void put_ready(const struct report *report)
     struct html_table table;
     size_t count = trail_analysis_waits(report->answers, &groups);
     report_table(report, &table, "Scheduling latency (ready until running)",
-                 "start_function< {tasks}> running> " ROWS_SPREAD "the_longest<");
+                 "start_function< {tasks}> running> " ROWS_SPREAD "longest_in<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_group *group = overview_group(report->answers, groups[i]->name);
         html_cell_text(&table, report_text(report, groups[i]->name));
@@ -145,7 +145,7 @@ static void put_waits(const struct report *report, const struct overview_wait *w
 {
     struct html_table table;
     html_table_begin(&table, report->out, "Waits that ended",
-                     "start_function< for< " ROWS_SPREAD "the_longest<");
+                     "start_function< for< " ROWS_SPREAD "longest_in<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
         html_cell_text(&table, report_text(report, waits[i].group->name));

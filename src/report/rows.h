@@ -8,7 +8,7 @@
 #include "report/report.h"
 
 /* Titles of the columns of a distribution. */
-#define ROWS_SPREAD "times> sum> p50> p95> p99> max> "
+#define ROWS_SPREAD "times> sum> median> p95> p99> longest> "
 void rows_spread(struct html_table *table, const trail_histogram *spread);
 
 /* Writes a cell with the command that shows it. */

@@ -143,8 +143,8 @@ static void put_locks(const struct report *report)
         return;
     }
     html_table_begin(&table, report->out, "Locks",
-                     "lock< waited_in< waits> total> p50> p95> p99> max> still> holds> "
-                     "held> the_longest<");
+                     "lock< waited_in< waits> total> median> p95> p99> longest> still> holds> "
+                     "held> longest_in<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_lock *lock = locks[i];
         trail_stack stack = lock->waited         ? lock->waited
@@ -195,7 +195,7 @@ static void put_tasks(const struct report *report)
         return;
     }
     html_table_begin(&table, report->out, "Tasks",
-                     "type< begun> ended> " ROWS_SPREAD "the_longest<");
+                     "type< begun> ended> " ROWS_SPREAD "longest_in<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         html_cell_text(&table, report_text(report, kinds[i]->name));
         html_cell_number(&table, kinds[i]->begun);

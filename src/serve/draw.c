@@ -393,10 +393,13 @@ static void put_goroutine(struct json *json, const trail_lanes *lanes, size_t la
         put_lane_object(json, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
 }
 
-void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait)
+void put_wait(struct json *json, const trail_lanes *lanes, const trail_span *row)
 {
-    trail_wait_for what = trail_lanes_wait_for(lanes, wait);
+    trail_wait_for what = trail_lanes_wait_for(lanes, row->reason);
     json_text(json, "reason", trail_lanes_text(lanes, what.reason));
+    trail_string function = what.kind ? text_from("") : sync_function_of(lanes, row);
+    if (function.size > 0)
+        json_text(json, "sync", function);
     if (!what.kind)
         return;
     json_string(json, "wait_kind", what.kind);
@@ -448,7 +451,7 @@ void draw_span(struct exchange *exchange, const trail_lanes *lanes)
     json_signed(json, "end", row.end_ns);
     json_bool(json, "open", row.open);
     json_string(json, "state", state_words[row.state]);
-    put_wait(json, lanes, row.reason);
+    put_wait(json, lanes, &row);
     put_stack(json, lanes, row.stack);
     if (kind == TRAIL_LANE_GOROUTINE) {
         put_goroutine(json, lanes, (size_t)lane, (uint64_t)span, &row);

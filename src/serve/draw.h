@@ -67,7 +67,7 @@ void put_lane_object(struct json *json, const char *key, const trail_lanes *lane
 void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack);
 
 /* Writes the members about what a span waits for, each after a comma. */
-void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait);
+void put_wait(struct json *json, const trail_lanes *lanes, const trail_span *row);
 
 /* Writes "held_by", the lane that held the lock for most of the wait, if it is known. */
 void put_holder(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span,

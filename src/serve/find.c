@@ -3,6 +3,8 @@
  * with that number. The results of each type are limited, so that no type crowds out the others,
  * unless only one type is requested.
  *
+ * Logs of a recorder are found only if logs are the requested type, as by what draws holds.
+ *
  * `from` and `last` serve pages of bars and logs: those that end at `from` or later, and the last
  * ones instead of the first.
  */
@@ -12,6 +14,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/holder.h"
 
 /* Maximum number of spans examined to find where functions occur. */
 #define MOST_SPANS (UINT64_C(8) << 20)
@@ -255,7 +258,8 @@ static void find_logs(struct search *s)
     begin_type(s);
     for (size_t i = 0; wants(s, "log") && i < count; i++) {
         const trail_mark *mark = &marks[s->last ? count - 1 - i : i];
-        if (mark->time_ns < s->from_ns || !has_text(s, mark->name))
+        if (mark->time_ns < s->from_ns || !has_text(s, mark->name) ||
+            (!s->type && mark_is_recorders(s->lanes, mark)))
             continue;
         if (!has_room(s))
             return;

@@ -114,19 +114,41 @@ static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for
     return unknown;
 }
 
+bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark)
+{
+    static const char colon[] = ": ";
+    trail_string category = trail_lanes_text(lanes, mark->name);
+    const char *end = memmem(category.data, category.size, colon, sizeof colon - 1);
+    if (!end)
+        return false;
+    trail_string message = {end + sizeof colon - 1, 0};
+    message.size = (size_t)(category.data + category.size - message.data);
+    category.size = (size_t)(end - category.data);
+    return log_is_recorders(category, message);
+}
+
 /* MARK: Mutexes of Go */
+
+trail_string sync_function_of(const trail_lanes *lanes, const trail_span *row)
+{
+    const trail_place *places;
+    trail_string found = {"", 0};
+    size_t count = trail_lanes_stack(lanes, row->stack, &places);
+    for (size_t i = 0; row->state == TRAIL_SPAN_WAITING && i < count; i++) {
+        trail_string name = trail_lanes_text(lanes, places[i].function);
+        if (text_begins(name, "sync."))
+            found = name;
+        else if (!text_begins(name, "runtime.") && !text_begins(name, "internal/"))
+            break;
+    }
+    return found;
+}
 
 /* Whether the wait is in a function of sync.Mutex or sync.RWMutex. */
 static bool is_for_mutex(const trail_lanes *lanes, const trail_span *row)
 {
-    const trail_place *places;
-    size_t count = trail_lanes_stack(lanes, row->stack, &places);
-    for (size_t i = 0; row->state == TRAIL_SPAN_WAITING && i < count && i < 4; i++) {
-        trail_string name = trail_lanes_text(lanes, places[i].function);
-        if (text_begins(name, "sync.") && memmem(name.data, name.size, "Mutex).", 7))
-            return true;
-    }
-    return false;
+    trail_string name = sync_function_of(lanes, row);
+    return memmem(name.data, name.size, "Mutex).", 7);
 }
 
 /* Returns the lane that ended the wait before `span`; -1: not known. */

@@ -1,4 +1,4 @@
-/* The holder of the lock that a span waits for. */
+/* The holder of the lock that a span waits for, and the logs that it is known from. */
 #ifndef TRAIL_SERVE_HOLDER_H
 #define TRAIL_SERVE_HOLDER_H
 
@@ -15,5 +15,14 @@ struct holder_lane {
  */
 struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_t span,
                                   const trail_span *row);
+
+/*
+ * Returns the function of Go's package sync that a goroutine waits in, "sync.(*Mutex).Lock", as
+ * the table of locks calls it; empty: none. Go's reason for all of them may be "sync".
+ */
+trail_string sync_function_of(const trail_lanes *lanes, const trail_span *row);
+
+/* Whether a log is one of a recorder, about what the lanes show. */
+bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/search.h"
 #include "base/text.h"
 #include "serve/draw.h"
+#include "serve/holder.h"
 
 /* Returns the length of a pixel of the window in ns, rounded up. */
 static int64_t pixel_ns(const struct window *window)
@@ -236,7 +237,8 @@ void draw_marks(struct exchange *exchange, const trail_lanes *lanes)
     bool good = rows.last != NULL;
     for (size_t i = first_mark(marks, count, window.from_ns);
          good && i < count && marks[i].time_ns < window.to_ns; i++)
-        if (lane_set_has(&set, mark_lane(&marks[i])))
+        if (lane_set_has(&set, mark_lane(&marks[i])) &&
+            !(is_log && mark_is_recorders(lanes, &marks[i])))
             good = add_mark(&rows, &marks[i], column_at(&window, marks[i].time_ns));
     if (good)
         put_marks(exchange, lanes, &rows, is_log);
@@ -246,12 +248,19 @@ void draw_marks(struct exchange *exchange, const trail_lanes *lanes)
     free(rows.items);
 }
 
-/* Returns the nearest mark of a lane before (step -1) or after (step 1) `number`; -1: none. */
-static int64_t neighbour_mark(const trail_mark *marks, size_t count, int64_t number, int step,
-                              int64_t lane)
+struct marks {
+    const trail_lanes *lanes;
+    const trail_mark *items;
+    size_t count;
+    bool logs;
+};
+
+/* Returns the nearest drawn mark of a lane before (step -1) or after (step 1) `number`; -1: none. */
+static int64_t neighbour_mark(const struct marks *marks, int64_t number, int step, int64_t lane)
 {
-    for (number += step; number >= 0 && number < (int64_t)count; number += step)
-        if (mark_lane(&marks[number]) == lane)
+    for (number += step; number >= 0 && number < (int64_t)marks->count; number += step)
+        if (mark_lane(&marks->items[number]) == lane &&
+            !(marks->logs && mark_is_recorders(marks->lanes, &marks->items[number])))
             return number;
     return -1;
 }
@@ -266,17 +275,17 @@ static void put_place(struct json *json, const trail_lanes *lanes, const char *k
 }
 
 /* Writes one mark, with its stack. */
-static void put_mark(struct json *json, const trail_lanes *lanes, const trail_mark *marks,
-                     size_t count, int64_t number)
+static void put_mark(struct json *json, const struct marks *marks, int64_t number)
 {
-    const trail_mark *mark = &marks[number];
+    const trail_lanes *lanes = marks->lanes;
+    const trail_mark *mark = &marks->items[number];
     int64_t lane = mark_lane(mark);
     json_open(json, NULL, '{');
     json_signed(json, "mark", number);
     json_signed(json, "at", mark->time_ns);
     json_text(json, "text", trail_lanes_text(lanes, mark->name));
-    json_signed(json, "before", neighbour_mark(marks, count, number, -1, lane));
-    json_signed(json, "after", neighbour_mark(marks, count, number, 1, lane));
+    json_signed(json, "before", neighbour_mark(marks, number, -1, lane));
+    json_signed(json, "after", neighbour_mark(marks, number, 1, lane));
     put_place(json, lanes, "goroutine", TRAIL_LANE_GOROUTINE, mark->lane, mark->time_ns);
     put_place(json, lanes, "proc", TRAIL_LANE_PROC, mark->proc, mark->time_ns);
     put_place(json, lanes, "thread", TRAIL_LANE_THREAD, mark->thread, mark->time_ns);
@@ -286,22 +295,24 @@ static void put_mark(struct json *json, const trail_lanes *lanes, const trail_ma
 
 void draw_mark(struct exchange *exchange, const trail_lanes *lanes)
 {
-    bool is_log = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
+    struct marks marks = {.lanes = lanes};
+    marks.logs = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
     int64_t number = parameter_number(exchange, "mark", 0, UINT32_MAX, -1);
     int64_t lane = parameter_number(exchange, "lane", 0, UINT32_MAX, -1);
     int64_t at = parameter_number(exchange, "at", 0, MOST_TIME_NS, -1);
-    const trail_mark *marks;
-    size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
+    marks.count = marks.logs ? trail_lanes_logs(lanes, &marks.items)
+                             : trail_lanes_samples(lanes, &marks.items);
     if (number < 0 && (lane < 0 || at < 0))
         exchange_refuse(exchange, 400, "mark=N says which, or lane=N and at=NS: the first there");
     if (exchange->status)
         return;
     if (number < 0)
-        number = neighbour_mark(marks, count, (int64_t)first_mark(marks, count, at) - 1, 1, lane);
-    if (number < 0 || number >= (int64_t)count)
+        number =
+            neighbour_mark(&marks, (int64_t)first_mark(marks.items, marks.count, at) - 1, 1, lane);
+    if (number < 0 || number >= (int64_t)marks.count)
         exchange_refuse(exchange, 404, "there is no such mark");
     else
-        put_mark(&exchange->json, lanes, marks, count, number);
+        put_mark(&exchange->json, &marks, number);
 }
 
 /* MARK: Metrics */

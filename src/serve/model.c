@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "serve/fair_lock.h"
+#include "serve/holder.h"
 #include "timeline/kept.h"
 
 struct model {
@@ -18,6 +19,7 @@ struct model {
     trail_reader *reader;
     trail_lanes *lanes;
     struct model_status status;
+    size_t examined_logs; /* how many logs status.logs is of */
 };
 
 /* MARK: The shelf */
@@ -171,12 +173,25 @@ void model_close(struct model *model)
 
 /* MARK: State */
 
+/* The logs of the program. Examines them again only after more were read. */
+static size_t count_logs(struct model *model)
+{
+    const trail_mark *marks;
+    size_t count = trail_lanes_logs(model->lanes, &marks);
+    if (count != model->examined_logs) {
+        model->examined_logs = count;
+        model->status.logs = 0;
+        for (size_t i = 0; i < count; i++)
+            model->status.logs += !mark_is_recorders(model->lanes, &marks[i]);
+    }
+    return model->status.logs;
+}
+
 static void count_bars(const trail_lanes *lanes, struct model_status *status)
 {
     const trail_mark *marks;
     for (int kind = 0; kind < 3; kind++)
         status->bars[kind] = trail_lanes_count_bars(lanes, (trail_bar_kind)kind);
-    status->logs = trail_lanes_logs(lanes, &marks);
     status->samples = trail_lanes_samples(lanes, &marks);
 }
 
@@ -191,6 +206,7 @@ void model_get_status(struct model *model, struct model_status *status)
         for (int kind = 0; kind < TRAIL_LANE_KINDS; kind++)
             status->lane_counts[kind] = trail_lanes_count(model->lanes, (trail_lane_kind)kind);
         count_bars(model->lanes, status);
+        status->logs = count_logs(model);
     }
     fair_lock_give(&model->lock);
     status->size = intake_size(model->intake);

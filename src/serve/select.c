@@ -351,7 +351,7 @@ static void put_listed(struct json *json, const struct list *list, const struct 
     json_signed(json, "end", span->row.end_ns);
     json_signed(json, "inside", span->inside_ns);
     json_string(json, "state", state_words[span->row.state]);
-    put_wait(json, list->lanes, span->row.reason);
+    put_wait(json, list->lanes, &span->row);
     put_function(json, list->lanes, span->row.stack);
     if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0)
         put_lane_object(json, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);

@@ -130,6 +130,12 @@ static void on_gone(void *writer, struct timeline_goroutine *g, int64_t now)
         lane_trim(&lanes->lists[TRAIL_LANE_GOROUTINE].items[g->writer - 1], &lanes->store);
 }
 
+/* Between its spans, a lane that has no state is in an unknown one. */
+static void on_lost(void *writer, struct timeline_goroutine *g, int64_t now)
+{
+    add(writer, TRAIL_LANE_GOROUTINE, g->writer, now, TRAIL_SPAN_NONE, (struct lane_span){0});
+}
+
 /* MARK: Ps and threads */
 
 static trail_lane_kind kind_of(const struct timeline_lane *lane)
@@ -309,6 +315,7 @@ static const struct timeline_ops ops = {
     .enter = on_enter,
     .leave = on_leave,
     .gone = on_gone,
+    .lost = on_lost,
     .lane_enter = on_lane_enter,
     .lane_leave = on_lane_leave,
     .wake = on_wake,

@@ -265,7 +265,8 @@ static inline bool leaves(void *context, struct followed *followed, const trail_
     struct timeline *t = context;
     struct timeline_goroutine *g = timeline_goroutine_of(followed);
     trail_stack stack = stack_of(t, event->transition.stack);
-    leave(t, g, event->time_ns, stack);
+    if (g->state != TRAIL_GO_UNDETERMINED)
+        leave(t, g, event->time_ns, stack);
     g->stack = stack;
     return true;
 }
@@ -283,7 +284,7 @@ static inline bool enters(void *context, struct followed *followed, const trail_
     struct timeline *t = context;
     struct timeline_goroutine *g = timeline_goroutine_of(followed);
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
-    g->found = false;
+    g->found = g->lost = false;
     if (created)
         appear(t, g, event);
     if (created || g->state == TRAIL_GO_RUNNABLE)
@@ -299,6 +300,9 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     struct timeline_goroutine *g = timeline_goroutine_of(followed);
     g->found = true;
     appear(t, g, event);
+    if (g->lost)
+        since = event->time_ns; /* before, its state is unknown */
+    g->lost = false;
     if (t->counting && since < t->from_ns)
         since = t->from_ns;
     if (g->state != TRAIL_GO_SYSCALL || event->proc >= 0) {
@@ -344,6 +348,25 @@ static bool ends(void *context, struct followed *followed, const trail_event *ev
     return true;
 }
 
+static const struct follow_ops ops;
+
+/* Writers without `lost` have the goroutine end there; it begins anew if it is seen again. */
+static bool lost(void *context, struct followed *followed, const trail_event *event)
+{
+    struct timeline *t = context;
+    struct timeline_goroutine *g = timeline_goroutine_of(followed);
+    if (!t->ops->lost) {
+        g->state = TRAIL_GO_NOT_EXIST;
+        return follow_over(&t->follow, &ops, t, followed, event);
+    }
+    close_all(t, &g->spans, event->time_ns);
+    g->lost = true;
+    g->p_released = false;
+    if (g->wanted)
+        TELL(t, lost, g, event->time_ns);
+    return !t->failed;
+}
+
 static const struct follow_ops ops = {
     .make = make,
     .named = named,
@@ -352,6 +375,7 @@ static const struct follow_ops ops = {
     .enters = enters,
     .found = found,
     .loses_proc = loses_proc,
+    .lost = lost,
     .ends = ends,
 };
 
@@ -563,7 +587,8 @@ static void emit_alive(struct timeline *t, struct timeline_goroutine *g)
     g->found = true;
     g->waker = TRAIL_NONE;
     emit_goroutine(t, g);
-    emit_enter(t, g);
+    if (!g->lost)
+        emit_enter(t, g);
     emit_spans(t, g->spans);
 }
 
@@ -594,7 +619,7 @@ static void count_from(struct timeline *t, int64_t ns)
 static void finish_alive(struct timeline *t, struct timeline_goroutine *g)
 {
     close_all(t, &g->spans, t->last_ns);
-    if (g->wanted)
+    if (g->wanted && !g->lost)
         TELL(t, leave, g, t->last_ns, 0);
     leave_lanes(t, g, t->last_ns);
 }

@@ -81,6 +81,7 @@ struct timeline_goroutine {
     int64_t on_proc, on_thread;  /* the IDs, while running or in a system call; or TRAIL_NONE */
     int64_t tid;                 /* the last thread it was on; or TRAIL_NONE */
     struct timeline_span *spans; /* innermost first */
+    bool lost;                   /* its state is unknown, at damage */
     bool found; /* in its state, which began before: when is not in the trace or the window */
     bool known, described, relabelled; /* for the writer */
     uint64_t writer;                   /* for the writer; initially 0 */
@@ -108,6 +109,8 @@ struct timeline_ops {
     /* Called before it leaves its state; `stack` is where it was, 0 if unknown. */
     void (*leave)(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack);
     void (*gone)(void *writer, struct timeline_goroutine *g, int64_t now);
+    /* Called after it has left its state into an unknown one. NULL: it is gone, and begins anew. */
+    void (*lost)(void *writer, struct timeline_goroutine *g, int64_t now);
     void (*lane_enter)(void *writer, struct timeline_lane *lane);
     void (*lane_leave)(void *writer, struct timeline_lane *lane, int64_t now);
     /* Called when `waker` makes `g` ready; `enter` for that state follows. */

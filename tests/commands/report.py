@@ -188,10 +188,10 @@ def spread(histogram, count, total):
     return {
         "times": count,
         "sum": total,
-        "p50": histogram["p50_ns"],
+        "median": histogram["p50_ns"],
         "p95": histogram["p95_ns"],
         "p99": histogram["p99_ns"],
-        "max": histogram["max_ns"],
+        "longest": histogram["max_ns"],
     }
 
 
@@ -209,7 +209,7 @@ def waits_are_those_of_the_summary():
         page, right = whole(path), answer("summary", path)["waits"]
         rows = page.table("Scheduling latency (ready until running)")
         equal(
-            [without(row, "goroutines", "running", "the longest") for row in rows],
+            [without(row, "goroutines", "running", "longest in") for row in rows],
             [
                 {"start function": name_of(w["name"])}
                 | spread(w["ready"]["spread"], w["ready"]["count"], w["ready"]["sum_ns"])
@@ -222,7 +222,7 @@ def waits_are_those_of_the_summary():
             for w in right
             for b in w["blocked"]
         ]
-        rows = [without(row, "the longest") for row in page.table("Waits that ended") or []]
+        rows = [without(row, "longest in") for row in page.table("Waits that ended") or []]
         equal(sorted(rows, key=str), sorted(expected, key=str))
         # Rows of the runtime (Go counts goroutines without a name among them) come last; within
         # both groups the longest comes first.
@@ -277,7 +277,7 @@ def tasks_and_regions_are_those_of_the_summary():
     for path in traces():
         page, right = whole(path), answer("summary", path)
         equal(
-            [(r["type"], r["begun"], r["ended"], r["max"]) for r in page.table("Tasks") or []],
+            [(r["type"], r["begun"], r["ended"], r["longest"]) for r in page.table("Tasks") or []],
             [
                 (name_of(t["name"]), t["begun"], t["ended"], t["spread"]["max_ns"])
                 for t in right["tasks"]

@@ -409,6 +409,29 @@ def a_log_is_a_moment_on_its_lane():
 
 
 @test
+def logs_of_a_recorder_are_no_marks():
+    """They say what the lanes show. A log of the program with such a category remains one."""
+    text = text_of("locks-1.26")
+    # Six of "wait", four of "held", and one of another category, which is the program's.
+    for change, logs in (
+        (text, 1),
+        (text.replace('data="wait"', 'data="waiting"'), 7),
+        (text.replace('data="mutex c_mu"', 'data="bus 12"'), 2),
+        (text.replace('data="wait"', 'data="counted"').replace('data="mutex c_mu"', 'data="read 512 1.2ms"'), 6),
+        (text.replace('data="wait"', 'data="holds, as owner"'), 1),
+    ):
+        with Server(assembled("logs", change)) as server:
+            server.done()
+            marks = server.get("marks", kind="log", width=16384)
+            equal((sum(m[3] for m in marks["marks"]), server.get("status")["logs"]), (logs, logs))
+            for word in "b_mu", "bus 12", "512":
+                found = [r["text"] for r in server.get("find", text=word)["results"] if r["type"] == "log"]
+                equal(found, [name for name in marks["names"] if word in name])
+            # Holds are drawn from these.
+            assert server.get("find", text="mutex b_mu 20ns", type="log")["results"]
+
+
+@test
 def a_mark_tells_its_stack_and_its_neighbours_on_its_lane():
     with Server(trace("everything-1.26")) as server:
         server.done()
@@ -1347,6 +1370,21 @@ def a_damaged_trace_shows_its_good_part():
         status = server.done()
         assert "error" in status, status
         equal(server.ask("/api/lanes")[0], 503)
+
+
+@test
+def a_goroutine_keeps_its_lane_where_its_state_is_unknown():
+    for name, file in EXAMPLES.items():
+        with open(file, "rb") as f:
+            data = f.read()
+        at = len(data) // 20
+        path = os.path.join(WORK, f"gaps-{name}.trace")
+        with open(path, "wb") as f:
+            f.write(data[:at] + b"\xff" * 30 + data[at + 30 :])
+        with Server(path) as server:
+            assert server.done()["error"], name
+            ids = [lane["id"] for lane in server.lanes()]
+            equal(len(ids), len(set(ids)), f"go1.{name}")
 
 
 @test

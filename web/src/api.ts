@@ -94,6 +94,8 @@ export interface Span {
     wait_kind?: string;
     object?: string;
     phrase?: string;
+    /* Of a wait in Go's package sync: its function, "sync.(*Mutex).Lock". */
+    sync?: string;
     stack: Frame[];
     /* For a running span: the stack with which the following span begins. */
     stack_end?: Frame[];
@@ -189,6 +191,7 @@ export interface SpanList {
         wait_kind?: string;
         object?: string;
         phrase?: string;
+        sync?: string;
         function?: string;
         held_by?: LaneRef & { inferred: boolean };
         /* Of a P or thread. */

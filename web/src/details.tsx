@@ -238,7 +238,10 @@ function Facts(props: { of: Span; kind: Kind }) {
         <dl>
             <dt>State</dt>
             <dd>
-                <i class={swatchOf(of)} /> {spanWords(of, ": ", "")}
+                <i class={swatchOf(of)} /> {/* A goroutine exists in all spans before its end. */}
+                {props.kind === "goroutine" && of.state === "none" && !of.open
+                    ? "not recorded"
+                    : spanWords(of, ": ", "")}
             </dd>
             <dt>Duration</dt>
             <dd>

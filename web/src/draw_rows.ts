@@ -8,7 +8,7 @@ import { font, measure, nameColor, type Palette } from "./colors";
 import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
 import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
-import { count, nameWithin, shortName } from "./format";
+import { count, NO_NAME, nameWithin, shortName } from "./format";
 import { framesOf } from "./frames";
 import { type Box, LABELS, scale } from "./geometry";
 import { groupChart, groupPictures } from "./group_pictures";
@@ -70,7 +70,7 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-const groupName = (row: GroupRow) => shortName(row.name) || "no start function";
+const groupName = (row: GroupRow) => shortName(row.name) || NO_NAME;
 const groupArrow = (row: GroupRow) => `${row.folded ? "▸" : "▾"} `;
 
 /* Whether the whole name of a group ends before `end`. */
@@ -367,7 +367,7 @@ function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): voi
     const only = like.value ? stateNumber(like.value.state) : 0;
     const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
     drawName(scene, row, y);
-    if (!pictures.draw(to, row.lane.lane, view.value, box, only)) {
+    if (!pictures.draw(to, row.lane, view.value, box, only)) {
         to.fillStyle = scene.colors.gridline;
         to.fillRect(LABELS, y + 7, scene.width - LABELS, 3);
     }

@@ -3,14 +3,22 @@
 import { WAITING } from "./api";
 import { drawPaths } from "./charts";
 import { copyText } from "./clipboard";
-import { font, IDLE_WAIT, light, measure, type Rgb } from "./colors";
+import { font, IDLE_WAIT, light, measure, type Rgb, UNKNOWN_WAIT } from "./colors";
 import { pictures } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
 import { shellWord } from "./format";
 import type { Box } from "./geometry";
 import { layout } from "./lanes";
-import { alphaOf, cellAt, type Drawing, type Picture, sharesAt, stacking } from "./pictures";
+import {
+    alphaOf,
+    cellAt,
+    type Drawing,
+    gapsOf,
+    type Picture,
+    sharesAt,
+    stacking,
+} from "./pictures";
 import { kind, type Range, range, scroll, size, status, view } from "./state";
 import { SvgContext } from "./svg";
 import { download } from "./table";
@@ -32,6 +40,18 @@ function drawWait(to: CanvasRenderingContext2D, box: Box, wait: number, alpha: n
     fill(to, { ...box, y: top, height: edge }, ink, alpha);
 }
 
+/* Where columns of a picture are in the box that shows the window. */
+function placesOf(columns: [number, number][], picture: Picture, window: Range, box: Box): Box[] {
+    const end = box.x + box.width;
+    const perNs = box.width / (window.to - window.from);
+    const perPixel = (picture.to - picture.from) / picture.width;
+    const at = (pixel: number) => box.x + (picture.from + pixel * perPixel - window.from) * perNs;
+    return columns
+        .map(([from, to]) => [Math.max(at(from), box.x), Math.min(at(to), end)])
+        .filter(([left, right]) => right > left)
+        .map(([left, right]) => ({ ...box, x: left, width: right - left }));
+}
+
 /* Draws the states of a lane as rectangles, where the screen uses a picture, so that they are sharp
  * at every size. */
 function drawStates(
@@ -41,15 +61,10 @@ function drawStates(
     box: Box,
     only: number,
 ): void {
-    const end = box.x + box.width;
-    const perNs = box.width / (window.to - window.from);
-    const perPixel = (picture.to - picture.from) / picture.width;
-    const at = (pixel: number) => box.x + (picture.from + pixel * perPixel - window.from) * perNs;
     for (let i = 0; i < picture.count; i++) {
         const cell = cellAt(picture, i);
-        const left = Math.max(at(cell.x), box.x);
-        const right = Math.min(at(cell.x + cell.pixels), end);
-        if (right <= left) continue;
+        const [place] = placesOf([[cell.x, cell.x + cell.pixels]], picture, window, box);
+        if (!place) continue;
         const shares = cell.mixture ? sharesAt(picture, i) : [];
         const all = Math.max(
             255,
@@ -61,7 +76,7 @@ function drawStates(
             const alpha = alphaOf(state, only);
             if (high === 0 || alpha === 0) continue;
             bottom -= high;
-            const part = { x: left, y: bottom, width: right - left, height: high };
+            const part = { ...place, y: bottom, height: high };
             if (state === WAITING) drawWait(to, part, cell.wait, alpha);
             else fill(to, part, light.states[state], alpha);
         }
@@ -73,9 +88,13 @@ function vectors(): Drawing {
     return {
         get: (lane) => of.get(lane),
         draw: (to, lane, window, box, only) => {
-            const picture = of.get(lane);
-            if (picture) drawStates(to, picture, window, box, only);
-            return picture !== undefined;
+            const picture = of.get(lane.lane);
+            if (!picture) return false;
+            drawStates(to, picture, window, box, only);
+            const gaps = gapsOf(picture, kind.value, lane);
+            for (const part of placesOf(gaps, picture, window, box))
+                drawWait(to, part, UNKNOWN_WAIT, alphaOf(WAITING, only));
+            return true;
         },
     };
 }

@@ -2,7 +2,7 @@
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
-import { explanationOf, type Finding, keyOf, remedyOf } from "./summary";
+import { conclusionOf, explanationOf, type Finding, keyOf } from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
@@ -24,7 +24,7 @@ export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
                 </h2>
                 {(!isToldOf || props.isAlone) && (
                     <p>
-                        <bdi>{sentence(isToldOf ? remedyOf(of) : of.details || of.remedy)}</bdi>
+                        <bdi>{sentence(isToldOf ? conclusionOf(of) : of.details || of.remedy)}</bdi>
                     </p>
                 )}
             </div>

@@ -88,6 +88,9 @@ export function shortName(name: string): string {
     return name.slice(path.lastIndexOf("/") + 1);
 }
 
+/* For what has no name, as on the command line. */
+export const NO_NAME = "(unknown)";
+
 /* A sentence of the command as it is read: names without the paths that begin with the name of a host, numbers on one line
  * with their units. */
 export function sentence(text: string): string {

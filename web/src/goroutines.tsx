@@ -1,7 +1,16 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
 import { Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
-import { count, duration, eventsText, percent, sentence, shortName, withSign } from "./format";
+import {
+    count,
+    duration,
+    eventsText,
+    NO_NAME,
+    percent,
+    sentence,
+    shortName,
+    withSign,
+} from "./format";
 import { Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
@@ -146,7 +155,7 @@ export function GoroutinesPanel() {
     if (!of?.goroutines) return <Waiting answer={answer} />;
     const columns: Column<GoroutineRow>[] = [
         { title: "{task}", value: (row) => row.id, unit: "id" },
-        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "start function", value: (row) => shortName(row.name) || NO_NAME },
         ...times,
     ];
     const by = sortedBy(first);
@@ -181,7 +190,7 @@ export function FunctionsPanel() {
     const of = answer.value;
     if (!of?.groups) return <Waiting answer={answer} />;
     const columns: Column<GroupRow>[] = [
-        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "start function", value: (row) => shortName(row.name) || NO_NAME },
         { title: "{tasks}", value: (row) => row.count, unit: "number" },
         ...times,
     ];

@@ -4,6 +4,7 @@ import { count, duration, shortName } from "./format";
 import { type Bar, Histogram } from "./histogram";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
+import { status } from "./state";
 import { Table } from "./table";
 
 interface Distribution {
@@ -44,6 +45,39 @@ const withoutAny: Record<string, string> = {
     syscalls: "No system call was recorded.",
 };
 
+/* How many of the times stand for lengths that are not recorded: before Go 1.22 a system call that does not block has 1 ns. */
+function unrecorded(name: string, of: Distribution): number {
+    const [from, , many] = of.times.buckets[0] ?? [0, 0, 0];
+    return name === "syscalls" && (status.value?.version ?? 0) < 22 && from === 1 ? many : 0;
+}
+
+/* What is known of the times: all of them, or of those that have a length. */
+function Lengths(props: { of: Distribution; without: number }) {
+    const { times, ns, count: all } = props.of;
+    const { without } = props;
+    if (without > 0)
+        return (
+            <p>
+                {count(all)} times; {count(all - without)} of them blocked
+                {all > without && `, ${duration(ns - without)} in all`}. The length of the others is
+                not recorded.
+            </p>
+        );
+    return (
+        <>
+            <p class="faint">
+                {times.min_ns === times.max_ns
+                    ? `all ${duration(times.min_ns)}`
+                    : `${duration(times.min_ns)} … ${duration(times.max_ns)}, logarithmic`}
+            </p>
+            <p>
+                {count(all)} times, {duration(ns)} in all; median {duration(times.p50_ns)}, p95{" "}
+                {duration(times.p95_ns)}, p99 {duration(times.p99_ns)}
+            </p>
+        </>
+    );
+}
+
 export function LatencyPanel() {
     const answer = useRun<Record<string, Distribution>>("latency", () => ({})).value;
     const bar = useSignal<(Bar & { what: string }) | null>(null);
@@ -62,23 +96,15 @@ export function LatencyPanel() {
                         ) : (
                             <>
                                 <Histogram
-                                    buckets={value.times.buckets}
+                                    buckets={value.times.buckets.slice(
+                                        unrecorded(name, value) > 0 ? 1 : 0,
+                                    )}
                                     title={name}
                                     onBar={(chosen) => {
                                         bar.value = { what: name, ...chosen };
                                     }}
                                 />
-                                <p class="faint">
-                                    {value.times.min_ns === value.times.max_ns
-                                        ? `all ${duration(value.times.min_ns)}`
-                                        : `${duration(value.times.min_ns)} … ${duration(value.times.max_ns)}, logarithmic`}
-                                </p>
-                                <p>
-                                    {count(value.count)} times, {duration(value.ns)} in all; median{" "}
-                                    {duration(value.times.p50_ns)}, p95{" "}
-                                    {duration(value.times.p95_ns)}, p99{" "}
-                                    {duration(value.times.p99_ns)}
-                                </p>
+                                <Lengths of={value} without={unrecorded(name, value)} />
                             </>
                         )}
                     </section>

@@ -6,7 +6,7 @@
 import type { Frame } from "./api";
 import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
-import { count, duration, sentence, shortName } from "./format";
+import { count, duration, NO_NAME, sentence, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
@@ -101,7 +101,7 @@ export function titleOf(row: LockRow): string {
 /* The title without the kind, which has its own column: "cache_mu", "main.get (main.go:7)". */
 function nameOf(row: LockRow): string {
     const rest = row.title.startsWith(row.kind) ? row.title.slice(row.kind.length) : row.title;
-    return sentence(rest.replace(/^ (in )?/, "")) || waitedAt(row) || "(unknown)";
+    return sentence(rest.replace(/^ (in )?/, "")) || waitedAt(row) || NO_NAME;
 }
 
 /* Shows a lock over time, and its longest wait. */

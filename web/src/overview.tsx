@@ -22,7 +22,7 @@ const panelOf: Record<string, Tab> = {
     latency: "latency",
     locks: "locks",
     tasks: "requests",
-    gc: "more",
+    gc: "gc",
     mmu: "mmu",
 };
 

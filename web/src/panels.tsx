@@ -2,6 +2,7 @@
  * next to the timeline. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { GcPanel, ThreadsPanel } from "./analyses";
 import { isExplained } from "./culprit";
 import { Details } from "./details";
 import { Flame } from "./flame";
@@ -13,7 +14,6 @@ import { Close } from "./icons";
 import { LatencyPanel } from "./latency";
 import { LocksPanel } from "./locks";
 import { MmuPanel } from "./mmu";
-import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
@@ -35,7 +35,8 @@ const shown: Record<Tab, () => ComponentChildren> = {
     latency: () => <LatencyPanel />,
     requests: () => <RequestsPanel />,
     path: () => <PathPanel />,
-    more: () => <MorePanel />,
+    gc: () => <GcPanel />,
+    threads: () => <ThreadsPanel />,
     flame: () => <Flame />,
     heat: () => <HeatPanel />,
     mmu: () => <MmuPanel />,
@@ -72,7 +73,7 @@ function hasUse(name: Tab): boolean {
     if (name === tab.value) return true;
     if (name === "span") return !isWide.value;
     if (name === "range") return range.value !== null;
-    return name !== "mmu" || !isRecorded();
+    return (name !== "mmu" && name !== "gc") || !isRecorded();
 }
 
 const shownPanels = () => panels.filter(([name]) => hasUse(name));

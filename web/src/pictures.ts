@@ -8,6 +8,7 @@ import { api, type Kind, states, WAITING } from "./api";
 import { IDLE_WAIT, type Palette, palette, pixelOf, UNKNOWN_WAIT } from "./colors";
 import type { Box } from "./geometry";
 import { canvasOf, drawPart, emptyImage } from "./images";
+import type { Lane } from "./lane_table";
 import { around, NEARLY } from "./moving";
 import type { Range } from "./state";
 
@@ -178,7 +179,29 @@ function paintWhole(paint: Paint, cell: Cell) {
         into.fill(edges[cell.wait], y * width + cell.x, y * width + edge);
 }
 
-function paintLane(picture: Picture, only: number, colors: Palette): ImageData {
+type Columns = [from: number, to: number];
+
+/*
+ * The columns that no cell covers while a goroutine exists: its state is unknown there, at damage. Of a P or thread, what
+ * is between its spans is idle.
+ */
+export function gapsOf(picture: Picture, of: Kind, { begin, end }: Lane): Columns[] {
+    const scale = picture.width / (picture.to - picture.from);
+    const xOf = (ns: number) => Math.min(Math.max((ns - picture.from) * scale, 0), picture.width);
+    const gaps: Columns[] = [];
+    if (of !== "goroutine") return gaps;
+    let x = Math.ceil(xOf(begin));
+    for (let i = 0; i < picture.count; i++) {
+        const cell = cellAt(picture, i);
+        if (cell.x > x) gaps.push([x, cell.x]);
+        x = Math.max(x, cell.x + cell.pixels);
+    }
+    const last = Math.floor(xOf(end));
+    if (last > x) gaps.push([x, last]);
+    return gaps;
+}
+
+function paintLane(picture: Picture, only: number, colors: Palette, gaps: Columns[]): ImageData {
     const { data, width } = picture;
     const image = emptyImage(width, LANE_PIXELS);
     const waiting = alphaOf(WAITING, only);
@@ -195,15 +218,21 @@ function paintLane(picture: Picture, only: number, colors: Palette): ImageData {
         if (data.getUint8(at + 5)) paintMixture(data, at, paint, data.getUint16(at, true));
         else paintWhole(paint, cellAt(picture, i));
     }
+    for (const [from, to] of gaps)
+        for (let x = from; x < to; x++) paintWait(paint, x, LANE_PIXELS, UNKNOWN_WAIT);
     return image;
 }
 
 /* Paints the picture unless it is already painted. */
-export function painted(picture: Picture, only: number): OffscreenCanvas {
+export function painted(
+    picture: Picture,
+    only: number,
+    gaps: () => Columns[] = () => [],
+): OffscreenCanvas {
     const colors = palette.peek();
     if (picture.canvas && picture.only === only && picture.colors === colors) return picture.canvas;
     const own = picture.canvas ?? picture.before?.canvas;
-    picture.canvas = canvasOf(paintLane(picture, only, colors), own);
+    picture.canvas = canvasOf(paintLane(picture, only, colors, gaps()), own);
     picture.only = only;
     picture.colors = colors;
     picture.before = undefined;
@@ -310,19 +339,19 @@ export class Pictures {
     }
 
     /* Draws the window's part of a lane into a rectangle of `to`. Returns false if there is no picture yet. */
-    draw(
-        to: CanvasRenderingContext2D,
-        lane: number,
-        window: Range,
-        box: Box,
-        only: number,
-    ): boolean {
-        const newest = this.pictures.get(lane);
+    draw(to: CanvasRenderingContext2D, of: Lane, window: Range, box: Box, only: number): boolean {
+        const newest = this.pictures.get(of.lane);
         if (!newest) return false;
-        this.pictures.delete(lane);
-        this.pictures.set(lane, newest);
+        this.pictures.delete(of.lane);
+        this.pictures.set(of.lane, newest);
         const picture = this.inTime(newest, only);
-        drawPart(to, painted(picture, only), picture, window, box);
+        drawPart(
+            to,
+            painted(picture, only, () => gapsOf(picture, this.kind, of)),
+            picture,
+            window,
+            box,
+        );
         return true;
     }
 

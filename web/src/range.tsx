@@ -1,7 +1,7 @@
 /* The panel of the selected range: totals by state, by start function, and by reason of waiting; its longest spans. */
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { api, type Query, type Selection, states } from "./api";
-import { count, duration, shortName } from "./format";
+import { count, duration, NO_NAME, shortName } from "./format";
 import { counted, kindWord } from "./panel";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
@@ -97,7 +97,7 @@ export function RangePanel() {
     const lanesWord = kindWord(now.of?.kind ?? kind.value, true);
     type Named = Selection["by_name"][number];
     const named: Column<Named>[] = [
-        { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
+        { title: "start function", value: (row) => shortName(row.name) || NO_NAME },
         { title: lanesWord, value: (row) => row.lanes, unit: "number" },
         ...states
             .slice(1)

@@ -2,6 +2,8 @@
  * Tasks and regions as members of groups of one name, which stand for the requests of a program: the answers of `trail
  * tasks --json` and `trail regions --json`, slowest first.
  */
+
+import { NO_NAME } from "./format";
 import type { Range } from "./state";
 import { inWords } from "./words";
 
@@ -102,9 +104,6 @@ export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Origi
     const from = of.start_ns > 0 ? Math.max(0, of.start_ns - origin_ns) : 0;
     return { from, to: Math.max(from, of.end_ns > 0 ? of.end_ns - origin_ns : end) };
 }
-
-/* Regions without a name are shown as `trail regions` shows them. */
-export const NO_NAME = "(unknown)";
 
 /* Whether it is a whole goroutine, which was created in a region and so belongs to its task. */
 export function isInherited({ name, number, start_ns }: Region): boolean {

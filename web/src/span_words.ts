@@ -12,13 +12,12 @@ export function stateWord(name: string): string {
  * reason between these.
  */
 export function spanWords(
-    of: Pick<Span, "state" | "reason" | "phrase" | "object" | "held_by">,
+    of: Pick<Span, "state" | "reason" | "phrase" | "object" | "sync">,
     before: string,
     after: string,
 ): string {
     const wait = of.phrase && (of.object ? `${of.phrase} ${of.object}` : of.phrase);
     if (wait && of.state === "waiting") return wait;
-    /* In Go's traces, only waits for a mutex have an inferred holder. */
-    const what = wait || (of.held_by?.inferred ? "mutex" : of.reason);
+    const what = wait || of.sync || of.reason;
     return stateWord(of.state) + (what ? before + what + after : "");
 }

@@ -30,6 +30,12 @@ export function remedyOf(of: Finding): string {
     return [of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
 }
 
+/* The same after the last sentence of the reason, which it may refer to: "before that wait". */
+export function conclusionOf(of: Finding): string {
+    const last = of.details.split(/(?<=\.) (?=[A-Z])/).at(-1) ?? "";
+    return [last, remedyOf(of)].filter((part) => part !== "").join(" ");
+}
+
 /* What follows the heading. */
 export function explanationOf(of: Finding): string {
     return [of.details, remedyOf(of)].filter((part) => part !== "").join(" ");

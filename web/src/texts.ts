@@ -34,20 +34,20 @@ const NARROW = 3;
 const MOST = 600;
 
 /*
- * "mutex cache_mu, held by flush", "mutex cache_mu", "cache_mu"; "mutex in main.chargeAccount, held by main.audit (inferred)",
- * "sync in main.wait", "sleep".
+ * "mutex cache_mu, held by flush", "mutex cache_mu", "cache_mu"; "sleep";
+ * "sync.(*Mutex).Lock in main.chargeAccount, held by main.audit (inferred)", ..., "Mutex".
  */
 function waitForms(of: Listed): string[] {
     const named = of.wait_kind ?? of.reason;
-    /* In Go's traces, only waits for a mutex have an inferred holder. */
-    const title = of.held_by?.inferred ? "mutex" : waitTitle(named);
+    const title = of.sync ?? waitTitle(named);
     if (waitClassOf(named) === "idle") return [];
     if (of.object) return withHolder(of, [`${title} ${of.object}`, of.object]);
     const place =
         of.function && waitClassOf(named) !== "sleep"
             ? [`${title} in ${shortName(of.function)}`]
             : [];
-    return named ? withHolder(of, [...place, title]) : [];
+    const type = of.sync?.match(/\(\*(\w+)\)/)?.slice(1) ?? [];
+    return named ? withHolder(of, [...place, title, ...type]) : [];
 }
 
 function withHolder({ held_by: holder }: Listed, forms: string[]): string[] {

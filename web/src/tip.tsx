@@ -3,7 +3,7 @@ import { stateNames } from "./api";
 import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
 import { headHeight, MAP_HEIGHT } from "./draw_head";
 import { regions, tasks } from "./extras";
-import { count, duration, shortName } from "./format";
+import { count, duration, NO_NAME, shortName } from "./format";
 import { LABELS } from "./geometry";
 import { columnAt, type GroupPicture, groupPictures } from "./group_pictures";
 import { held } from "./held";
@@ -87,7 +87,7 @@ function groupText(picture: GroupPicture, column: number): string {
 function groupTip(row: GroupRow, x: number, y: number): Tip | null {
     if (!row.folded) return null;
     const many = count(row.lanes.length);
-    const name = shortName(row.name) || "no start function";
+    const name = shortName(row.name) || NO_NAME;
     const title = `${name}: ${many} ${kindWord(kind.value, row.lanes.length !== 1)}`;
     if (x < LABELS) return { x, y, title, text: "A click unfolds the group." };
     const picture = groupPictures.get(row.name);

@@ -7,7 +7,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { RUNNABLE, RUNNING, SYSCALL, WAITING } from "./api";
 import { css, nameColor, palette } from "./colors";
-import { duration } from "./format";
+import { duration, NO_NAME } from "./format";
 import { laneOf, lanes } from "./lanes";
 import { named, type Path, type Segment, stateText } from "./path";
 import { type Picture, painted, picturesOf } from "./pictures";
@@ -19,7 +19,6 @@ import {
     type Log,
     lengthOf,
     type Member,
-    NO_NAME,
     type Region,
     rangeOf,
     regionsOf,

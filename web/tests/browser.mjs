@@ -58,7 +58,7 @@ const groups = {
     Findings: ["Summary"],
     Waiting: ["Locks", "Latency"],
     Requests: ["Tasks and regions", "Critical path"],
-    CPU: ["Functions", "Stacks", "P heat map", "More", "MMU"],
+    CPU: ["Functions", "Stacks", "P heat map", "MMU", "GC", "Threads, Ps"],
 };
 
 /* Opens a panel, by its group and then its own tab. */

@@ -275,7 +275,7 @@ test("a phone has the selection below few lanes, and only the lanes if they are 
 
 test("the number of a thing is no count, and what does not sort as text is sorted by its number", async () => {
     await serving(example("shop-c"), async (open) => {
-        const page = await open("#tab=more");
+        const page = await open("#tab=threads");
         const { threads } = runJson("threads", example("shop-c"));
         const cells = page.locator(".table tbody td:first-child");
         await cells.first().waitFor();
@@ -368,7 +368,7 @@ test("a slow answer is shown where what gave it slept", async () => {
 /* In the shops flush sleeps with the lock, as their sources have it. */
 for (const [name, whose, kind] of [
     ["shop-c", "flush", "mutex cache_mu"],
-    ["shop-go", "main.(*shop).flush (inferred)", "mutex in main.(*shop).lookUp"],
+    ["shop-go", "main.(*shop).flush (inferred)", "sync.(*Mutex).Lock in main.(*shop).lookUp"],
 ])
     test(`${name}: a wait for a lock says who held it, in its span and beside it`, async () => {
         await serving(example(name), async (open, ask) => {
@@ -399,13 +399,100 @@ for (const [name, whose, kind] of [
             const holder = other.locator(".details dt:text('Held by') + dd button");
             ok(/flush/.test(await holder.textContent()), "beside it");
             const state = await other.textContent(".details dd");
-            ok(/waiting(:| for) mutex/.test(state), `${state}, as in the lane`);
+            ok(state.includes(kind.split(" in ")[0]), `${state}, as in the lane`);
             await holder.click();
             await until("what the holder does", async () =>
                 /sleep/.test(await other.textContent(".details dd")),
             );
         });
     });
+
+test("where events are lost the lane of a goroutine is hatched, and the selection says why", async () => {
+    const data = readFileSync(example("load-go1.21"));
+    data.fill(0xff, data.length / 20, data.length / 20 + 30);
+    const path = join(folder, "gaps.trace");
+    writeFileSync(path, data);
+    await serving(path, async (open, ask) => {
+        const { rows } = await ask("lanes?kind=goroutine");
+        /* The longest time without a state between two of its states. */
+        let gap = { ns: 0 };
+        for (const [lane, , , , end, , spans] of rows)
+            for (let span = 0; span < Math.min(spans, 300); span++) {
+                const of = await ask(`span?kind=goroutine&lane=${lane}&span=${span}`);
+                const ns = of.end - of.begin;
+                if (of.state === "none" && of.end < end && ns > gap.ns)
+                    gap = { ns, lane, span, of };
+            }
+        ok(gap.ns > 0, "events are lost");
+        const third = Math.floor(gap.ns / 3);
+        const page = await open(
+            `#w=${gap.of.begin + third}-${gap.of.end - third}&sel=g${gap.lane}.${gap.span}&tab=span`,
+        );
+        await until("the hatch", () =>
+            page.evaluate(
+                ([left, ink]) => {
+                    const rows = document.querySelector("canvas.rows");
+                    const to = rows.getContext("2d");
+                    const { data } = to.getImageData(left + 50, 0, 600, rows.height);
+                    let seen = 0;
+                    for (let i = 0; i < data.length; i += 4)
+                        seen += ink.every((part, j) => Math.abs(part - data[i + j]) < 12);
+                    return seen > 100;
+                },
+                [measure("lane-names"), color("s-unknown")],
+            ),
+        );
+        equal((await page.textContent(".details dd")).trim(), "not recorded", "the state");
+    });
+});
+
+test("a remedy that refers to a wait is shown with the sentence about that wait", async () => {
+    await serving(example("shop-go"), async (open) => {
+        const page = await open();
+        const { findings } = runJson("summary", example("shop-go"));
+        equal(findings.length, 1, "one card, alone");
+        const remedy = /Release the lock before that wait/;
+        await until("the remedy", async () => remedy.test(await page.textContent(".card p")));
+        const text = await page.textContent(".card p");
+        ok(/itself waiting \(.*Release the lock before that wait/.test(text), text);
+    });
+});
+
+test("what has no start function is called the same in lanes and in tables", async () => {
+    await serving(example("load-go1.21"), async (open) => {
+        const page = await open("#tab=goroutines", {}, ".facts", () => {
+            globalThis.drawn = new Set();
+            const draw = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+                globalThis.drawn.add(text);
+                draw.call(this, text, ...rest);
+            };
+        });
+        await page.getByLabel("group").selectOption("name");
+        await until("the group", () =>
+            page.evaluate(() =>
+                [...globalThis.drawn].some((text) => /^[▸▾] \(unknown\)$/.test(text)),
+            ),
+        );
+        ok(/\(unknown\)/.test(await page.textContent(".panel")), "in the table");
+    });
+});
+
+test("a system call whose length is not recorded has none", async () => {
+    for (const [name, isRecorded] of [
+        ["load-go1.19", false],
+        ["load-go1.23", true],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open("#tab=latency");
+            const section = page.locator(".panel section", { hasText: "syscalls" });
+            await section.waitFor();
+            const text = await section.textContent();
+            equal(/\b1 ns/.test(text), false, text);
+            equal(/median/.test(text), isRecorded, text);
+            equal(/of the others is not recorded/.test(text), !isRecorded, text);
+        });
+});
 
 for (const [name, title] of [
     ["shop-c", "Waits for mutex cache_mu"],
@@ -658,6 +745,13 @@ test("a phone shows two traces and their differences", async () => {
         await page.locator(".table tbody tr").nth(3).waitFor();
         ok(await page.locator(".verdict").isVisible(), "the verdict");
         ok(await page.locator("iframe").first().isVisible(), "the first trace");
+        await page.locator(".table tbody tr").first().click();
+        for (const frame of page.frames().slice(1)) {
+            await until("what the row is about", () => frame.evaluate(() => location.hash !== ""));
+            const { height } = await frame.locator("canvas.rows").boundingBox();
+            ok(height > 70, `lanes of ${height} px`);
+            equal(await frame.locator(".panels").isVisible(), false, "no stub of a panel");
+        }
         await leavePage(page);
     } finally {
         server.kill();

@@ -249,8 +249,9 @@ test("only panels that have something to show have a tab, and only columns with 
     };
     const has = async (page, name) => (await tabs(page)).some((text) => text.startsWith(name));
     await serving(example("shop-c"), async (open) => {
-        const page = await open("#tab=more");
+        const page = await open("#tab=threads");
         equal(await has(page, "MMU"), false, "MMU of a C program");
+        equal(await has(page, "GC"), false, "its garbage collections");
         const tables = await page.getByLabel("Table of").locator("option").allTextContents();
         equal(tables, ["threads", "CPU slots"], "tables of a C program");
         equal(await has(await open("#tab=span"), "Range"), false, "a range without a selection");

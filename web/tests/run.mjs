@@ -576,12 +576,12 @@ test("summary, functions, locks, tasks, regions and the others show what the com
         locks.reduce((sum, lock) => sum + lock.wait_ns, 0),
         "waits for locks",
     );
-    await openTab("More");
-    for (const [title, command, key] of [
-        ["collections", "gc", "cycles"],
-        ["threads", "threads", "threads"],
-        ["Ps", "procs", "procs"],
+    for (const [panel, title, command, key] of [
+        ["GC", "collections", "gc", "cycles"],
+        ["Threads, Ps", "threads", "threads", "threads"],
+        ["Threads, Ps", "Ps", "procs", "procs"],
     ]) {
+        await openTab(panel);
         await page.getByLabel("Table of").selectOption(title);
         const { length } = runJson(command, trace)[key];
         ok(length > 0, `the trace has ${title}`);

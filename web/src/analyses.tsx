@@ -5,7 +5,7 @@ import { Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { kind, scroll } from "./state";
 import { type Column, Table } from "./table";
-import { inWords, isRecorded } from "./words";
+import { inWords } from "./words";
 
 type Row = Record<string, unknown>;
 
@@ -132,16 +132,15 @@ function One(props: { of: Analysis }) {
     );
 }
 
-export function MorePanel() {
-    const shown = analyses.filter(({ command }) => command !== "gc" || !isRecorded());
-    const chosen = useSignal(shown[0].title);
-    const of = shown.find((one) => one.title === chosen.value) ?? shown[0];
+function Tables(props: { of: Analysis[] }) {
+    const chosen = useSignal(props.of[0].title);
+    const of = props.of.find((one) => one.title === chosen.value) ?? props.of[0];
     return (
         <div>
             <Choice
                 label="Table of"
                 value={chosen.value}
-                options={shown.map(({ title }) => [title, inWords(title)] as const)}
+                options={props.of.map(({ title }) => [title, inWords(title)] as const)}
                 onChoose={(title) => {
                     chosen.value = title;
                 }}
@@ -149,4 +148,12 @@ export function MorePanel() {
             <One key={of.title} of={of} />
         </div>
     );
+}
+
+export function GcPanel() {
+    return <Tables of={analyses.filter(({ command }) => command === "gc")} />;
+}
+
+export function ThreadsPanel() {
+    return <Tables of={analyses.filter(({ command }) => command !== "gc")} />;
 }
