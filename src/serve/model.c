@@ -173,17 +173,13 @@ void model_close(struct model *model)
 
 /* MARK: State */
 
-/* The logs of the program. Examines them again only after more were read. */
+/* Returns the number of logs of the program. Examines each log once. */
 static size_t count_logs(struct model *model)
 {
     const trail_mark *marks;
     size_t count = trail_lanes_logs(model->lanes, &marks);
-    if (count != model->examined_logs) {
-        model->examined_logs = count;
-        model->status.logs = 0;
-        for (size_t i = 0; i < count; i++)
-            model->status.logs += !mark_is_recorders(model->lanes, &marks[i]);
-    }
+    for (; model->examined_logs < count; model->examined_logs++)
+        model->status.logs += !mark_is_recorders(model->lanes, &marks[model->examined_logs]);
     return model->status.logs;
 }
 
