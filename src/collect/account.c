@@ -56,7 +56,8 @@ bool account_only_waits(const struct collect_summary *summary)
 /* Clears times and places; keeps the counts. */
 static void leave_times_out(struct collect_summary *summary)
 {
-    summary->running_ns = summary->spun_ns = summary->ready_ns = summary->short_ns = 0;
+    summary->running_ns = summary->spun_ns = summary->ready_ns = 0;
+    summary->short_ns = summary->moments_ns = 0;
     memset(summary->wait_ns, 0, sizeof summary->wait_ns);
     memset(summary->worst, 0, sizeof summary->worst);
 }

@@ -297,6 +297,7 @@ void collect_summary_add(struct collect_summary *sum, const struct collect_summa
     for (size_t i = 0; i < SHM_WAITS; i++)
         sum->wait_ns[i] += other->wait_ns[i];
     sum->short_ns += other->short_ns;
+    sum->moments_ns += other->moments_ns;
     sum->waits += other->waits;
     sum->waits_with_waker += other->waits_with_waker;
     sum->events += other->events;

@@ -208,7 +208,8 @@ struct collect_summary {
     int64_t running_ns, ready_ns;
     int64_t spun_ns; /* CPU time within waits that spin, which is not in running_ns */
     int64_t wait_ns[SHM_WAITS];
-    int64_t short_ns; /* in waits too short to be recorded; without switches, in their calls */
+    int64_t short_ns;   /* in waits too short to be recorded; without switches, in their calls */
+    int64_t moments_ns; /* the part of short_ns that is not in running_ns: the kernel reported it */
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;

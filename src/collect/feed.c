@@ -605,9 +605,15 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
+    uint64_t claimed = area_claimed_at(c->area), since = thread->feed.counted_at
+                                                             ? thread->feed.counted_at
+                                                         : claimed ? claimed
+                                                                   : c->feed.fed_at;
     c->feed.holds += shared->holds - thread->feed.holds;
-    /* It cannot have waited for longer than the time that has passed, perhaps in several steps. */
-    thread->feed.unwaited += c->feed.fed_at - c->feed.fed_before;
+    /* It cannot have waited for longer than the time that has passed, perhaps in several steps. The
+     * slot may have been read long after the step began. */
+    thread->feed.counted_at = ticks_now(c->ticks);
+    thread->feed.unwaited += thread->feed.counted_at > since ? thread->feed.counted_at - since : 0;
     if (waited > thread->feed.unwaited)
         waited = thread->feed.unwaited;
     thread->feed.unwaited -= waited;
@@ -769,7 +775,6 @@ void feed_all(struct collect *c, bool last)
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
     bool guards_mattered = c->open_stacks.guards_matter;
-    c->feed.fed_before = c->feed.fed_at ? c->feed.fed_at : now;
     c->feed.fed_at = now;
     c->feed.ended_until = visible_at(c);
     open_stacks_step(c);

@@ -19,7 +19,6 @@ struct named_thread {
 /* Owned by feed.c. Times in ticks. */
 struct feed {
     uint64_t fed_at;         /* the start of the last step: earlier records have been taken */
-    uint64_t fed_before;     /* the start of the step before that */
     uint64_t ended_until;    /* the records of waits that ended before this have been taken */
     uint64_t holds, records; /* of all threads so far */
     uint64_t short_ticks;    /* spent in calls whose waits were too short to record */

@@ -734,6 +734,7 @@ void model_summarize(const struct collect *c, struct collect_summary *summary)
         summary->short_ns = c->moments_ns;
     if (c->trace->options.switches && c->moments_ns > summary->short_ns)
         summary->wait_ns[SHM_KERNEL] += c->moments_ns - summary->short_ns;
+    summary->moments_ns = summary->short_ns < c->moments_ns ? summary->short_ns : c->moments_ns;
 }
 
 void model_dispose(struct trace *t)

@@ -120,7 +120,8 @@ struct thread_feed {
     bool ended;                    /* nothing more will come */
     char *text;                    /* of the log whose pieces are being read */
     size_t text_size;
-    uint64_t holds; /* the slot's counters at the last reading */
+    uint64_t counted_at; /* when the slot's counters were last read; 0: not yet */
+    uint64_t holds;      /* ... and what they were */
     uint32_t short_waits;
     uint64_t unwaited; /* ticks of its life that no short wait accounts for */
 };

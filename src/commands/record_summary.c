@@ -46,8 +46,10 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
     /* A thread counted as running was not always on a CPU: without context switches, the cause of
      * short waits is not recorded. */
     if (inferred && running > cpu_ns) {
-        brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
-        unexplained += running - cpu_ns - brief;
+        int64_t off = running - cpu_ns, rest = s->short_ns - s->moments_ns;
+        rest = off < rest ? off : rest;
+        brief = s->moments_ns + rest;
+        unexplained += off - rest;
         running = cpu_ns;
     }
     /* One that was woken is counted as ready until it returns from its call. */

@@ -358,7 +358,7 @@ def short():
     report(len(unseen) <= 3 * (window.steps + 2), "short: few waits have no call", window, len(unseen))
     total, unseen_ns = sum(s[4] - s[3] for s in run.spans), sum(s[4] - s[3] for s in unseen)
     share = re.search(r"unexplained (\d+) %", run.summary)
-    most = 100 * unseen_ns / max(1, total) + 5
+    most = 100 * unseen_ns / max(1, total) + 2
     report(share and int(share[1]) <= most, "short: time in known calls is explained", most, run.summary)
     report(re.search(r"waiting for: .*short waits \d+ %", run.summary), "short: but short waits", run.summary)
 

@@ -444,6 +444,18 @@ static void short_waits_are_no_longer_than_the_recording(void **state)
     assert_in_range(w->summary.short_ns, 0, 100 * MS);
 }
 
+/* The first step may be late. */
+static void short_waits_before_the_first_step_count(void **state)
+{
+    struct world *w = *state;
+    put_thread(w, 1);
+    w->memory->header.claimed_at = now;
+    now += 20 * MS;
+    w->memory->threads[1].short_waits = 15 * MS / SHM_SHORT;
+    finish(w);
+    assert_in_range(w->summary.short_ns, 15 * MS - SHM_SHORT, 15 * MS);
+}
+
 /* One that ends in a step may have begun several steps before. */
 static void a_short_wait_may_be_longer_than_a_step(void **state)
 {
@@ -716,6 +728,7 @@ int main(void)
         cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
         cmocka_unit_test_setup(a_shared_lock_is_named_after_the_first_hold, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
+        cmocka_unit_test_setup(short_waits_before_the_first_step_count, set_up),
         cmocka_unit_test_setup(a_short_wait_may_be_longer_than_a_step, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
         cmocka_unit_test_setup(the_trace_ends_when_its_recording_stops, set_up),
