@@ -265,7 +265,7 @@ static void after_select(struct call *call, struct selected *selected, int count
     }
     if (ready < 0 && errno == EINTR)
         signals_interrupted(mask);
-    for (int fd = 0; ready != 0 && reads && fd < count; fd++) {
+    for (int fd = 0; ready != 0 && is_address(reads) && fd < count; fd++) {
         if (is_in(reads, fd) && descriptor_ready(fd, call))
             return;
     }
