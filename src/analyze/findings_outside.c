@@ -51,10 +51,16 @@ static struct several row_words(const struct outside_row *row)
     return several(row->spread.count, "wait", row->spread.sum_ns, row->longest.ns);
 }
 
+/* Returns how many wait there at the same time, on average while any does. */
+static double at_once(const struct outside_row *row)
+{
+    return share_of(row->spread.sum_ns, blame_union_ns(&row->at_least_one));
+}
+
 /* Whether several wait there at the same time. */
 static bool are_many(const struct outside_row *row)
 {
-    return share_of(row->spread.sum_ns, blame_union_ns(&row->at_least_one)) >= AT_ONCE;
+    return at_once(row) >= AT_ONCE;
 }
 
 /* How long one that polls runs between such sleeps, at most. */
@@ -98,9 +104,8 @@ static bool is_late(const struct outside_row *row)
  */
 static bool sleeps_often(const struct outside_row *row)
 {
-    double at_once = share_of(row->spread.sum_ns, blame_union_ns(&row->at_least_one));
-    return row->returns >= POLL_TIMES &&
-           (double)mean(row->spread.sum_ns, row->spread.count) * at_once <= (double)POLL_MOST;
+    double sleep = (double)mean(row->spread.sum_ns, row->spread.count);
+    return row->returns >= POLL_TIMES && sleep * at_once(row) <= (double)POLL_MOST;
 }
 
 /*
@@ -294,7 +299,7 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     return false;
 }
 
-/* Names the wait for this child process in another process, such as that of a shell's caller. */
+/* Names the wait for the same child in another process, as in the caller of a shell. */
 static void explain_caller(struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -386,7 +391,6 @@ void finding_syslog(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         const struct wait_facts *its = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->at_least_one);
-        double at_once = share_of(row->spread.sum_ns, ns);
         if (row->kind != WIRE_WAIT_WRITE || !its ||
             !text_is(names_text(&findings->analysis->names, its->object), "syslog") ||
             ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE ||
@@ -403,7 +407,7 @@ void finding_syslog(struct findings *findings)
             findings,
             "One at a time writes to the log, under a lock of the C library. On average "
             "%.1f waited. %s.",
-            at_once, row_words(row).text);
+            at_once(row), row_words(row).text);
         finding_advise(findings, "Log less, or let one thread do it for all.");
     }
 }
@@ -878,8 +882,7 @@ void finding_blocking_calls(struct findings *findings)
         int64_t ns = blame_union_ns(&row->at_least_one);
         bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
                      row->kind == WIRE_WAIT_FILE_LOCK || row->kind == WIRE_WAIT_CHILD;
-        double at_once = share_of(row->spread.sum_ns, ns);
-        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once < CALLS_LEAST) {
+        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once(row) < CALLS_LEAST) {
             say_needed_call(findings, row);
             continue;
         }
@@ -889,7 +892,7 @@ void finding_blocking_calls(struct findings *findings)
         finding_say(findings, &of,
                     "Blocking calls use up threads: %.1f %s on average waited in one at %.*s "
                     "(%.*s) during %.0f %% of the time",
-                    at_once, word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
+                    at_once(row), word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
                     100 * share_of(ns, length));
         finding_explain(
             findings, "Each needs a thread meanwhile. %s.",

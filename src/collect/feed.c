@@ -601,14 +601,20 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     thread->feed.open_time = open.time;
 }
 
+/* Returns since when a slot has counted what was not read. */
+static uint64_t counts_since(const struct collect *c, const struct thread *thread)
+{
+    if (thread->feed.counted_at)
+        return thread->feed.counted_at;
+    uint64_t claimed = area_claimed_at(c->area);
+    return claimed ? claimed : c->feed.fed_at;
+}
+
 /* Adds what a slot has counted since it was last read. */
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
-    uint64_t claimed = area_claimed_at(c->area), since = thread->feed.counted_at
-                                                             ? thread->feed.counted_at
-                                                         : claimed ? claimed
-                                                                   : c->feed.fed_at;
+    uint64_t since = counts_since(c, thread);
     c->feed.holds += shared->holds - thread->feed.holds;
     /* It cannot have waited for longer than the time that has passed, perhaps in several steps. The
      * slot may have been read long after the step began. */

@@ -39,7 +39,7 @@ uint8_t *store_alloc(struct store *store, size_t size);
 bool store_use_file(struct store *store, int folder);
 
 /*
- * Sets *position to that of a chunk in the file. The search begins at *block, which becomes the
+ * Finds a chunk in the file and sets *position. Searches from *block on, which becomes the
  * chunk's. Returns false if the chunk is in memory.
  */
 bool store_position(const struct store *store, const uint8_t *chunk, size_t *block,

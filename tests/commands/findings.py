@@ -2578,7 +2578,7 @@ def many_small_pieces_are_handed_over():
     assert "hand-offs" not in handed(10000, rest=360 * MS)
 
 
-def told(receivers, every=8 * MS, rounds=100):
+def broadcast(receivers, every=8 * MS, rounds=100):
     """Goroutine 1 sends to each of these many others, one after another, and then sleeps."""
     trace = Trace(2)
     trace.here(1, 2, 0)
@@ -2599,8 +2599,8 @@ def told(receivers, every=8 * MS, rounds=100):
 @test
 def messages_to_many_now_and_then_are_no_small_pieces():
     # Those that are ready wait for each other, not for a CPU.
-    equal(told(120), {})
-    assert "hand-offs" in told(120, every=MS)
+    equal(broadcast(120), {})
+    assert "hand-offs" in broadcast(120, every=MS)
 
 
 def workers(first, others, count=3, kind="barrier step", sleeps=0):
