@@ -9,49 +9,51 @@
 #include "collect/parts.h"
 #include "shm/mapping.h"
 
-/* The list of mapped files is read again if it lacks an address and is older than this. */
-#define READ_AGAIN_NS 50000000
-#define GOOD_FOR_NS   1000000000
+#define GOOD_FOR_NS 50000000 /* a file may be mapped at the same address later */
 
 static void add_range(struct collect *c, const struct mapping *m)
 {
     struct faults *f = &c->faults;
-    const char *file = descriptors_keep(c, m->path);
-    if (!file)
-        return;
     if (!GROW(f->ranges, f->room, f->count + 1)) {
         collect_no_memory(c);
         return;
     }
-    f->ranges[f->count++] = (struct mapped_range){m->start, m->end, file};
+    f->ranges[f->count++] = (struct mapped_range){
+        m->start, m->end, *m->path == '/' ? descriptors_keep(c, m->path) : NULL};
 }
 
-static void read_ranges(struct collect *c, int64_t now_ns)
+/* Of a process that has ended, the last list stays. */
+static void read_ranges(struct collect *c)
 {
+    size_t before = c->faults.count;
     struct mapping m;
-    c->faults.count = 0;
-    c->faults.read_ns = now_ns;
+    c->faults.read_ns = (int64_t)clock_ns(CLOCK_MONOTONIC);
     if (!c->options.process.pid)
         return;
+    c->faults.count = 0;
     SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)c->options.process.pid)
-        if (mapping_read(lines.text, &m) && *m.path == '/')
+        if (mapping_read(lines.text, &m))
             add_range(c, &m);
+    if (c->faults.count == 0)
+        c->faults.count = before;
 }
 
-static const char *find_file(const struct faults *f, uint64_t address)
+static const struct mapped_range *find_range(const struct faults *f, uint64_t address)
 {
     size_t behind = SEARCH(i, 0, f->count, f->ranges[i].start <= address);
-    return behind && address < f->ranges[behind - 1].end ? f->ranges[behind - 1].file : NULL;
+    return behind && address < f->ranges[behind - 1].end ? &f->ranges[behind - 1] : NULL;
 }
 
-static const char *file_at(struct collect *c, uint64_t address)
+/* What was mapped after the list was read is not in it: it is read once for all faults before. */
+static const char *file_at(struct collect *c, uint64_t address, int64_t ns)
 {
-    int64_t now_ns = (int64_t)clock_ns(CLOCK_MONOTONIC), age_ns = now_ns - c->faults.read_ns;
-    const char *file = find_file(&c->faults, address);
-    if (age_ns < READ_AGAIN_NS || (file && age_ns < GOOD_FOR_NS))
-        return file;
-    read_ranges(c, now_ns);
-    return find_file(&c->faults, address);
+    const struct mapped_range *range = find_range(&c->faults, address);
+    int64_t age_ns = ns - c->faults.read_ns;
+    if (age_ns > GOOD_FOR_NS || (age_ns >= 0 && !range)) {
+        read_ranges(c);
+        range = find_range(&c->faults, address);
+    }
+    return range ? range->file : NULL;
 }
 
 struct fault faults_take(struct collect *c, const struct switch_record *record)
@@ -60,7 +62,7 @@ struct fault faults_take(struct collect *c, const struct switch_record *record)
     size_t count = record->sample ? code_walk(c, record->sample, pcs) : 0;
     return (struct fault){
         .stack = count ? area_add_stack(c->area, pcs, count) : 0,
-        .file = file_at(c, record->address),
+        .file = file_at(c, record->address, record->ns),
     };
 }
 

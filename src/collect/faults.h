@@ -23,12 +23,11 @@ struct fault {
                 * file */
 };
 
-/* The mapped files of the process, in the order of their addresses, as of read_ns. Owned by
- * faults.c. */
+/* What the process had mapped at read_ns, in the order of the addresses. Owned by faults.c. */
 struct faults {
     struct mapped_range {
         uint64_t start, end;
-        const char *file;
+        const char *file; /* NULL: memory of no file */
     } * ranges;
     size_t count, room;
     int64_t read_ns; /* CLOCK_MONOTONIC; 0: not read yet */

@@ -2,7 +2,10 @@
  * Which waits outside of wrapped calls are page faults: those after whose end the kernel reports
  * one.
  */
+#include <unistd.h>
+
 #include "area_by_hand.h"
+#include "collect/parts.h"
 
 #define US (MS / 1000)
 
@@ -103,6 +106,45 @@ static void a_fault_within_a_call_is_no_wait_of_its_own(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
 }
 
+/* Maps a new file of one page. */
+static void *mapped(char *path)
+{
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 4096), 0);
+    void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+    assert_ptr_not_equal(at, MAP_FAILED);
+    unlink(path);
+    close(fd);
+    return at;
+}
+
+static const char *file_at(struct world *w, const void *at, int64_t in_ns)
+{
+    struct switch_record record = {.ns = (int64_t)clock_ns(CLOCK_MONOTONIC) + in_ns,
+                                   .kind = SWITCH_FAULT,
+                                   .address = (uint64_t)(uintptr_t)at};
+    const char *file = faults_take(w->collect, &record).file;
+    return file ? file : "none";
+}
+
+/* Also one that is mapped right after the list was read for another, and once the process has ended. */
+static void a_fault_has_the_file_that_is_mapped_then(void **state)
+{
+    struct world w;
+    char one[] = "/tmp/trail-faults-XXXXXX", two[] = "/tmp/trail-faults-XXXXXX";
+    (void)state;
+    off_at_20(&w);
+    w.collect->options.process.pid = getpid();
+    const void *at = mapped(one);
+    assert_memory_equal(file_at(&w, at, 0), one, strlen(one));
+    at = mapped(two);
+    assert_memory_equal(file_at(&w, at, 0), two, strlen(two));
+    w.collect->options.process.pid = INT32_MAX;
+    assert_memory_equal(file_at(&w, at, 1000 * MS), two, strlen(two));
+    finish(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_fault_may_wait_several_times),
         cmocka_unit_test(what_the_thread_did_before_the_fault_ends_its_wait),
         cmocka_unit_test(a_fault_within_a_call_is_no_wait_of_its_own),
+        cmocka_unit_test(a_fault_has_the_file_that_is_mapped_then),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
