@@ -128,7 +128,7 @@ static const char *file_at(struct world *w, const void *at, int64_t in_ns)
     return file ? file : "none";
 }
 
-/* Also one that is mapped right after the list was read for another, and once the process has ended. */
+/* Also one that is mapped right after the list was read, and once the process has ended. */
 static void a_fault_has_the_file_that_is_mapped_then(void **state)
 {
     struct world w;
