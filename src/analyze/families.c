@@ -78,7 +78,7 @@ void families_end(struct families *families, int64_t goroutine, int64_t now, enu
 
 void families_lost(struct families *families, int64_t goroutine)
 {
-    struct family *family = idmap_find(&families->of_member, (uint64_t)goroutine);
+    struct family *family = families_of(families, goroutine);
     if (family)
         family->lost = true;
 }
@@ -97,7 +97,7 @@ static const struct family *last_of(const struct families *families, int64_t cre
 
 const struct family *families_last(const struct families *families, int64_t goroutine)
 {
-    const struct family *own = idmap_find(&families->of_member, (uint64_t)goroutine);
+    const struct family *own = families_of(families, goroutine);
     const struct family *last = last_of(families, goroutine, NULL);
     return last || !own || !own->has_creator ? last : last_of(families, own->creator, own);
 }

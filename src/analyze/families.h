@@ -52,6 +52,12 @@ bool families_add(struct families *families, int64_t creator, int64_t member,
 enum family_end { FAMILY_ENDS, FAMILY_STAYS };
 void families_end(struct families *families, int64_t goroutine, int64_t now, enum family_end how);
 
+/* Returns the family of a goroutine that is alive; NULL: none is known. */
+static inline struct family *families_of(const struct families *families, int64_t goroutine)
+{
+    return goroutine >= 0 ? idmap_find(&families->of_member, (uint64_t)goroutine) : NULL;
+}
+
 /* Its state is unknown from now on. */
 void families_lost(struct families *families, int64_t goroutine);
 

@@ -166,15 +166,19 @@ void finding_imbalance(struct findings *findings)
     }
 }
 
-/* Explains what the goroutine waited for, if that took most of the time in which others waited for it. */
-static void explain_own_wait(struct findings *findings, int64_t goroutine)
+/*
+ * Explains what the goroutine waited for, if that took most of the time in which others waited for it:
+ * `wait`, or for all of a group.
+ */
+static void explain_own_wait(struct findings *findings, int64_t goroutine, trail_name wait)
 {
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         double share = wait_own_share(row);
-        if (row->goroutine.key != goroutine || !wait_is_for_all(findings, row) ||
-            row->outside.ns <= 0 || share < BUSY_SHARE)
+        if (row->goroutine.key != goroutine ||
+            (!wait_is_for_all(findings, row) && row->wait != wait) || row->outside.ns <= 0 ||
+            share < BUSY_SHARE)
             continue;
         wait_explain_own(findings, row);
         return;
@@ -214,7 +218,10 @@ void finding_late(struct findings *findings)
     }
 }
 
-/* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
+/*
+ * Of goroutines that a WaitGroup is for, or that are waited for one by one, one ends long after all
+ * others.
+ */
 void finding_straggler(struct findings *findings)
 {
     const struct idmap *stragglers = &findings->waits->stragglers.map;
@@ -232,14 +239,17 @@ void finding_straggler(struct findings *findings)
                      at = text_of(findings, straggler->at);
         finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
                     word(findings, TERM_task), SHOWN(start),
-                    findings->waits->is_go ? "WaitGroup" : "join", SHOWN(at));
+                    !findings->waits->is_go                       ? "join"
+                    : straggler->wait == findings->waits->receive ? "receive"
+                                                                  : "WaitGroup",
+                    SHOWN(at));
         finding_explain(findings, "%s %" PRId64 " ended %s after all others created at %.*s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
                         duration(straggler->longest.ns).text, SHOWN(created));
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
                             counted(straggler->times).text, duration(straggler->ns).text);
-        explain_own_wait(findings, straggler->longest.goroutine);
+        explain_own_wait(findings, straggler->longest.goroutine, straggler->wait);
     }
 }
 

@@ -172,9 +172,8 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
 /* Notes whether what created the goroutine waits for a WaitGroup. */
 static void find_creator(const struct stuck *stuck, struct stuck_wait *wait)
 {
-    const struct family *family = stuck->waits_at ? idmap_find(&stuck->waits_at->families.of_member,
-                                                               (uint64_t)wait->goroutine)
-                                                  : NULL;
+    const struct family *family =
+        stuck->waits_at ? families_of(&stuck->waits_at->families, wait->goroutine) : NULL;
     const struct goroutine *g =
         family ? goroutines_find(&stuck->analysis->goroutines, family->creator) : NULL;
     const struct place *place = g && g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
@@ -601,7 +600,7 @@ static void survey_families(const struct stuck *stuck, int64_t now)
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
-        struct family *family = idmap_find(&stuck->waits_at->families.of_member, (uint64_t)g->id);
+        struct family *family = families_of(&stuck->waits_at->families, g->id);
         if (!family)
             continue;
         family->works |= works(g, now);

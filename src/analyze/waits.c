@@ -412,6 +412,16 @@ static inline bool may_be_timed(const struct waits *waits, trail_name reason)
     return waits->is_go && (reason == waits->receive || reason == waits->select);
 }
 
+/* A goroutine of Go has received what one that it created sends. */
+static bool note_sender(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    if (!waits->is_go || g->reason != waits->receive || !waits->analysis->counting)
+        return true;
+    const struct family *family = families_of(&waits->families, event->goroutine);
+    return !family || family->creator != g->id ||
+           waits_note_straggler(waits, g, waits_place(waits, g->outer), event);
+}
+
 /* A wait ends. Returns false on out of memory. */
 static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
@@ -425,7 +435,7 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
         return g->reason != waits->send || waits_count_served(waits, g, event);
     if (g->reason == waits->send && !waits_count_late(waits, event->goroutine))
         return false;
-    return waits_blame(waits, g, NULL, 0, g->reason, event);
+    return note_sender(waits, g, event) && waits_blame(waits, g, NULL, 0, g->reason, event);
 }
 
 /* A wait begins. Returns false on out of memory. */

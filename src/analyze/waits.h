@@ -143,14 +143,15 @@ struct preempted {
     trail_name name; /* its start function */
 };
 
-/* Goroutines that ended long after all others of their family, while a WaitGroup or their exit was
- * waited for. */
+/* Goroutines that ended long after all others of their family, while a WaitGroup, their exit, or by
+ * their creator what they send, was waited for. */
 struct straggler {
     trail_name start;          /* start function */
     trail_name created_at, at; /* of the longest: where they were created, and waited for */
     uint64_t times;
     int64_t ns;            /* in all */
     trail_longest longest; /* from the end of the last of the others on */
+    trail_name wait;       /* what was waited for then */
 };
 
 /* Connections of a Go program. */
@@ -292,6 +293,13 @@ trail_name waits_reason(const struct waits *waits, const trail_event *event);
 bool waits_enter_place(struct waits *waits, const struct goroutine *g, const trail_event *event,
                        trail_name reason);
 bool waits_leave_place(struct waits *waits, const struct goroutine *g, const trail_event *event);
+
+/*
+ * A wait at `at` for a family, or for one of it, has ended. Counts the goroutine that ended it, if it
+ * was the last of its family by far.
+ */
+bool waits_note_straggler(struct waits *waits, const struct goroutine *g, trail_name at,
+                          const trail_event *event);
 
 /* The goroutine has done some work since it was woken. */
 void waits_works(struct waits *waits, int64_t id);

@@ -267,16 +267,10 @@ static bool is_join(const struct waits *waits, const struct goroutine *g)
     return facts && facts->kind == WIRE_WAIT_JOIN;
 }
 
-/*
- * A wait for a WaitGroup or an exit has ended. Counts the goroutine that ended it, if it was the
- * last of its family by far. Returns false on out of memory.
- */
-static bool note_straggler(struct waits *waits, const struct goroutine *g,
-                           const struct place *place, const trail_event *event)
+bool waits_note_straggler(struct waits *waits, const struct goroutine *g, trail_name at,
+                          const trail_event *event)
 {
-    const struct family *family =
-        event->goroutine >= 0 ? idmap_find(&waits->families.of_member, (uint64_t)event->goroutine)
-                              : NULL;
+    const struct family *family = families_of(&waits->families, event->goroutine);
     if (!family || family->lost || family->differ || family->ended < 2 ||
         family->ended + 1 != family->created)
         return true;
@@ -294,7 +288,8 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
     if (ns > straggler->longest.ns) {
         straggler->longest = (trail_longest){ns, since, event->goroutine};
         straggler->created_at = family->place;
-        straggler->at = place->name;
+        straggler->at = at;
+        straggler->wait = g->reason;
     }
     return true;
 }
@@ -309,7 +304,7 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
     if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
-        ok = note_straggler(waits, g, place, event);
+        ok = waits_note_straggler(waits, g, place->name, event);
     if (place->kind == PLACE_CONDITION)
         waits_leave_condition(waits, g, place->name, event);
     if (place->kind == PLACE_LOCK)

@@ -2304,21 +2304,23 @@ def one_at_a_channel_may_hold_the_lock_that_its_peer_waits_for():
     assert "maybe-deadlock" in held_at_a_channel(lasts=100 * MS)
 
 
-def straggles(late, others=20 * MS, count=4, end=None):
-    """Main waits for this many goroutines, the last of which ends later than the others, after a sleep."""
-    trace = Trace(count + 1)
+def straggles(late, others=20 * MS, count=4, end=None, waiter=1, reason="sync", place=GROUP):
+    """Main waits for this many goroutines that it created, or another one does, the last of which ends later than the others, after a sleep."""
+    trace = Trace(count + 2)
     trace.here(1, 2, 0)
+    if waiter != 1:
+        trace.here(waiter, 2, count + 1)
     for i in range(count):
         trace.create(10 + i, 0, 10 + i, ("main.start", "main.crawl"))
         trace.start(MS, 1 + i, 10 + i)
         if i < count - 1:
             trace.at(others, 1 + i, "GoDestroy")
-    trace.block(2 * MS, 0, "sync", GROUP)
+    trace.block(2 * MS, 0 if waiter == 1 else count + 1, reason, place)
     trace.block(3 * MS, count, "sleep", ("time.Sleep", "main.crawl"))
     trace.wake(others + late - 10, count, 9 + count, ())
     trace.start(others + late - 5, count, 9 + count)
-    trace.wake(others + late, count, 1, ("main.crawl",))
-    trace.start(others + late + 10, 0, 1)
+    trace.wake(others + late, count, waiter, ("main.crawl",))
+    trace.start(others + late + 10, 0 if waiter == 1 else count + 1, waiter)
     trace.at(others + late + 20, count, "GoDestroy")
     end = end or others + late + 30
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
@@ -2335,6 +2337,17 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
     assert "straggler" in straggles(80 * MS, others=40 * MS) and "straggler" not in straggles(80 * MS, others=40 * MS + 50)
     assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
+
+
+@test
+def one_that_sends_its_result_to_its_creator_long_after_the_others_is_a_straggler():
+    channel = {"reason": "chan receive", "place": ("main.gather",)}
+    text = straggles(80 * MS, **channel)["straggler"]["text"]
+    assert re.match(r"One goroutine of main\.crawl held up the receive at main\.gather \(main\.go:10\)\. Goroutine 13 ended 80\.0 ms after all others created "
+                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it was itself waiting \(sleep at main\.crawl \(main\.go:11\)\)\.", text), text
+    # Another one may well receive what comes, and have nothing else to do.
+    assert "straggler" not in straggles(80 * MS, waiter=40, **channel)
+    assert "straggler" not in straggles(80 * MS, reason="select", place=("main.gather",))
 
 
 def exits(late, count=4, others=20 * MS, end=None, first="main.load", naps=1, works=False):
