@@ -109,10 +109,11 @@ static bool is_for_permit(const struct findings *findings, const struct blame_ro
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     bool one_each = row->together * 4 < row->waits && !times_out(findings, row);
-    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
-                       (facts->kind == WIRE_WAIT_CONDITION && one_each)
-                 : text_is(text_of(findings, row->wait), "chan send") ||
-                       (row->wait == findings->waits->condition && one_each);
+    return facts
+               ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
+                     (facts->kind == WIRE_WAIT_CONDITION && one_each)
+               : row->wait == findings->waits->send || waits_is_pool(findings->waits, row->wait) ||
+                     (row->wait == findings->waits->condition && one_each);
 }
 
 /* Goroutines of one kind wait for permits that others of them have. */
@@ -132,9 +133,9 @@ void finding_permits(struct findings *findings)
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
-        wait = facts_of(findings, row->wait)             ? wait
+        wait = row->wait == findings->waits->send        ? channel
                : row->wait == findings->waits->condition ? condition
-                                                         : channel;
+                                                         : wait;
         finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
         finding_explain(findings,
                         "The %s that use it waited for one at %.*s during %.0f %% of the time, %s, "

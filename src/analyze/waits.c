@@ -84,6 +84,12 @@ static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
     return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
 }
 
+static trail_place calling_frame(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    return row.count > 0 ? waits_calling_frame(waits, &row) : (trail_place){0};
+}
+
 trail_name waits_place(struct waits *waits, trail_stack stack)
 {
     trail_place at = blamed_frame(waits, stack, NULL);
@@ -240,7 +246,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     if (woken && waits->outside.now.map.count > 0)
         outside_woke(&waits->outside, event->goroutine);
     trail_stack stack = woken ? stacks_of(&waits->analysis->stacks, event->stack) : 0;
-    trail_place by = blamed_frame(waits, stack, facts);
+    bool pool = waits_is_pool(waits, wait);
+    trail_place by = pool ? calling_frame(waits, stack) : blamed_frame(waits, stack, facts);
+    trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
     struct blame_wait ended = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
@@ -248,11 +256,13 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .begin_serial = serial_at,
         .end_serial = waits->activity->serial_ns,
         .wait = waits_blamed(waits, wait),
-        .at = place ? place->name : g->name,
+        .at = place         ? place->name
+              : at.function ? waits_name_frame(waits, &at)
+                            : g->name,
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place),
-        .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send,
+        .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send || pool,
         .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = is_once(waits, facts, place),
@@ -435,7 +445,9 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
         return g->reason != waits->send || waits_count_served(waits, g, event);
     if (g->reason == waits->send && !waits_count_late(waits, event->goroutine))
         return false;
-    return note_sender(waits, g, event) && waits_blame(waits, g, NULL, 0, g->reason, event);
+    trail_name pool = may_be_timed(waits, g->reason) ? waits_pool(waits, g->outer) : 0;
+    return note_sender(waits, g, event) &&
+           waits_blame(waits, g, NULL, 0, pool ? pool : g->reason, event);
 }
 
 /* A wait begins. Returns false on out of memory. */
@@ -720,6 +732,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->send = names_put(&analysis->names, send, strlen(send));
     waits->receive = names_put(&analysis->names, receive, strlen(receive));
     waits->select = names_put(&analysis->names, select, strlen(select));
+    for (size_t i = 0; i < WAITS_POOLS; i++)
+        waits->pools[i] = names_put(&analysis->names, waits_pools[i], strlen(waits_pools[i]));
     waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
     waits->yield = names_put(&analysis->names, yield, strlen(yield));
     waits->ready = names_put(&analysis->names, ready, strlen(ready));

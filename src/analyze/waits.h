@@ -185,6 +185,10 @@ struct owned {
     trail_name start, function, place;
 };
 
+/* Pools and semaphores of Go's packages: their users wait for one another in a receive or select. */
+enum { WAITS_POOLS = 2 };
+extern const char *const waits_pools[WAITS_POOLS];
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -222,8 +226,9 @@ struct waits {
     bool inferred;                               /* a state was, where events are lost */
     bool is_go; /* system calls have the stack that they were called from */
     trail_name network, sync, condition, sleep, send, receive, select, yield,
-        collection;   /* reasons */
-    trail_name ready; /* "ready": what a holder without a CPU counts as */
+        collection;                /* reasons */
+    trail_name ready;              /* "ready": what a holder without a CPU counts as */
+    trail_name pools[WAITS_POOLS]; /* waits_pools */
 };
 
 /* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
@@ -356,6 +361,13 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
 
 /* A wait of Go begins, perhaps for an answer. */
 bool waits_enter_answer(struct waits *waits, struct goroutine *g, const trail_event *event);
+
+/* Returns which of waits->pools a wait with this stack is for; 0: none. */
+trail_name waits_pool(struct waits *waits, trail_stack stack);
+bool waits_is_pool(const struct waits *waits, trail_name wait);
+
+/* Returns the frame of the program that calls Go's packages; of a stack with frames. */
+trail_place waits_calling_frame(const struct waits *waits, const struct stack_row *stack);
 
 /* Returns whether a goroutine of Go with this stack waits for the answer to an HTTP request. */
 bool waits_asks(struct waits *waits, trail_stack stack);

@@ -74,16 +74,15 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
 static bool is_of_library(const struct waits *waits, trail_name function)
 {
     static const char *const packages[] = {
-        "os.",  "os/",  "syscall.", "internal/",         "io.",      "net.", "net/", "bufio.",
-        "fmt.", "log.", "crypto/",  "golang.org/x/sys/", "database/"};
+        "os.",    "os/",  "syscall.", "internal/", "io.",           "net.",     "net/",
+        "bufio.", "fmt.", "log.",     "crypto/",   "golang.org/x/", "database/"};
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
         if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
             return true;
     return false;
 }
 
-/* The frame of the program that calls such packages; of a stack with frames. */
-static trail_place calling_frame(const struct waits *waits, const struct stack_row *stack)
+trail_place waits_calling_frame(const struct waits *waits, const struct stack_row *stack)
 {
     size_t own = stack->own;
     while (own + 1 < stack->count && is_of_library(waits, stack->places[own].function))
@@ -99,8 +98,12 @@ enum connection {
     CONNECTION_READ,
     CONNECTION_WRITE,
     CONNECTION_ACCEPT,
-    CONNECTION_REQUEST /* waits for the answer that another goroutine reads */
+    CONNECTION_REQUEST, /* waits for the answer that another goroutine reads */
+    CONNECTION_POOLS    /* waits for a connection or permit of this of waits_pools, ... */
 };
+
+const char *const waits_pools[WAITS_POOLS] = {"the connection pool of database/sql",
+                                              "a semaphore.Weighted"};
 
 static enum connection connection_of_frames(const struct waits *waits, trail_stack stack)
 {
@@ -113,6 +116,8 @@ static enum connection connection_of_frames(const struct waits *waits, trail_sta
         {"net.(*netFD).writeBuffers", CONNECTION_WRITE},
         {"net.(*netFD).accept", CONNECTION_ACCEPT},
         {"net/http.(*persistConn).roundTrip", CONNECTION_REQUEST},
+        {"database/sql.(*DB).conn", CONNECTION_POOLS},
+        {"golang.org/x/sync/semaphore.(*Weighted).Acquire", CONNECTION_POOLS + 1},
     };
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
     for (size_t n = 0; n < row.count; n++)
@@ -169,7 +174,7 @@ bool waits_enter_answer(struct waits *waits, struct goroutine *g, const trail_ev
             outside_break(&waits->outside, g->id);
         return true;
     }
-    trail_place own = calling_frame(waits, &stack);
+    trail_place own = waits_calling_frame(waits, &stack);
     struct outside_wait begun = {
         .goroutine = g->id,
         .begin_ns = event->time_ns,
@@ -219,7 +224,7 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
     g->asked |= what == CONNECTION_WRITE;
     if (what == CONNECTION_WRITE && has_entry(&waits->connections.serves, g->id)) {
         struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
-        trail_place own = calling_frame(waits, &stack);
+        trail_place own = waits_calling_frame(waits, &stack);
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
         waits->connections.reply_by = g->name;
@@ -325,7 +330,7 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
     const char *title = kind == WIRE_WAIT_KERNEL ? "system call" : wire_wait_kinds[kind].title;
     if (stack.count == 0)
         return true;
-    trail_place own = calling_frame(waits, &stack);
+    trail_place own = waits_calling_frame(waits, &stack);
     struct outside_wait call = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
@@ -360,7 +365,7 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
     if (stack.count == 0)
         return true;
     g->outside = true;
-    trail_place own = deadline ? calling_frame(waits, &stack) : stack.places[stack.own];
+    trail_place own = deadline ? waits_calling_frame(waits, &stack) : stack.places[stack.own];
     struct outside_wait timed = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
@@ -394,6 +399,20 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
 bool waits_asks(struct waits *waits, trail_stack stack)
 {
     return connection_of(waits, stack) == CONNECTION_REQUEST;
+}
+
+trail_name waits_pool(struct waits *waits, trail_stack stack)
+{
+    enum connection what = connection_of(waits, stack);
+    return what >= CONNECTION_POOLS ? waits->pools[what - CONNECTION_POOLS] : 0;
+}
+
+bool waits_is_pool(const struct waits *waits, trail_name wait)
+{
+    for (size_t i = 0; i < WAITS_POOLS; i++)
+        if (wait == waits->pools[i])
+            return true;
+    return false;
 }
 
 bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine)

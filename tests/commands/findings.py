@@ -2734,9 +2734,9 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     assert "bottleneck" in alone(30 * MS, 3 * MS, by=7)
 
 
-def permitted(share, kind="semaphore slots", count=10, other=False, vain=None):
-    """Goroutine 2 waits this much of the time, until goroutine 1, or one of another kind, returns a permit. After
-    1 ms, it is woken, runs for `vain` and waits again."""
+def permitted(share, kind="semaphore slots", count=10, other=False, vain=None, within=()):
+    """Goroutine 2 waits this much of the time, until goroutine 1, or one of another kind, returns a permit, both within
+    calls of these functions. After 1 ms, it is woken, runs for `vain` and waits again."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.work", "main.other") if other else WORK_STACK)
@@ -2746,16 +2746,16 @@ def permitted(share, kind="semaphore slots", count=10, other=False, vain=None):
     trace.start(14, 1, 2)
     for i in range(count):
         now = (1 + i) * 10 * MS
-        in_go = kind in ("chan send", "sync.(*Cond).Wait")
+        in_go = kind in ("chan send", "sync.(*Cond).Wait", "select")
         if not in_go:
             trace.log(now - 10, 1, "wait", kind)
-        trace.block(now, 1, kind if in_go else "sync", WORK_STACK)
+        trace.block(now, 1, kind if in_go else "sync", (*within, *WORK_STACK))
         if vain:
             trace.at(now + MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
             trace.start(now + MS + 300 * US, 1, 2)
             trace.log(now + MS + 300 * US + vain - 10, 1, "wait", kind)
             trace.block(now + MS + 300 * US + vain, 1, "sync", WORK_STACK)
-        trace.wake(now + share * MS // 10, 0, 2, ("main.work",))
+        trace.wake(now + share * MS // 10, 0, 2, (*within, "main.work"))
         trace.start(now + share * MS // 10 + 10, 1, 2)
     end = (1 + count) * 10 * MS
     return trace.findings(end, "--from=10ms", f"--to={end}ns")
@@ -2975,6 +2975,22 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     found = permitted(30, kind="chan send")
     equal(list(found), ["permits"])
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
+
+
+@test
+def a_pool_of_a_package_of_go_has_too_few_permits():
+    for function, name in (("database/sql.(*DB).conn", "the connection pool of database/sql"),
+                           ("golang.org/x/sync/semaphore.(*Weighted).Acquire", "a semaphore.Weighted")):  # fmt: skip
+        pool = {"kind": "select", "within": (function,)}
+        found = permitted(30, **pool)
+        equal(list(found), ["permits"])
+        text = found["permits"]["text"]
+        assert text.startswith(f"Too few permits in {name}. The goroutines that use it waited for one at main.work (main.go:11) during 30 % of the time, "), text
+        assert ", until main.work (main.go:11) gave one back. " in text, text
+        equal(permitted(29, **pool), {})
+        equal(permitted(40, other=True, **pool), {})
+    # Any other select may be for work of its own kind, as in a ring.
+    equal(permitted(30, kind="select", within=("main.(*DB).conn",)), {})
 
 
 def channel_lock(readers=3, rounds=10, held=8 * MS):
