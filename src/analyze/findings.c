@@ -596,6 +596,14 @@ static int64_t wake_ups_ns(const struct findings *findings, const trail_activity
     return whole_of(count * WAKE_UP_NS * share_of(activity->inferred_ns, length_of(findings)));
 }
 
+/* How many Ps there were for most of the time: a program of Go may change GOMAXPROCS. */
+static uint64_t usual_procs(const struct findings *findings, const trail_activity *activity)
+{
+    int64_t known_ns = length_of(findings) - activity->lost_ns;
+    int64_t usual = whole_of(share_of(activity->available_ns, known_ns) + 0.5);
+    return findings->waits->is_go && usual > 0 ? (uint64_t)usual : activity->procs;
+}
+
 void finding_ready_for_long(struct findings *findings)
 {
     int64_t left_out_ns = 0;
@@ -603,6 +611,7 @@ void finding_ready_for_long(struct findings *findings)
     int64_t length = length_of(findings);
     trail_activity activity;
     trail_analysis_activity(findings->analysis, &activity);
+    activity.procs = usual_procs(findings, &activity);
     ns_add(&left_out_ns, wake_ups_ns(findings, &activity));
     activity.runnable_ns =
         left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;

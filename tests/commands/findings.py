@@ -1475,9 +1475,14 @@ def a_bound_that_is_the_whole_time_is_no_figure():
     assert whole["gain_ns"] > 0.995 * 200 * MS and "gain_title" not in whole, whole
 
 
-def rotating(slice_ns, procs=2, cpus=0):
-    """Five goroutines take turns on these Ps, for so long each time. `cpus`: what the trace has of the machine."""
+def rotating(slice_ns, procs=2, cpus=0, before=None):
+    """Five goroutines take turns on these Ps, for so long each time. `cpus`: what the trace has of the machine; `before`: the number of
+    Ps at first, for 1 ms."""
     trace = Trace(procs)
+    if before:
+        trace.procs = before
+        trace.idle = range(procs, before)
+        trace.at(MS, 0, f"ProcsChange procs_value={procs} stack=0")
     if cpus:
         trace.string(f"trail.recorded machine pid=0 count={cpus} cpu=0 recorder={200 * MS} name=")
     preempted = f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}"
@@ -1500,6 +1505,7 @@ def goroutines_that_take_turns_on_all_ps_are_not_held_up():
     # One P may be too few by mistake.
     ready = rotating(MS, procs=1)["ready"]
     assert ready["remedy"] == "GOMAXPROCS is 1: raise it if the program may use more CPUs.", ready
+    assert "GOMAXPROCS is 1" in rotating(MS, procs=1, before=2)["ready"]["remedy"]
     assert "GOMAXPROCS" not in rotating(5 * MS, cpus=4)["ready"]["text"]
 
 
