@@ -361,6 +361,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     ns_add(&row->alike_ns,
            wait->start == wait->own_start ? ns_between(wait->begin_ns, wait->end_ns) : 0);
     row->place = wait->place;
+    row->caller = wait->caller;
     row->most_held_ns = later(row->most_held_ns, wait->held_ns);
     row->held_unknown |= wait->held_ns == 0;
     if (rest.begin_ns < rest.end_ns) {

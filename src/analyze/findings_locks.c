@@ -193,6 +193,10 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     finding_explain(findings, "%s. %s wait%s took %s%s%s at %.*s.", effect,
                     counted(row->waits).text, plural_s(row->waits), duration(row->ns).text, of_all,
                     longest, SHOWN(at));
+    if (row->caller) {
+        trail_string caller = text_of(findings, row->caller);
+        finding_explain(findings, "The holder was called by %.*s.", SHOWN(caller));
+    }
     advise(findings, row);
 }
 

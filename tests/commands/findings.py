@@ -184,9 +184,9 @@ def a_lock_that_is_waited_for_while_others_work_does_not_serialise():
     equal(list(hand_over("sync", LOCK, busy=True).findings(31 * MS)), ["lock-contention"])
 
 
-def contended(waits, length, ready=0, begin=0, end=100 * MS):
+def contended(waits, length, ready=0, begin=0, end=100 * MS, holder=UNLOCK):
     """In 100 ms, or a part of them, a lock is waited for this often by one of two goroutines that otherwise run all
-    the time. `ready` more goroutines are ready."""
+    the time. `ready` more goroutines are ready. `holder`: the stack of each release."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     for i in range(ready):
@@ -195,7 +195,7 @@ def contended(waits, length, ready=0, begin=0, end=100 * MS):
     for i in range(waits):
         now = (1 + 6 * i) * MS
         trace.block(now, 1, "sync", LOCK)
-        trace.wake(now + length, 0, 2)
+        trace.wake(now + length, 0, 2, holder)
         trace.start(now + length, 1, 2)
     return trace.findings(101 * MS, f"--from={begin}ns", f"--to={end}ns")
 
@@ -210,6 +210,13 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     equal(found["lock-serialises"]["function"], "main.pay")
     equal(contended(10, 2 * MS - 1), {})
     equal(contended(9, 4 * MS), {})
+
+
+@test
+def of_a_lock_within_a_package_of_go_the_caller_is_named():
+    text = contended(10, 2 * MS, holder=("log.(*Logger).output", "log.Printf", "main.pay"))["lock-serialises"]["text"]
+    assert text.startswith("log.(*Logger).output (main.go:10) held a lock ") and " The holder was called by main.pay (main.go:12)." in text, text
+    assert "called by" not in contended(10, 2 * MS)["lock-serialises"]["text"]
 
 
 def taken_in_turn(reason, stack, wakes=16 * MS, cycles=6):
