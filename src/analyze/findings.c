@@ -24,10 +24,9 @@
 #include "words/place.h"
 
 /* Thresholds, as shares of the time. */
-#define IDLE_SHARE   0.05
+#define IDLE_SHARE   0.1 /* less is usual beside other programs */
 #define GC_SHARE     0.25
-#define GC_BUSY      0.4 /* the same beside other programs, which make collections longer */
-#define LONG_IDLE    INT64_C(10000000)
+#define GC_BUSY      0.4  /* the same beside other programs, which make collections longer */
 #define KEPT_SHARE   0.1  /* less is usual beside other programs */
 #define SMALL_SHARE  0.02 /* beside other programs, pauses and their delays are longer */
 #define PAUSE_SHARE  0.05
@@ -648,17 +647,11 @@ static bool has_no_ps(const struct findings *findings)
            (maker->made_by == TRAIL_MADE_BY_RECORD || maker->made_by == TRAIL_MADE_BY_IMPORT);
 }
 
-/* Whether such stretches, and so small a part of the time, are usual beside other programs. */
-static bool is_short(double share, const trail_longest *longest)
-{
-    return share < (longest->ns < LONG_IDLE ? IDLE_SHARE : SMALL_SHARE);
-}
-
 void finding_one_runs_alone(struct findings *findings)
 {
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_LONE];
     double share = share_of(sum->ns, length_of(findings));
-    if (is_short(share, &sum->longest) || has_no_ps(findings))
+    if (share < IDLE_SHARE || has_no_ps(findings))
         return;
     const struct finding_of of = {"one-runs-alone", .gain_ns = sum->ns, .moment = &sum->longest,
                                   .note = true};
@@ -677,7 +670,7 @@ void finding_ready_while_idle(struct findings *findings)
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_QUEUE];
     double share = share_of(sum->ns, length_of(findings));
     trail_longest moment = sum->longest;
-    if (is_short(share, &sum->longest) || has_no_ps(findings))
+    if (share < IDLE_SHARE || has_no_ps(findings))
         return;
     moment.goroutine = TRAIL_NONE;
     const struct finding_of of = {"ready-while-idle", .gain_ns = sum->ns, .moment = &moment,
