@@ -90,10 +90,12 @@ static trail_place calling_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? waits_calling_frame(waits, &row) : (trail_place){0};
 }
 
-/* The place that called a package of Go's, which is at `by` then; 0: it is none. */
-static trail_name caller_of(struct waits *waits, trail_stack stack, const trail_place *by)
+/* The place that called a package of Go's, which released a lock at `by`; 0: it is none. */
+static trail_name caller_of(struct waits *waits, trail_stack stack, const struct place *place,
+                            const trail_place *by)
 {
-    trail_place caller = waits->is_go ? calling_frame(waits, stack) : (trail_place){0};
+    bool locks = waits->is_go && place && place->kind == PLACE_LOCK;
+    trail_place caller = locks ? calling_frame(waits, stack) : (trail_place){0};
     bool differs = caller.function && caller.function != by->function;
     return differs ? waits_name_frame(waits, &caller) : 0;
 }
@@ -281,7 +283,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .start = woken ? waits_start(waits, event->goroutine) : 0,
         .function = by.function,
         .place = waits_name_frame(waits, &by),
-        .caller = caller_of(waits, stack, &by),
+        .caller = caller_of(waits, stack, place, &by),
     };
     const struct owned *owner = woken ? NULL : owner_in(waits, facts, g->since_ns, event->time_ns);
     if (owner) {
