@@ -17,9 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 from go_readers import go_of
 from sample import some
 from tap import finish, report, skip
@@ -287,14 +287,6 @@ def unordered():
     report(code == 0 and good == 0 and "repair" in err, "--repair converts it", code, err)
 
 
-def open_files(pid):
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            yield os.readlink(f"/proc/{pid}/fd/{fd}")
-        except FileNotFoundError:
-            pass
-
-
 def interrupted(path, folder):
     """Ctrl-C while it waits for more input, when the output for the first part is not complete yet."""
     before = os.listdir(folder)
@@ -306,10 +298,7 @@ def interrupted(path, folder):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         process.stdin.write(open(path, "rb").read()[:-1])
         process.stdin.flush()
-        for _ in range(6000):
-            if any(target.startswith(folder) for target in open_files(process.pid)):
-                break
-            time.sleep(0.01)
+        states.until(lambda: any(target.startswith(folder) for target in states.open_files(process.pid).values()))
         process.send_signal(signal.SIGINT)
         process.wait()
     report(process.returncode == -signal.SIGINT and os.listdir(folder) == before, "Ctrl-C leaves nothing", before)

@@ -31,6 +31,17 @@ def children(pid):
     return [int(child) for child in text_of(f"/proc/{pid}/task/{pid}/children").split()]
 
 
+def open_files(pid):
+    """{descriptor: what it is open for}; without those that are closed meanwhile."""
+    files = {}
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            files[int(fd)] = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            pass
+    return files
+
+
 def tids(pid):
     """In order of creation: the kernel starts again with small numbers."""
     try:

@@ -17,6 +17,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 import tap
 import work
 from recorded import send, step
@@ -110,19 +111,12 @@ def test_sealed():
     """No process can truncate the memory of a program that was started by the recorder."""
     path, ready = os.path.join(WORK, "sealed.trace"), os.path.join(WORK, "ready")
     recorder = record(path, "--", "sh", "-c", f"touch {shlex.quote(ready)}; read word", stdin=subprocess.PIPE)
-    pattern, seen = re.compile("memfd:trail"), []
 
-    def find():
-        for fd in os.listdir(f"/proc/{recorder.pid}/fd"):
-            try:
-                if pattern.search(os.readlink(f"/proc/{recorder.pid}/fd/{fd}")):
-                    seen.append(fd)
-            except OSError:
-                pass
-        return seen
+    def memory():
+        return [fd for fd, file in states.open_files(recorder.pid).items() if "memfd:trail" in file]
 
     wait_for(lambda: os.path.exists(ready))
-    wait_for(find)
+    seen = states.until(memory)
     wrong = "the memory could be cut"
     try:
         file = os.open(f"/proc/{recorder.pid}/fd/{seen[0]}", os.O_RDWR)

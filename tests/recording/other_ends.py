@@ -41,8 +41,7 @@ def child_of(recorder):
 
 def pidfds(recorder):
     """Returns how many processes the recorder knows."""
-    folder = f"/proc/{recorder.pid}/fd"
-    return sum("pidfd" in os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder))
+    return sum("pidfd" in file for file in states.open_files(recorder.pid).values())
 
 
 def record(*command, threads=2, ended=False, **options):
