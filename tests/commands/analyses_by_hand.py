@@ -787,10 +787,12 @@ def each_command_that_is_told_shows_something():
     for example in EXAMPLES[1:]:
         path = os.path.join(WORK, "it's a " + os.path.basename(example))
         shutil.copy(example, path)
+        ran = set()
         for args, least in asked:
             commands = commands_in(good_text(args[0], path, *args[1:]))
             assert len(commands) >= least, (args, commands)
-            for command in commands[-12:]:
+            for command in {*commands[-12:]} - ran:
+                ran.add(command)
                 words = shlex.split(command)
                 equal((words[0], path in words), ("trail", True))
                 code, out, err = run_text(*words[1:])

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, ENV, EXAMPLES, ROOT, TRAIL, WORK, equal, trace  # noqa: E402
+from command import DATA, ENV, EXAMPLES, ROOT, TRAIL, WORK, assembled, equal, trace  # noqa: E402
 from sub_commands import sub_commands
 from tap import main, test
 
@@ -604,8 +604,7 @@ def jsonl_keeps_every_byte_and_every_bit():
     text = read(os.path.join(DATA, V2 + ".txt")).decode()
     text = text.replace("heapalloc_value=12902400", f"heapalloc_value={big}")
     text = text.replace("heapgoal_value=25165824", f"heapgoal_value={2**53}")
-    path = os.path.join(WORK, "big.trace")
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    path = assembled("big", text)
     events = [json.loads(line) for line in good("print", "-f", "jsonl", path).lines]
     values = [
         e["value"]
@@ -690,9 +689,7 @@ ProcStatus dt=0 p=0 pstatus=1
 def of_events(name, events):
     """A trace with the events of one thread."""
     text = HEAD + "\n".join([*events, "EndOfGeneration", ""])
-    path = os.path.join(WORK, name + ".trace")
-    good("assemble", written(name + ".txt", text.encode()), "-o", path)
-    return path
+    return assembled(name, text)
 
 
 @test
@@ -800,8 +797,7 @@ def generations_of(count, special):
         events[number] = text + events[number]
     text = "Trace Go1.21\nBatch p=0 ticks=1\nFrequency freq=1000000000\nGoCreate dt=1 g=1 stack=0 stk=0\n"
     text += "ProcStart dt=1 thread=100\nGoStartLocal dt=1 g=1\n" + "".join(events)
-    old, new = os.path.join(WORK, "old.trace"), os.path.join(WORK, "new.trace")
-    good("assemble", written("old.txt", text.encode()), "-o", old)
+    old, new = assembled("old", text), os.path.join(WORK, "new.trace")
     good("convert", "--to=go1.23", old, "-o", new)
     good("check", "-q", new)
     lines = good("print", "--format=jsonl", "--kind=Sync", new).out.decode().splitlines()
@@ -997,8 +993,7 @@ def a_v1_trace_without_its_end_is_shown_and_said_to_be_cut():
     """Cut between two records, so that only the missing end shows it."""
     text = read(os.path.join(DATA, V1 + ".txt")).decode()
     lines = [line for line in text.split("\n") if not line.startswith("Frequency")]
-    path = os.path.join(WORK, "endless.trace")
-    good("assemble", "-", "-o", path, stdin="\n".join(lines).encode())
+    path = assembled("endless", "\n".join(lines))
     for args in (["info"], ["info", "--full"]):
         r = run(*args, path)
         assert r.code == 1 and b"cut off" in r.out and b"not known" in r.out, r.out
@@ -1086,8 +1081,7 @@ def a_lost_event_does_not_move_its_p_to_the_end_of_the_trace():
     blocks = [i for i, line in enumerate(lines) if line.startswith(b"GoBlock")]
     for i in (blocks[len(blocks) // 5], blocks[len(blocks) // 2]):
         text = b"\n".join(lines[:i] + lines[i + 1 :])
-        path = os.path.join(WORK, "lost.trace")
-        good("assemble", "-", "-o", path, stdin=text)
+        path = assembled("lost", text)
         assert run("check", path).code == 1
         args = ["check", "--repair", "--list", "--limit=10000", "--json", path]
         verdict = json.loads(good(*args).out)
@@ -1147,8 +1141,7 @@ def symbols_of_a_program_resolve_pcs():
     text = (
         read(os.path.join(DATA, V15 + ".txt")).decode().replace("pc=4202512", f"pc={address + 5}")
     )
-    path = os.path.join(WORK, "symbols.trace")
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    path = assembled("symbols", text)
     assert b"traced" not in good("print", "-s", path).out
     assert f"traced ({source}:" in good("print", "-s", f"--binary={program}", path).out.decode()
     assert run("print", "--binary=/nonexistent", path).code == 3

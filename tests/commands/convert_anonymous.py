@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, SHARED, WORK, good, run, trace  # noqa: E402
+from command import EXAMPLES, SHARED, WORK, assembled, good, run, trace  # noqa: E402
 from go_readers import go_of  # noqa: E402
 from tap import main, test  # noqa: E402
 
@@ -198,8 +198,7 @@ Strings
     ]  # fmt: skip
     text += "".join(f'String id={i}\n\tdata="{n}"\n' for i, n in enumerate(names, 1))
     text += 'String id=90\n\tdata="trail.module start=0x1 build-id=00 path=/secret"\nEndOfGeneration\n'
-    path = os.path.join(WORK, "c")
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    path = assembled("c", text)
     after = strings_of(anonymous(path))
     stay = {"pthread_mutex_lock", "./nptl/pthread_mutex_lock.c"}
     assert stay <= after, after
@@ -218,8 +217,7 @@ String id=1
 EndOfGeneration
 """
     for word, after in (("secret job", "task"), ("fiber", "fiber"), ("thread", "thread")):
-        path, to = os.path.join(WORK, "word"), os.path.join(WORK, "anonymous")
-        good("assemble", "-", "-o", path, stdin=text.format(word).encode())
+        path, to = assembled("word", text.format(word)), os.path.join(WORK, "anonymous")
         good("convert", "--anonymize", path, "-o", to)
         words = [json.loads(good("info", "--json", p))["task_word"] for p in (path, to)]
         assert words == [word, after], words
@@ -249,8 +247,7 @@ ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
         escaped = "".join(f"\\x{b:02x}" for b in data)
         text += f'ExperimentalBatch exp={number} gen=1 m=100 time=1000\n\tdata="{escaped}"\n'
     text += "EventBatch gen=1 m=100 time=1000 size=auto\nProcStatus dt=1 p=0 pstatus=1\nEndOfGeneration\n"
-    path = os.path.join(WORK, "experimental")
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    path = assembled("experimental", text)
     return path
 
 

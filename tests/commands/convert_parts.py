@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, SHARED, WORK, good, run  # noqa: E402
+from command import DATA, EXAMPLES, SHARED, WORK, assembled, good, run, trace  # noqa: E402
 from go_readers import go_of  # noqa: E402
 from tap import main, test  # noqa: E402
 
@@ -55,13 +55,6 @@ def names(path):
     """The start functions of the program's own goroutines, the most frequent first."""
     count = collections.Counter(g["name"] for g in goroutines(path).values())
     return [n for n, _ in count.most_common() if n and not n.startswith("runtime.")]
-
-
-def trace(name):
-    path = os.path.join(WORK, name)
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
 
 
 @test
@@ -177,10 +170,7 @@ def one_half_of_a_switch_can_be_kept():
     text = text.replace("GoSwitch dt=10 g=3 g_seq=1", "GoCreateBlocked dt=1 new_g=4 new_stack=2 stack=1\nGoSwitch dt=9 g=3 g_seq=1")
     text = text.replace("GoBlock dt=10 reason_string=1 stack=1\nGoStart dt=5 g=2 g_seq=1",
                         "GoSwitch dt=10 g=4 g_seq=1\nGoBlock dt=1 reason_string=1 stack=2\nGoStart dt=4 g=2 g_seq=1")
-    source, path = os.path.join(WORK, "switch.txt"), os.path.join(WORK, "switch")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write(text)
-    good("assemble", source, "-o", path)
+    path = assembled("switch", text)
     before = goroutines(path)
     for id, left in ((1, {1, 3}), (3, {1, 3}), (4, {1, 4})):
         for version in ("go1.26", "go1.23", "go1.22"):
@@ -244,7 +234,6 @@ def what_is_not_there_names_the_nearest():
 @test
 def what_is_of_no_P_is_left_out():
     """A P of v1 may have the number that means "none" in v2."""
-    path = os.path.join(WORK, "none-v1.trace")
     text = """Trace Go1.21
 Batch p=18446744073709551615 ticks=100
 ProcStart dt=1 thread=5
@@ -254,7 +243,7 @@ GoSched dt=3 stk=0
 ProcStop dt=3
 Frequency freq=1000000000
 """
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    path = assembled("none-v1", text)
     for version in ("go1.22", "go1.23", "go1.26"):
         part(path, version=version, lost=True)
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, ENV, TRAIL, WORK, good  # noqa: E402
+from command import DATA, ENV, TRAIL, WORK, good, trace  # noqa: E402
 from sample import ALL  # noqa: E402
 from tap import Skip, main, test  # noqa: E402
 
@@ -85,8 +85,7 @@ def build():
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exhausted_malloc.c")
     subprocess.run([*COMPILER, "-shared", "-fPIC", "-O1", source, "-o", PRELOAD], check=True)
     for name, text in (("EVERYTHING", "everything-1.26"), ("OLD", "everything-1.21"), ("LOCKS", "locks-1.26")):
-        TRACES[name] = os.path.join(WORK, name)
-        good("assemble", os.path.join(DATA, text + ".txt"), "-o", TRACES[name])
+        TRACES[name] = trace(text)
 
 
 def files_below(folder):

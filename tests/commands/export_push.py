@@ -14,7 +14,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import ENV, ROOT, TRAIL, WORK, equal  # noqa: E402
+from command import ENV, ROOT, TRAIL, WORK, assembled, equal  # noqa: E402
 from tap import Skip, main, test
 
 TRACE = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
@@ -138,11 +138,7 @@ def watch_sends_the_waits_of_each_trace_once():
 
 def odd():
     """A trace with a name that is not UTF-8, and an empty one."""
-    path = os.path.join(WORK, "odd.trace")
-    text = ODD.encode().replace(b"BYTES", b"a\\xffb")
-    p = subprocess.run([TRAIL, "assemble", "-", "-o", path], input=text, capture_output=True)
-    assert p.returncode == 0, p.stderr
-    return path
+    return assembled("odd", ODD.replace("BYTES", "a\\xffb"))
 
 
 ODD = """Trace Go1.26

@@ -81,23 +81,21 @@ class Trace:
             self.events.append((0, -1, thread, f"ProcStatus p={thread} pstatus={2 if thread in self.idle else 1}", None))
         self.at(2, 0, f"ProcsChange procs_value={self.procs} stack=0")
         self.at(end, 0, "HeapAlloc heapalloc_value=4096")
-        seqs, lines = {}, {}
+        seqs, batches, last = {}, {}, {}
         for time, _, thread, text, g in sorted(self.events):
             if g is not None:
                 seqs[g] = seqs.get(g, 0) + 1
-                text = text % seqs[g]
-            name, _, rest = text.partition(" ")
-            lines.setdefault(thread, []).append((time, name, rest))
+                text %= seqs[g]
+            batch, before = batches.setdefault(thread, []), last.get(thread, 0)
+            if len(batch) % 4001 == 0:  # a batch has at most 64 KiB
+                batch.append(f"EventBatch gen=1 m={100 + thread} time={1000 + before} size=auto")
+            name, space, rest = text.partition(" ")
+            batch.append(f"{name} dt={time - before}{space}{rest}")
+            last[thread] = time
         out = ["Trace Go1.26", f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Sync",
                "Frequency freq=1000000000", "ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0"]
-        for thread, of_thread in sorted(lines.items()):
-            out.append(f"EventBatch gen=1 m={100 + thread} time=1000 size=auto")
-            last = 0
-            for i, (time, name, rest) in enumerate(of_thread):
-                if i and i % 4000 == 0:  # a batch has at most 64 KiB
-                    out.append(f"EventBatch gen=1 m={100 + thread} time={1000 + last} size=auto")
-                out.append(f"{name} dt={time - last} {rest}".rstrip())
-                last = time
+        for _, batch in sorted(batches.items()):
+            out += batch
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Stacks"]
         self.string("main.go"), self.string("")
         for frames, number in self.stacks.items():

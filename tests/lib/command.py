@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import work
+from assembler import Assembler
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(ROOT, "tests", "data")
@@ -21,6 +22,7 @@ ENV.pop("NO_COLOR", None)
 ENV.pop("COLUMNS", None)
 SCRIPT = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 WORK = work.folder(SCRIPT)
+ASSEMBLER = Assembler(os.environ["TRAIL_LIBRARY"]) if "TRAIL_LIBRARY" in os.environ else None
 
 
 def run(*args, stdin=None, **more):
@@ -64,9 +66,14 @@ def written(name, data):
 
 
 def assembled(name, text):
-    """The path of a trace made from a text like those in tests/data."""
+    """The path of a trace made from a text like those in tests/data, as str or bytes."""
     path = os.path.join(WORK, name + ".trace")
-    good("assemble", "-", "-o", path, stdin=text.encode())
+    text = text if isinstance(text, bytes) else text.encode()
+    if ASSEMBLER:
+        with open(path, "wb") as f:
+            f.write(ASSEMBLER.assemble(text))
+    else:
+        good("assemble", "-", "-o", path, stdin=text)
     return path
 
 
@@ -79,9 +86,7 @@ def text_of(name):
 def trace(name):
     """The path of the trace of tests/data/NAME.txt."""
     path = os.path.join(WORK, name + ".trace")
-    if not os.path.exists(path):
-        good("assemble", os.path.join(DATA, name + ".txt"), "-o", path)
-    return path
+    return path if os.path.exists(path) else assembled(name, text_of(name))
 
 
 def equal(ours, right, what=""):
