@@ -1,5 +1,4 @@
-/* A tracer host with one thread and one P; the test owns the goroutines. Included after
- * <cmocka.h>. */
+/* A tracer host with one thread and one P; the test owns the goroutines. */
 #ifndef TESTS_RECORD_ONE_THREAD_H
 #define TESTS_RECORD_ONE_THREAD_H
 

@@ -1,7 +1,8 @@
-/* Common code of the tests under load. Included after <cmocka.h>. */
+/* Common code of the tests under load. */
 #ifndef TESTS_RECORD_STRESS_H
 #define TESTS_RECORD_STRESS_H
 
+#include "../lib/unit.h"
 #include "trace.h"
 
 #define HOUR_NS INT64_C(3600000000000)

@@ -5,12 +5,6 @@
  * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
  * names a file for a refused trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "stress.h"
 #include "tracer/memory.h"
 #include "tracer/runnable.h"
@@ -123,7 +117,7 @@ static size_t quiet_begin(pthread_t *threads)
  * Any number of threads that log a little leave enough memory for others, although nothing is read
  * before the end; none of them uses more than a few pages.
  */
-static void quiet_threads_make_none_wait(void **state)
+TEST(quiet_threads_make_none_wait)
 {
     trail_options options = {.generation_ns = HOUR_NS, .no_symbols = true};
     struct held held = {0};
@@ -131,7 +125,6 @@ static void quiet_threads_make_none_wait(void **state)
     unsigned long logs = 0;
     trail_stats stats;
     size_t before;
-    (void)state;
     alone(true);
     held_start(&held, &options);
     before = quiet_begin(threads);
@@ -166,7 +159,7 @@ static void *write_much(void *arg)
     return NULL;
 }
 
-static void waits_are_counted(void **state)
+TEST(waits_are_counted)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
     struct held held = {0};
@@ -175,7 +168,6 @@ static void waits_are_counted(void **state)
     trail_stats stats;
     bool full;
     pid_t tid = 0;
-    (void)state;
     alone(true);
     held_start(&held, &options);
     assert_int_equal(stats_now().waits, 0);
@@ -210,10 +202,9 @@ static void log_lines(void)
 }
 
 /* More than `memory`, but less than twice as much: everything is kept, and no thread waits. */
-static void sink_that_logs(void **state)
+TEST(sink_that_logs)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         struct held held = {.work = log_lines};
         unsigned long logs = 0;
@@ -233,10 +224,9 @@ static void sink_that_logs(void **state)
 
 /* Much more than `memory`: losses are counted, the data before them are valid, and no thread
  * waits. */
-static void sink_that_logs_too_much(void **state)
+TEST(sink_that_logs_too_much)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         struct held held = {.work = log_lines};
         unsigned long logs = 0;
@@ -257,12 +247,11 @@ static void sink_that_logs_too_much(void **state)
 }
 
 /* The same for a host thread between two calls of trail_read. */
-static void reading_thread_that_logs(void **state)
+TEST(reading_thread_that_logs)
 {
     trail_options options = {.memory = 4 * BLOCK, .generation_ns = HOUR_NS, .no_symbols = true};
     trail_chunk chunk;
     trail_error err;
-    (void)state;
     if (!trail_start(&options, &err))
         fail_msg("%s", err.message);
     assert_int_equal(trail_read(&chunk, &err), 1);
@@ -284,10 +273,9 @@ static void reading_thread_that_logs(void **state)
 /* MARK: The least memory */
 
 /* Too small a limit is raised to the minimum: each format yields a complete trace. */
-static void little_memory(void **state)
+TEST(little_memory)
 {
     static const size_t sizes[] = {1, 4096, BLOCK - 1, BLOCK, 4 * BLOCK};
-    (void)state;
     for (size_t i = 0; i < FORMATS * 5; i++) {
         trail_options options = {.format = all_formats[i / 5], .memory = sizes[i % 5]};
         struct trace trace = {0};
@@ -316,10 +304,9 @@ static void count_samples(trail_reader *reader, const trail_event *event, void *
 }
 
 /* A trace contains more samples than the ring holds, if they do not come all at once. */
-static void samples_are_drained(void **state)
+TEST(samples_are_drained)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
-    (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         trail_options options = {
             .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
@@ -343,10 +330,9 @@ static void samples_are_drained(void **state)
 }
 
 /* If they come all at once, each sample is in the trace or counted as lost. */
-static void lost_samples_are_counted(void **state)
+TEST(lost_samples_are_counted)
 {
     static const int formats[] = {19, 21, 22, 23, 26};
-    (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         trail_options options = {
             .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
@@ -393,9 +379,8 @@ static size_t left_after_trace(int format, bool fills)
 
 /* A big trace leaves no more memory behind than an empty one, which is less than the tables of a
  * big one. */
-static void memory_is_given_back(void **state)
+TEST(memory_is_given_back)
 {
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         size_t empty = left_after_trace(all_formats[i], false);
         assert_int_equal(left_after_trace(all_formats[i], true), empty);
@@ -506,7 +491,7 @@ static bool record_with(const trail_options *options, long allowed)
  * Whichever request for memory fails first, of those for stacks, texts and statuses: the trace is
  * valid up to there.
  */
-static void memory_ends_anywhere(void **state)
+TEST(memory_ends_anywhere)
 {
     static const struct {
         int format;
@@ -515,7 +500,6 @@ static void memory_ends_anywhere(void **state)
     } cases[] = {{21, TRAIL_UNWIND_HOST, FEW},
                  {23, TRAIL_UNWIND_HOST, FEW},
                  {23, TRAIL_UNWIND_NONE, GOROUTINES}};
-    (void)state;
     /* Every request, or every tenth if the loops are scaled down. */
     long step = how_many(100) < 100 ? 10 : 1;
     many_begin();
@@ -552,13 +536,12 @@ bool __wrap_thread_is_runnable(pid_t thread)
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 /* The stop waits for it, even for much longer than wait_ns. */
-static void starved_reader_is_waited_for(void **state)
+TEST(starved_reader_is_waited_for)
 {
     enum { LINES = 10000 };
     trail_options options = {.wait_ns = 50000000, .generation_ns = HOUR_NS, .no_symbols = true};
     struct held held = {0};
     unsigned long logs = 0;
-    (void)state;
     alone(true);
     held_start(&held, &options);
     for (int i = 0; i < LINES; i++)
@@ -601,10 +584,9 @@ static void count_threads(trail_reader *reader, const trail_event *event, void *
  * of one thread. Each log belongs to its thread, and those of ended threads are in the generation
  * in which they were written.
  */
-static void guests_share_buffers(void **state)
+TEST(guests_share_buffers)
 {
     static const int formats[] = {22, 23, 26};
-    (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         trail_options options = {
             .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
@@ -670,10 +652,9 @@ static void live_begin(const struct live *live)
 }
 
 /* Full buffers, too few to wake the reader, come after the time that was asked for: within it, or not for an hour. */
-static void live_readers_get_full_buffers(void **state)
+TEST(live_readers_get_full_buffers)
 {
     static const int64_t waits[] = {0, 1000000, HOUR_NS};
-    (void)state;
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         trail_options options = {
             .format = 19, .generation_ns = HOUR_NS, .live_ns = waits[i], .no_symbols = true};
@@ -713,14 +694,13 @@ static void *log_more(void *arg)
 
 /* A quiet thread takes no lock; a thread that waits for one is counted, with the length of its
  * wait. */
-static void waits_for_locks_are_counted(void **state)
+TEST(waits_for_locks_are_counted)
 {
     trail_options options = {.generation_ns = HOUR_NS, .no_symbols = true};
     struct held held = {0};
     unsigned long logs = 0;
     trail_stats stats;
     pthread_t thread;
-    (void)state;
     alone(true);
     held_start(&held, &options);
     pthread_mutex_lock(&tracer.lock);
@@ -748,24 +728,7 @@ static void waits_for_locks_are_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quiet_threads_make_none_wait),
-        cmocka_unit_test(waits_are_counted),
-        cmocka_unit_test(sink_that_logs),
-        cmocka_unit_test(sink_that_logs_too_much),
-        cmocka_unit_test(reading_thread_that_logs),
-        cmocka_unit_test(little_memory),
-        cmocka_unit_test(samples_are_drained),
-        cmocka_unit_test(lost_samples_are_counted),
-        cmocka_unit_test(memory_is_given_back),
-        cmocka_unit_test(memory_ends_anywhere),
-        cmocka_unit_test(starved_reader_is_waited_for),
-        cmocka_unit_test(guests_share_buffers),
-        cmocka_unit_test(live_readers_get_full_buffers),
-        cmocka_unit_test(waits_for_locks_are_counted),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

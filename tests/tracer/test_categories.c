@@ -1,14 +1,10 @@
 /* Categories of annotations that are turned on and off while a program runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "trace.h"
 
 #include <pthread.h>
 #include <unistd.h>
+
+#include "../lib/unit.h"
 
 /* The contents of a trace, in order: the first letter of the category for a log, ( and ) for a
  * region. */
@@ -75,7 +71,7 @@ static void set(const char *list)
 }
 
 /* Logs and trail_category_enabled agree on each list. */
-static void lists(void **state)
+TEST(lists)
 {
     static const struct {
         const char *list, *name;
@@ -92,7 +88,6 @@ static void lists(void **state)
         {"net", NULL, false},         {"-net", NULL, true},       {",net,", "net", true},
         {",", "net", false},          {"-", "net", true},         {"net*,", "network", true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         trail_category category = TRAIL_CATEGORY(cases[i].name);
         struct trace trace = {0};
@@ -111,11 +106,10 @@ static void lists(void **state)
 }
 
 /* A category that was looked up follows a change of the list; all are off without a trace. */
-static void changes(void **state)
+TEST(changes)
 {
     trail_category net = TRAIL_CATEGORY("net"), db = TRAIL_CATEGORY("db");
     struct trace trace = {0};
-    (void)state;
     set("db");
     assert_false(trail_category_enabled(&net));
     assert_false(trail_category_enabled(&db));
@@ -137,10 +131,9 @@ static void changes(void **state)
 }
 
 /* A region that began also ends, whatever is on at its end; one that did not begin does not end. */
-static void regions(void **state)
+TEST(regions)
 {
     static trail_category net = TRAIL_CATEGORY("net");
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         struct trace trace = {0};
         begin(all_formats[i], &trace);
@@ -171,13 +164,12 @@ static void regions(void **state)
     }
 }
 
-static void too_long(void **state)
+TEST(too_long)
 {
     trail_category net = TRAIL_CATEGORY("net"), other = TRAIL_CATEGORY("other");
     char list[TRAIL_CATEGORIES_MAX + 2];
     struct trace trace = {0};
     trail_error err;
-    (void)state;
     memset(list, 'x', sizeof list);
     memcpy(list, "other,", 6);
     list[TRAIL_CATEGORIES_MAX + 1] = '\0';
@@ -213,14 +205,13 @@ static void *look(void *wrong)
 }
 
 /* Threads see one list or the other, never a mixture. */
-static void changes_beside_look_ups(void **state)
+TEST(changes_beside_look_ups)
 {
     static const char *const list[] = {"both,a,bbbbbbbbbbbbbbbbbbbbbbbbbbbb,c",
                                        "d,eeeeeeeeeee,both"};
     struct trace trace = {0};
     pthread_t threads[2];
     bool wrong = false;
-    (void)state;
     over = false;
     set(list[0]);
     begin(23, &trace);
@@ -238,15 +229,7 @@ static void changes_beside_look_ups(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),
-        cmocka_unit_test(changes),
-        cmocka_unit_test(regions),
-        cmocka_unit_test(too_long),
-        cmocka_unit_test(changes_beside_look_ups),
-    };
     /* A hang is a failure. */
     alarm(250);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

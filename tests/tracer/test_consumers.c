@@ -5,12 +5,6 @@
  * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
  * names a file for a refused trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "load.h"
 #include "one_thread.h"
 #include "tracer/memory.h"
@@ -272,9 +266,8 @@ static void stall(const trail_options *options, const char *what)
 }
 
 /* A consumer that takes nothing for a while, and then everything. */
-static void consumer_stalls(void **state)
+TEST(consumer_stalls)
 {
-    (void)state;
     program_begin();
     each_way(stall);
     program_end();
@@ -311,9 +304,8 @@ static void stall_for_good(const trail_options *usual, const char *what)
 }
 
 /* A consumer that never takes anything again: every stop abandons it after its time limit. */
-static void consumer_stalls_for_good(void **state)
+TEST(consumer_stalls_for_good)
 {
-    (void)state;
     program_begin();
     each_way(stall_for_good);
     program_end();
@@ -348,9 +340,8 @@ static void stall_under_load(const trail_options *options, const char *what)
 }
 
 /* A trace that ends while the program is busy is consistent up to its last event. */
-static void consumer_stalls_under_load(void **state)
+TEST(consumer_stalls_under_load)
 {
-    (void)state;
     alone(true);
     each_way(stall_under_load);
     alone(false);
@@ -396,9 +387,8 @@ static void refuse(const trail_options *options, const char *what)
     check_next(options, what);
 }
 
-static void consumer_refuses(void **state)
+TEST(consumer_refuses)
 {
-    (void)state;
     program_begin();
     each_way(refuse);
     program_end();
@@ -457,9 +447,8 @@ static void die(const trail_options *options, const char *what)
 
 /* The consumer at the other end of a pipe is killed. SIGPIPE keeps its default action, which would
  * end the test. */
-static void consumer_is_killed(void **state)
+TEST(consumer_is_killed)
 {
-    (void)state;
     program_begin();
     each_way(die);
     program_end();
@@ -484,9 +473,8 @@ static void stop_in_pipe(const trail_options *usual, const char *what)
 }
 
 /* A consumer that lives but does not read: the library's thread is blocked in a write. */
-static void pipe_is_full(void **state)
+TEST(pipe_is_full)
 {
-    (void)state;
     program_begin();
     each_way(stop_in_pipe);
     program_end();
@@ -508,9 +496,8 @@ static void never_read(const trail_options *usual, const char *what)
     check_next(options, what);
 }
 
-static void nobody_reads(void **state)
+TEST(nobody_reads)
 {
-    (void)state;
     program_begin();
     each_way(never_read);
     program_end();
@@ -567,9 +554,8 @@ static void two_read(const trail_options *usual, const char *what)
     trace_free(&reading[1].trace);
 }
 
-static void of_two_readers_one_is_told(void **state)
+TEST(of_two_readers_one_is_told)
 {
-    (void)state;
     program_begin();
     each_way(two_read);
     program_end();
@@ -633,9 +619,8 @@ static void fail_everywhere(const trail_options *options, const char *what)
 }
 
 /* Memory runs out at the first, the second, ... request. */
-static void memory_fails(void **state)
+TEST(memory_fails)
 {
-    (void)state;
     program_begin();
     each_way(fail_everywhere);
     program_end();
@@ -654,9 +639,8 @@ static void *stop_and_note(void *ok)
  * The stop waits for the reading thread, which meanwhile starts another trace: that start fails at
  * once, and the trace being stopped is complete.
  */
-static void start_during_stop(void **state)
+TEST(start_during_stop)
 {
-    (void)state;
     program_begin();
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .wait_ns = HOUR_NS};
@@ -697,9 +681,8 @@ static bool count_bytes(void *context, const trail_chunk *chunk)
  * A few full buffers reach a sink although they are far from the bytes that wake it, and nothing ends: the first
  * after a pause, and those that follow soon after it. A hang is a failure.
  */
-static void few_bytes_arrive(void **state)
+TEST(few_bytes_arrive)
 {
-    (void)state;
     program_begin();
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .generation_ns = HOUR_NS};
@@ -721,21 +704,7 @@ static void few_bytes_arrive(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(consumer_stalls),
-        cmocka_unit_test(consumer_stalls_for_good),
-        cmocka_unit_test(consumer_stalls_under_load),
-        cmocka_unit_test(consumer_refuses),
-        cmocka_unit_test(consumer_is_killed),
-        cmocka_unit_test(pipe_is_full),
-        cmocka_unit_test(nobody_reads),
-        cmocka_unit_test(of_two_readers_one_is_told),
-        cmocka_unit_test(memory_fails),
-        cmocka_unit_test(start_during_stop),
-        cmocka_unit_test(few_bytes_arrive),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

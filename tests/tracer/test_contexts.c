@@ -6,11 +6,6 @@
  *     test_contexts write FORMAT PATH     writes the trace of `story`, for other readers
  *     test_contexts quiet FORMAT PATH     one with generations in which nothing happens
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -197,10 +192,9 @@ static void check_story(trail_reader *reader, const trail_event *event, void *co
 }
 
 /* Starts in each situation, in every format, with and without a creation there. */
-static void annotates_in_every_situation(void **state)
+TEST(annotates_in_every_situation)
 {
     struct trace trace = {0};
-    (void)state;
     thread_begin();
     for (size_t f = 0; f < FORMATS; f++) {
         trail_options options = {.format = all_formats[f], .generation_ns = INT64_C(3600000000000)};
@@ -252,10 +246,9 @@ static void wait_again(void)
 }
 
 /* Wake-ups by a scheduler with a P, by one without, and from a system call. */
-static void wakes_have_stacks(void **state)
+TEST(wakes_have_stacks)
 {
     struct trace trace = {0};
-    (void)state;
     thread_begin();
     for (size_t f = 0; f < FORMATS; f++) {
         trail_options options = {.format = all_formats[f]};
@@ -348,12 +341,11 @@ static void count_logs(trail_reader *reader, const trail_event *event, void *con
 }
 
 /* Readers put the ProcSteal after the annotations before it, even at the same time. */
-static void proc_is_taken_meanwhile(void **state)
+TEST(proc_is_taken_meanwhile)
 {
     struct trace trace = {0};
     unsigned calls = how_many(2000);
     pthread_t thread;
-    (void)state;
     thread_begin();
     for (size_t f = 0; f < FORMATS; f++) {
         /* Generations end meanwhile. */
@@ -450,10 +442,9 @@ static void *log_and_wait(void *arg)
 
 /* The thread waits except in regions: at least 20 ms of sleep do not count as running, on any
  * machine. */
-static void unannounced_threads_wait(void **state)
+TEST(unannounced_threads_wait)
 {
     struct trace trace = {0};
-    (void)state;
     for (size_t f = 1; f < FORMATS; f++) {
         trail_options options = {.format = all_formats[f]};
         for (int again = 0; again < 2; again++) {
@@ -517,12 +508,11 @@ static void walk_signalled(void *context, void (*visit)(trail_g *g, void *arg), 
     pthread_mutex_unlock(&signalled.list);
 }
 
-static void handlers_do_not_wait(void **state)
+TEST(handlers_do_not_wait)
 {
     static const trail_host host = {.each_goroutine = walk_signalled};
     struct trace trace = {0};
     struct sigaction action = {.sa_handler = log_in_handler};
-    (void)state;
     sigaction(SIGUSR1, &action, NULL);
     trail_host_set(&host);
     for (size_t f = 0; f < FORMATS && all_formats[f] < 22; f++) {
@@ -606,11 +596,10 @@ static void follow_first(trail_reader *reader, const trail_event *event, void *c
     runs->now = event->transition.to;
 }
 
-static void calls_wait_for_snapshot(void **state)
+TEST(calls_wait_for_snapshot)
 {
     static const trail_host host = {.each_goroutine = walk_slowly};
     struct trace trace = {0};
-    (void)state;
     alone(true);
     trail_host_set(&host);
     trail_p_init(&p, 0);
@@ -724,11 +713,10 @@ static void start_in_crowd(int format, bool writes, struct trace *trace)
     read_good(trace, NULL, NULL, "crowd");
 }
 
-static void readers_do_not_starve_a_start(void **state)
+TEST(readers_do_not_starve_a_start)
 {
     static const trail_host host = {.each_goroutine = walk_in_crowd};
     struct trace trace = {0};
-    (void)state;
     alone(true);
     init_goroutines();
     trail_host_set(&host);
@@ -786,10 +774,9 @@ static void count_generation(trail_reader *reader, const trail_event *event, voi
 }
 
 /* Go 1.22 and 1.23 reject a generation without an event. */
-static void no_generation_is_empty(void **state)
+TEST(no_generation_is_empty)
 {
     struct trace trace = {0};
-    (void)state;
     for (size_t f = 0; f < FORMATS; f++) {
         trail_options options = {.format = all_formats[f], .generation_ns = INT64_C(3600000000000)};
         struct calm calm = {0};
@@ -836,18 +823,11 @@ static int write_story(int format, const char *path)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(annotates_in_every_situation),  cmocka_unit_test(wakes_have_stacks),
-        cmocka_unit_test(proc_is_taken_meanwhile),       cmocka_unit_test(unannounced_threads_wait),
-        cmocka_unit_test(handlers_do_not_wait),          cmocka_unit_test(calls_wait_for_snapshot),
-        cmocka_unit_test(readers_do_not_starve_a_start), cmocka_unit_test(no_generation_is_empty),
-    };
     if (argc == 4 && strcmp(argv[1], "quiet") == 0)
         return write_quiet(atoi(argv[2]), argv[3]);
     if (argc == 4)
         return write_story(atoi(argv[2]), argv[3]);
     /* A hang is a failure. */
     alarm(250);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

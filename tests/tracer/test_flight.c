@@ -6,12 +6,6 @@
  * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
  * names a file for a refused trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "load.h"
 #include "stress.h"
 
@@ -181,15 +175,13 @@ static void each_format(void (*test)(int format), unsigned rounds)
     alone(false);
 }
 
-static void a_stream_beside(void **state)
+TEST(a_stream_beside)
 {
-    (void)state;
     each_format(stream_within_flight, 10);
 }
 
-static void beside_a_stream(void **state)
+TEST(beside_a_stream)
 {
-    (void)state;
     each_format(flight_within_stream, 10);
 }
 
@@ -212,9 +204,8 @@ static void old_goes(int format)
     trail_flight_stop();
 }
 
-static void it_forgets(void **state)
+TEST(it_forgets)
 {
-    (void)state;
     each_format(old_goes, 3);
 }
 
@@ -257,9 +248,8 @@ static void two_at_once(int format)
         trace_free(&snappers[i].trace);
 }
 
-static void snapshots_at_once(void **state)
+TEST(snapshots_at_once)
 {
-    (void)state;
     each_format(two_at_once, 3);
 }
 
@@ -304,9 +294,8 @@ static void see_collection(trail_reader *reader, const trail_event *event, void 
 }
 
 /* A trace begins during a collection, in a generation in which no goroutine runs. */
-static void collection_without_goroutines(void **state)
+TEST(collection_without_goroutines)
 {
-    (void)state;
     alone(true);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         trail_options beside = {.format = formats[f], .generation_ns = HOUR_NS};
@@ -341,9 +330,8 @@ static void collection_without_goroutines(void **state)
  * next call: until that call, the trace shows the former goroutine. The same if the thread is in a
  * system call.
  */
-static void lost_before_the_trace(void **state)
+TEST(lost_before_the_trace)
 {
-    (void)state;
 #ifdef TRAIL_CHECK
     return; /* it ends at the misuse */
 #endif
@@ -386,9 +374,8 @@ static void lost_before_the_trace(void **state)
  * recorder does not end properly. Both are reported, without waiting for a reader that has nothing
  * to read. A hang is a failure.
  */
-static void world_is_stopped(void **state)
+TEST(world_is_stopped)
 {
-    (void)state;
     alone(true);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         trail_flight_options options = {
@@ -424,17 +411,7 @@ static void world_is_stopped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collection_without_goroutines),
-        cmocka_unit_test(lost_before_the_trace),
-        cmocka_unit_test(world_is_stopped),
-        cmocka_unit_test(a_stream_beside),
-        cmocka_unit_test(beside_a_stream),
-        cmocka_unit_test(it_forgets),
-        cmocka_unit_test(snapshots_at_once),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

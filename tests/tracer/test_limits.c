@@ -4,12 +4,6 @@
  * TRAIL_TEST_COUNT scales the loops (in percent), TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP
  * names a file for a refused trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "one_thread.h"
 
 #include <unistd.h>
@@ -69,10 +63,9 @@ static void check_states(const char *what)
 }
 
 /* Every goroutine is reported with its state, wherever in a buffer the snapshot ends. */
-static void goroutines_of_every_number(void **state)
+TEST(goroutines_of_every_number)
 {
     struct trace trace = {0};
-    (void)state;
     program_begin();
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .no_symbols = true};
@@ -200,10 +193,9 @@ static void some_texts(int format, const size_t *sizes, size_t n)
 }
 
 /* Every length near a buffer's, and some near the limits; complete or cut at the limit. */
-static void texts_of_a_buffer(void **state)
+TEST(texts_of_a_buffer)
 {
     size_t step = 100 / how_many(100), n = 0, sizes[AT_ONCE];
-    (void)state;
     program_begin();
     shown = 1;
     for (size_t i = 0; i < FORMATS; i++) {
@@ -225,12 +217,7 @@ static void texts_of_a_buffer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goroutines_of_every_number),
-        cmocka_unit_test(texts_of_a_buffer),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Every format records what made the trace: the host's words, the default for hosts that give none,
  * and in snapshots. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "trace.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "../lib/unit.h"
 
 static trail_maker maker_of(const struct trace *trace)
 {
@@ -47,9 +43,8 @@ static void record(const trail_options *options, struct trace *trace)
         fail_msg("%s", err.message);
 }
 
-static void every_format_has_the_hosts_word(void **state)
+TEST(every_format_has_the_hosts_word)
 {
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .task_word = "gr\xc3\xbcne fiber"};
         struct trace trace = {0};
@@ -66,12 +61,11 @@ static void each_none(void *context, void (*visit)(trail_g *g, void *arg), void 
     (void)arg;
 }
 
-static void a_host_without_a_word_has_tasks_and_no_host_has_threads(void **state)
+TEST(a_host_without_a_word_has_tasks_and_no_host_has_threads)
 {
     static const trail_host host = {.each_goroutine = each_none};
     struct trace trace = {0};
 
-    (void)state;
     record(NULL, &trace);
     assert_word(&trace, "thread");
     trace_free(&trace);
@@ -82,7 +76,7 @@ static void a_host_without_a_word_has_tasks_and_no_host_has_threads(void **state
     trail_host_set(NULL);
 }
 
-static void a_snapshot_has_the_word(void **state)
+TEST(a_snapshot_has_the_word)
 {
     trail_flight_options options = {.trace = {.task_word = "job"}};
     int fd = memfd_create("snapshot", 0);
@@ -90,7 +84,6 @@ static void a_snapshot_has_the_word(void **state)
     trail_error err;
     uint64_t bytes;
 
-    (void)state;
     assert_true(trail_flight_start(&options, &err));
     trail_log(0, "category", "message");
     /* The first snapshot does not begin at the start of recording. */
@@ -106,27 +99,15 @@ static void a_snapshot_has_the_word(void **state)
     trace_free(&trace);
 }
 
-static void a_word_that_is_no_word_is_refused(void **state)
+TEST(a_word_that_is_no_word_is_refused)
 {
     static const char *const words[] = {"", "123456789012345678901234567890123"};
     struct trace trace = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         trail_options options = {.task_word = words[i]};
         trail_error err;
         assert_false(trail_start_sink(&options, trace_append, &trace, &err));
         assert_int_equal(err.code, TRAIL_USAGE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format_has_the_hosts_word),
-        cmocka_unit_test(a_host_without_a_word_has_tasks_and_no_host_has_threads),
-        cmocka_unit_test(a_snapshot_has_the_word),
-        cmocka_unit_test(a_word_that_is_no_word_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

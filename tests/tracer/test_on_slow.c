@@ -1,10 +1,5 @@
 /* Snapshots of slow tasks and regions: when one is written, what it says, and the limits. Timing does
  * not matter: a limit of 1 ns makes everything slow, one of an hour nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +9,8 @@
 #include <trail/read.h>
 #include <trail/record.h>
 #include <unistd.h>
+
+#include "../lib/unit.h"
 
 #define HOUR_NS (INT64_C(3600) * 1000000000)
 
@@ -117,10 +114,9 @@ static void assert_is_about(const char *what)
 
 /* MARK: Tests */
 
-static void only_what_has_the_name(void **state)
+TEST(only_what_has_the_name)
 {
     trail_flight_slow slow = limit("request");
-    (void)state;
     begin(&slow);
     task("other");
     task("request");
@@ -129,10 +125,9 @@ static void only_what_has_the_name(void **state)
     end();
 }
 
-static void a_region_without_a_name_in_the_limit(void **state)
+TEST(a_region_without_a_name_in_the_limit)
 {
     trail_flight_slow slow = limit(NULL);
-    (void)state;
     begin(&slow);
     trail_region_begin(0, "parse");
     trail_region_end(0, "parse");
@@ -141,10 +136,9 @@ static void a_region_without_a_name_in_the_limit(void **state)
     end();
 }
 
-static void what_never_ends(void **state)
+TEST(what_never_ends)
 {
     trail_flight_slow slow = limit("outer");
-    (void)state;
     begin(&slow);
     trail_region_begin(0, "outer");
     wait_for_attempts(1);
@@ -153,10 +147,9 @@ static void what_never_ends(void **state)
     end();
 }
 
-static void what_is_quick_has_none(void **state)
+TEST(what_is_quick_has_none)
 {
     trail_flight_slow slow = limit(NULL);
-    (void)state;
     slow.limit_ns = HOUR_NS;
     begin(&slow);
     for (int i = 0; i < 3000; i++) /* more than are kept at once */
@@ -165,10 +158,9 @@ static void what_is_quick_has_none(void **state)
     assert_int_equal(seen.files + seen.failures, 0);
 }
 
-static void one_in_a_time(void **state)
+TEST(one_in_a_time)
 {
     trail_flight_slow slow = limit("request");
-    (void)state;
     begin(&slow);
     task("request");
     wait_for_attempts(1);
@@ -180,10 +172,9 @@ static void one_in_a_time(void **state)
     assert_int_equal(seen.files, 1);
 }
 
-static void no_room(void **state)
+TEST(no_room)
 {
     trail_flight_slow slow = limit("request");
-    (void)state;
     slow.max_bytes = 100;
     begin(&slow);
     task("request");
@@ -193,11 +184,10 @@ static void no_room(void **state)
     assert_int_equal(seen.failures, 1);
 }
 
-static void wrong_options(void **state)
+TEST(wrong_options)
 {
     trail_flight_slow wrong[4];
     trail_error err;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         wrong[i] = limit("request");
         wrong[i].folder = "/tmp";
@@ -210,18 +200,4 @@ static void wrong_options(void **state)
         assert_false(trail_flight_on_slow(&wrong[i], &err));
     assert_non_null(strstr(err.message, "/nonexistent: No such file"));
     assert_true(trail_flight_on_slow(NULL, &err));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_has_the_name),
-        cmocka_unit_test(a_region_without_a_name_in_the_limit),
-        cmocka_unit_test(what_never_ends),
-        cmocka_unit_test(what_is_quick_has_none),
-        cmocka_unit_test(one_in_a_time),
-        cmocka_unit_test(no_room),
-        cmocka_unit_test(wrong_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

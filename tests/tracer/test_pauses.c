@@ -3,12 +3,6 @@
  * a variant that calls the test at the points of src/tracer/pause.h, where each test's hook makes
  * threads wait for one another.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "stress.h"
 #include "tracer/context.h"
 #include "tracer/pause.h"
@@ -212,16 +206,14 @@ static void trace_act(int format, void (*hooked)(enum pause at), void (*act)(voi
 }
 
 /* A change after the list was made is in the trace, whenever the call loaded the generation. */
-static void call_that_enters(void **state)
+TEST(call_that_enters)
 {
-    (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++)
         trace_act(v1_formats[i], enter_when_listed, sched_and_start, &(struct seen){0});
 }
 
-static void call_that_waits(void **state)
+TEST(call_that_waits)
 {
-    (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++)
         trace_act(v1_formats[i], wait_when_listed, sched_and_start, &(struct seen){0});
 }
@@ -250,10 +242,9 @@ static void act_when_switching(enum pause at)
 }
 
 /* A thread that has seen the generation does not change a state without writing an event. */
-static void call_before_the_inline_ones(void **state)
+TEST(call_before_the_inline_ones)
 {
     static const int formats[] = {7, 11, 19, 21, 22, 23, 26};
-    (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         trace_act(formats[i], act_when_switching, name_and_sched, &(struct seen){0});
 }
@@ -284,9 +275,8 @@ static void act_when_listed(enum pause at)
 }
 
 /* A number that changes after it was written is written again. */
-static void numbers(void **state)
+TEST(numbers)
 {
-    (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++) {
         struct seen seen = {0};
         trace_act(v1_formats[i], act_when_listed, change_numbers, &seen);
@@ -374,9 +364,8 @@ static bool end_while_announced(int format, unsigned at)
 }
 
 /* Whenever the trace ends, the thread is in foreign code in the next one. */
-static void announced_at_the_end(void **state)
+TEST(announced_at_the_end)
 {
-    (void)state;
     for (size_t i = 0; i < V1_FORMATS; i++) {
         unsigned at = 1;
         while (end_while_announced(v1_formats[i], at))
@@ -452,9 +441,8 @@ static void fork_at_end(int format)
 }
 
 /* The child may use the loader, whose lock is held during the walk. */
-static void fork_in_walk(void **state)
+TEST(fork_in_walk)
 {
-    (void)state;
     /* Registered after the library's own handlers, so called before them. */
     trail_host_set(NULL);
     assert_int_equal(pthread_atfork(note_fork, NULL, NULL), 0);
@@ -514,9 +502,8 @@ static void count_newcomers(trail_reader *reader, const trail_event *event, void
  * Neither the first call of a thread nor its end waits for the thread that visits all others to
  * start, advance or stop a trace. What it wrote is in the trace, if one is on.
  */
-static void no_thread_waits_for_a_visitor(void **state)
+TEST(no_thread_waits_for_a_visitor)
 {
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {
             .format = all_formats[i], .no_symbols = true, .generation_ns = HOUR};
@@ -583,11 +570,10 @@ static void change_while_copied(enum pause at)
 }
 
 /* A look-up during a change sees one list or the other. */
-static void categories_change(void **state)
+TEST(categories_change)
 {
     trail_options options = {.format = 23};
     struct trace trace = {0};
-    (void)state;
     alone(true);
     start_good(&options, &trace);
     set_list(0);
@@ -610,14 +596,7 @@ static void categories_change(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(categories_change), cmocka_unit_test(call_that_enters),
-        cmocka_unit_test(call_that_waits),   cmocka_unit_test(call_before_the_inline_ones),
-        cmocka_unit_test(numbers),           cmocka_unit_test(announced_at_the_end),
-        cmocka_unit_test(fork_in_walk),      cmocka_unit_test(no_thread_waits_for_a_visitor),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* Whether a thread waits only for a CPU, according to /proc: one that spins, one that sleeps, one
  * that does not exist. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "tracer/runnable.h"
 
 struct thread {
@@ -59,21 +55,19 @@ static void ended(struct thread *thread)
     close(thread->pipe[0]);
 }
 
-static void a_spinning_thread_is(void **state)
+TEST(a_spinning_thread_is)
 {
     struct thread thread = {0};
     pid_t id = started(&thread, spin);
-    (void)state;
     for (int i = 0; i < 100; i++)
         assert_true(thread_is_runnable(id));
     ended(&thread);
 }
 
 /* The name is on the same line as the state, and may look like one. */
-static void a_sleeping_thread_is_not(void **state)
+TEST(a_sleeping_thread_is_not)
 {
     static const char *const names[] = {"sleeper", "a) R (b", ")", ") R 1 1"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct thread thread = {.name = names[i]};
         pid_t id = started(&thread, sleep_in_read);
@@ -85,11 +79,10 @@ static void a_sleeping_thread_is_not(void **state)
     }
 }
 
-static void a_thread_that_is_gone_is_not(void **state)
+TEST(a_thread_that_is_gone_is_not)
 {
     struct thread thread = {.name = "gone"};
     pid_t id = started(&thread, sleep_in_read);
-    (void)state;
     ended(&thread);
     /* pthread_join may return before the kernel has removed it. */
     while (thread_is_runnable(id))
@@ -100,12 +93,7 @@ static void a_thread_that_is_gone_is_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_spinning_thread_is),
-        cmocka_unit_test(a_sleeping_thread_is_not),
-        cmocka_unit_test(a_thread_that_is_gone_is_not),
-    };
     /* A hang is a failure. */
     alarm(60);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -10,12 +10,6 @@
  * TRAIL_TEST_COUNT scales how many different stacks and strings there are (in percent), TRAIL_TEST_FILTER
  * names the test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "trace.h"
 
 #include <dlfcn.h>
@@ -26,6 +20,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "host/unwind.h"
 #include "tracer/stack.h"
 
@@ -315,9 +310,8 @@ void names_by(trail_unwinder unwinder)
     }
 }
 
-static void names_by_frame_pointers(void **unused)
+TEST(names_by_frame_pointers)
 {
-    (void)unused;
     if (!HAS_FRAME_POINTERS) {
         print_message("# no frame pointers\n");
         return;
@@ -325,9 +319,8 @@ static void names_by_frame_pointers(void **unused)
     names_by(TRAIL_UNWIND_FRAME_POINTERS);
 }
 
-static void names_by_libunwind(void **unused)
+TEST(names_by_libunwind)
 {
-    (void)unused;
     if (!libunwind_is_there()) {
         print_message("# no libunwind.so.8\n");
         return;
@@ -336,16 +329,14 @@ static void names_by_libunwind(void **unused)
 }
 
 /* On machines other than x86-64, the tables of libunwind. */
-static void names_by_tables(void **unused)
+TEST(names_by_tables)
 {
-    (void)unused;
     names_by(TRAIL_UNWIND_TABLES);
 }
 
 /* Uses frame pointers if the program has them, otherwise not. */
-static void names_by_backtrace(void **unused)
+TEST(names_by_backtrace)
 {
-    (void)unused;
     if (libunwind_is_there()) {
         print_message("# libunwind is there\n");
         return;
@@ -354,16 +345,14 @@ static void names_by_backtrace(void **unused)
 }
 
 /* The stacks of a trace started by main itself are right, too: frame pointers may end there. */
-static void names_by_what_works(void **unused)
+TEST(names_by_what_works)
 {
-    (void)unused;
     names_by(TRAIL_UNWIND_AUTO);
 }
 
-static void no_stacks(void **unused)
+TEST(no_stacks)
 {
     trail_options options = {.unwinder = TRAIL_UNWIND_NONE, .generation_ns = LONG};
-    (void)unused;
     record(&options);
     outer("none");
     stop(see_event);
@@ -381,9 +370,8 @@ static int stop_what_main_started(void **unused)
 }
 
 /* The C library's function that calls it. */
-static void started_by_main(void **unused)
+TEST(started_by_main)
 {
-    (void)unused;
     BEGINS_WITH(&from_main, "say", "inner", "middle", "outer", "main");
     has_sane_frames(&from_main);
 }
@@ -402,9 +390,8 @@ static const trail_unwinder walks[] = {TRAIL_UNWIND_AUTO, TRAIL_UNWIND_TABLES,
                                        TRAIL_UNWIND_LIBUNWIND};
 #define WALKS (sizeof walks / sizeof *walks)
 
-static void the_start_of_a_thread_is_there(void **unused)
+TEST(the_start_of_a_thread_is_there)
 {
-    (void)unused;
     for (size_t i = 0; i < WALKS; i++) {
         trail_options options = {.unwinder = walks[i], .generation_ns = LONG};
         const struct seen *seen;
@@ -452,11 +439,10 @@ uint64_t visit_library(const char *path)
 }
 
 /* The libraries are the same but for the size of a frame: where one was, the other comes to lie. */
-static void code_in_the_place_of_other_code(void **unused)
+TEST(code_in_the_place_of_other_code)
 {
     const char *small = getenv("TRAIL_TEST_SMALL"), *large = getenv("TRAIL_TEST_LARGE");
     unsigned same = 0;
-    (void)unused;
     if (!small || !large) {
         print_message("# only frame pointers here\n");
         return;
@@ -546,9 +532,8 @@ static void skip_counts(trail_unwinder unwinder)
     assert_int_equal(recording.seen[5].n, 0);
 }
 
-static void skipped_frames_are_left_out(void **unused)
+TEST(skipped_frames_are_left_out)
 {
-    (void)unused;
     host_begin();
     if (HAS_FRAME_POINTERS)
         skip_counts(TRAIL_UNWIND_FRAME_POINTERS);
@@ -559,9 +544,8 @@ static void skipped_frames_are_left_out(void **unused)
 }
 
 /* Of more frames than a stack may have the outermost go. */
-static void the_leaf_side_is_kept(void **unused)
+TEST(the_leaf_side_is_kept)
 {
-    (void)unused;
     for (size_t i = 0; i < WALKS * FORMATS; i++) {
         trail_options options = {
             .format = all_formats[i / WALKS], .unwinder = walks[i % WALKS], .generation_ns = LONG};
@@ -585,12 +569,11 @@ static void the_leaf_side_is_kept(void **unused)
     }
 }
 
-static void no_more_than_max_frames(void **unused)
+TEST(no_more_than_max_frames)
 {
     static const unsigned limits[] = {1, 2, 5, 127, 128};
     trail_options wrong = {.max_frames = TRAIL_MAX_FRAMES + 1};
     trail_error err;
-    (void)unused;
     assert_false(trail_start(&wrong, &err));
     assert_int_equal(err.code, TRAIL_USAGE);
     host_begin();
@@ -649,12 +632,11 @@ static size_t index_of(const char *function)
     return SIZE_MAX;
 }
 
-static void a_sample_has_its_callers_by_tables(void **unused)
+TEST(a_sample_has_its_callers_by_tables)
 {
     trail_options options = {.unwinder = TRAIL_UNWIND_TABLES, .generation_ns = LONG};
     struct sigaction taking = {.sa_sigaction = take_sample, .sa_flags = SA_SIGINFO}, former;
     size_t at;
-    (void)unused;
     if (!UNWIND_HAS_TABLES) {
         print_message("# samples have frame pointers' callers here\n");
         return;
@@ -689,7 +671,7 @@ static size_t host_callers(void *context, uintptr_t *pcs, size_t max)
     return callers->claims ? callers->claims : n;
 }
 
-static void the_host_walks(void **unused)
+TEST(the_host_walks)
 {
     trail_options options = {
         .unwinder = TRAIL_UNWIND_HOST, .generation_ns = LONG, .max_frames = 10};
@@ -699,7 +681,6 @@ static void the_host_walks(void **unused)
                                .each_goroutine = each_own,
                                .stop_world = nothing,
                                .start_world = nothing};
-    (void)unused;
     for (size_t i = 0; i < 200; i++)
         callers.pc[i] = UINT64_C(0x600000001000) + i;
     trail_host_set(&walks_itself);
@@ -736,9 +717,8 @@ static void the_host_walks(void **unused)
 }
 
 /* Asked for it, and without a host that can: what works is taken. */
-static void a_host_that_cannot_walk(void **unused)
+TEST(a_host_that_cannot_walk)
 {
-    (void)unused;
     names_by(TRAIL_UNWIND_HOST);
 }
 
@@ -807,9 +787,8 @@ static void walk_of_own_stack(trail_unwinder unwinder, bool known)
     has_sane_frames(seen);
 }
 
-static void a_walk_stays_on_its_goroutines_stack(void **unused)
+TEST(a_walk_stays_on_its_goroutines_stack)
 {
-    (void)unused;
     walk_of_own_stack(TRAIL_UNWIND_LIBUNWIND, false);
     walk_of_own_stack(TRAIL_UNWIND_TABLES, true);
     /* Of unknown bounds libunwind's, if it is there, else the leaf only. TSan's build does not load it. */
@@ -870,7 +849,7 @@ struct fake {
     uintptr_t caller, pc;
 };
 
-static void garbage_in_the_frame_pointer(void **unused)
+TEST(garbage_in_the_frame_pointer)
 {
     trail_options options = {.unwinder = TRAIL_UNWIND_FRAME_POINTERS, .generation_ns = LONG};
     struct fake fake[8] = {{0}};
@@ -878,7 +857,6 @@ static void garbage_in_the_frame_pointer(void **unused)
     pthread_attr_t attr;
     void *base, *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t size, n = 0;
-    (void)unused;
     pthread_getattr_np(pthread_self(), &attr);
     pthread_attr_getstack(&attr, &base, &size);
     pthread_attr_destroy(&attr);
@@ -977,9 +955,8 @@ static struct tables tables_of(const struct trace *trace)
     return tables;
 }
 
-static void equal_stacks_and_strings_are_one(void **unused)
+TEST(equal_stacks_and_strings_are_one)
 {
-    (void)unused;
     for (size_t i = 1; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .generation_ns = LONG};
         struct tables once, often;
@@ -1030,9 +1007,8 @@ void one_region(const char *name)
 }
 
 /* A thread remembers what it has lately written: of its generation, and of its trace, only. */
-static void every_generation_has_its_own(void **unused)
+TEST(every_generation_has_its_own)
 {
-    (void)unused;
     for (size_t i = 1; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .generation_ns = LONG};
         for (int again = 0; again < 2; again++) {
@@ -1095,13 +1071,12 @@ static void see_many(trail_reader *reader, const trail_event *event, void *conte
     ++*expected;
 }
 
-static void many_different_ones(void **unused)
+TEST(many_different_ones)
 {
     static const int formats[] = {11, 21, 22, 23, 26};
     unsigned n = how_many(MANY), at;
     trail_host many = {
         .context = &at, .callers = many_callers, .stop_world = nothing, .start_world = nothing};
-    (void)unused;
     trail_host_set(&many);
     for (size_t i = 0; i < 5; i++) {
         trail_options options = {
@@ -1162,12 +1137,11 @@ static void free_texts(struct texts *texts)
 }
 
 /* Sizes around the limits; the first bytes stay, to the limit. */
-static void long_texts_are_cut(void **unused)
+TEST(long_texts_are_cut)
 {
     static const size_t sizes[] = {0, 1, 1023, 1024, 1025, 2048, 5000, 60000, 65536, 200000};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     char *longest = malloc(200001);
-    (void)unused;
     for (size_t i = 0; i < 200000; i++)
         longest[i] = (char)('a' + i % 25);
     for (size_t i = 1; i < FORMATS; i++) {
@@ -1203,9 +1177,8 @@ static void long_texts_are_cut(void **unused)
     free(longest);
 }
 
-static void no_text_is_the_empty_text(void **unused)
+TEST(no_text_is_the_empty_text)
 {
-    (void)unused;
     for (size_t i = 1; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i], .generation_ns = LONG};
         struct texts texts = {0};
@@ -1250,7 +1223,7 @@ static bool host_symbolize(void *context, uintptr_t pc, trail_pc_name *name)
     return false;
 }
 
-static void the_host_names_frames(void **unused)
+TEST(the_host_names_frames)
 {
     static struct callers callers = {
         .pc = {0x600000001000, 0x600000001001, 0x600000001002, 0x600000001003}, .n = 5};
@@ -1259,7 +1232,6 @@ static void the_host_names_frames(void **unused)
                         .symbolize = host_symbolize,
                         .stop_world = nothing,
                         .start_world = nothing};
-    (void)unused;
     callers.pc[4] = (uintptr_t)&lfind + 1;
     trail_host_set(&names);
     for (size_t i = 1; i < FORMATS; i++) {
@@ -1286,10 +1258,9 @@ static void the_host_names_frames(void **unused)
     trail_host_set(&host);
 }
 
-static void no_names_if_they_are_not_wanted(void **unused)
+TEST(no_names_if_they_are_not_wanted)
 {
     trail_options options = {.no_symbols = true, .generation_ns = LONG};
-    (void)unused;
     record(&options);
     outer("bare");
     stop(see_event);
@@ -1301,41 +1272,13 @@ static void no_names_if_they_are_not_wanted(void **unused)
 int main(void)
 {
     trail_options options = {.generation_ns = LONG};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(started_by_main, leave),
-        cmocka_unit_test_teardown(names_by_frame_pointers, leave),
-        cmocka_unit_test_teardown(names_by_libunwind, leave),
-        cmocka_unit_test_teardown(names_by_tables, leave),
-        cmocka_unit_test_teardown(names_by_backtrace, leave),
-        cmocka_unit_test_teardown(names_by_what_works, leave),
-        cmocka_unit_test_teardown(no_stacks, leave),
-        cmocka_unit_test_teardown(the_start_of_a_thread_is_there, leave),
-        cmocka_unit_test_teardown(skipped_frames_are_left_out, leave),
-        cmocka_unit_test_teardown(the_leaf_side_is_kept, leave),
-        cmocka_unit_test_teardown(no_more_than_max_frames, leave),
-        cmocka_unit_test_teardown(code_in_the_place_of_other_code, leave),
-        cmocka_unit_test_teardown(a_sample_has_its_callers_by_tables, leave),
-        cmocka_unit_test_teardown(the_host_walks, leave),
-        cmocka_unit_test_teardown(a_host_that_cannot_walk, leave),
-        cmocka_unit_test_teardown(a_walk_stays_on_its_goroutines_stack, leave),
-#if HAS_FRAME_POINTERS
-        cmocka_unit_test_teardown(garbage_in_the_frame_pointer, leave),
-#endif
-        cmocka_unit_test_teardown(equal_stacks_and_strings_are_one, leave),
-        cmocka_unit_test_teardown(every_generation_has_its_own, leave),
-        cmocka_unit_test_teardown(many_different_ones, leave),
-        cmocka_unit_test_teardown(long_texts_are_cut, leave),
-        cmocka_unit_test_teardown(no_text_is_the_empty_text, leave),
-        cmocka_unit_test_teardown(the_host_names_frames, leave),
-        cmocka_unit_test_teardown(no_names_if_they_are_not_wanted, leave),
-    };
     /* A hang is a failure. */
     alarm(250);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     host = (trail_host){.each_goroutine = each_own, .stop_world = nothing, .start_world = nothing};
     trail_host_set(&host);
     if (!trail_start_sink(&options, trace_append, &recording.trace, NULL))
         return 1;
     outer("from main");
-    return cmocka_run_group_tests(tests, stop_what_main_started, NULL);
+    each_test(NULL, leave);
+    return run_all_tests(stop_what_main_started, NULL);
 }

@@ -5,12 +5,6 @@
  * TRAIL_TEST_COUNT scales the loops (in percent of the usual), TRAIL_TEST_FILTER names the test,
  * TRAIL_TEST_KEEP says where a trace is put that was refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "load.h"
 #include "stress.h"
 #include "tracer/tracer.h"
@@ -36,12 +30,11 @@ static void count_event(trail_reader *reader, const trail_event *event, void *co
 /* MARK: Starts and stops */
 
 /* A thousand traces of a program that never rests: each is good, and all tasks are in one of them. */
-static void cycles(void **state)
+TEST(cycles)
 {
     struct counts counts = {0};
     struct trace trace = {0};
     unsigned n = how_many(1000);
-    (void)state;
     alone(true);
     load_begin(4, 2);
     for (unsigned i = 0; i < n; i++) {
@@ -130,13 +123,12 @@ static void look_at_winner(struct starter *starters, pthread_barrier_t *barrier,
 }
 
 /* Of simultaneous starts one wins, the others fail; simultaneous stops all return when it is over. */
-static void one_start_wins(void **state)
+TEST(one_start_wins)
 {
     struct starter starters[STARTERS] = {{0}};
     struct counts counts = {0};
     pthread_barrier_t barrier;
     unsigned rounds = how_many(100);
-    (void)state;
     pthread_barrier_init(&barrier, NULL, STARTERS + 1);
     alone(true);
     load_begin(2, 1);
@@ -183,11 +175,10 @@ static void *start_and_stop(void *arg)
     return NULL;
 }
 
-static void any_start_any_stop(void **state)
+TEST(any_start_any_stop)
 {
     struct starter starters[STARTERS] = {{0}};
     unsigned traces = 0;
-    (void)state;
     alone(true);
     load_begin(2, 1);
     for (unsigned i = 0; i < STARTERS; i++) {
@@ -213,10 +204,9 @@ static void any_start_any_stop(void **state)
 /* MARK: Sixteen threads */
 
 /* With threads announced and not, what was logged between two moments of rest is read, no more, no less. */
-static void sixteen_threads(void **state)
+TEST(sixteen_threads)
 {
     struct trace trace = {0};
-    (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {
             .format = all_formats[i], .generation_ns = 5000000, .unwinder = ANY_UNWINDER};
@@ -308,11 +298,10 @@ static void with_bad_clock(int format, struct trace *trace)
 }
 
 /* A clock that goes back makes no trace that contradicts itself. */
-static void clock_goes_back(void **state)
+TEST(clock_goes_back)
 {
     struct trace trace = {0};
     struct clock good;
-    (void)state;
     trail_stop(NULL); /* makes sure that the tracer has its clock */
     good = tracer.clock;
     tracer.clock.counter = false;
@@ -331,15 +320,7 @@ static void clock_goes_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cycles),
-        cmocka_unit_test(one_start_wins),
-        cmocka_unit_test(any_start_any_stop),
-        cmocka_unit_test(sixteen_threads),
-        cmocka_unit_test(clock_goes_back),
-    };
     /* A hang is a failure. */
     alarm(880);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -4,12 +4,6 @@
  *
  * TRAIL_TEST_FILTER names the test, TRAIL_TEST_KEEP names a file for a refused trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "stress.h"
 
 #include <dlfcn.h>
@@ -133,14 +127,13 @@ static uint64_t stop_wrong(int format, struct trace *trace, struct found *found,
  * An ID below 0, the ID of one of the library's own Ps, and the ID of another P: the P is refused,
  * and so is every call with it.
  */
-static void wrong_procs(void **state)
+TEST(wrong_procs)
 {
     static const int32_t ids[] = {-1, INT32_MIN, 10000, INT32_MAX, 0};
     struct trace trace = {0};
     trail_options options = {0};
     struct found found;
     trail_error err;
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (size_t j = 0; j < sizeof ids / sizeof *ids; j++) {
@@ -169,13 +162,12 @@ static void wrong_procs(void **state)
 
 /* A goroutine without trail_g_init, one whose ID was changed, and a copy: in all calls that take a
  * goroutine, and in the host's list. */
-static void wrong_goroutines(void **state)
+TEST(wrong_goroutines)
 {
     struct trace trace = {0};
     trail_options options = {0};
     struct found found;
     trail_error err;
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int kind = 0; kind < 4; kind++) {
@@ -222,13 +214,12 @@ static void wrong_goroutines(void **state)
 }
 
 /* A goroutine that ran on a thread before the trace, although it was not initialized. */
-static void runs_before_start(void **state)
+TEST(runs_before_start)
 {
     struct trace trace = {0};
     trail_options options = {0};
     struct found found;
     trail_error err;
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -270,13 +261,12 @@ static void *use_others(void *arg)
     return NULL;
 }
 
-static void wrong_threads(void **state)
+TEST(wrong_threads)
 {
     struct trace trace = {0};
     trail_options options = {0};
     struct found found;
     trail_error err;
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int on = 0; on < 2; on++) {
@@ -300,11 +290,10 @@ static void wrong_threads(void **state)
 }
 
 /* Nothing is recorded: a call with an M that was never started neither crashes nor follows a pointer. */
-static void never_started_while_off(void **state)
+TEST(never_started_while_off)
 {
     trail_m never;
     trail_g g;
-    (void)state;
     trail_g_init(&g);
     memset(&never, 0xee, sizeof never);
     assert_false(trail_go_create(&never, &g, 0, 0));
@@ -352,11 +341,10 @@ static void *leave_stack(void *byte)
 }
 
 /* trail_m_exit is missing, and the M's memory has other data when the thread ends. */
-static void stack_is_gone(void **state)
+TEST(stack_is_gone)
 {
     static const int bytes[] = {0, 1, 0xee, 0xff};
     struct trace trace = {0};
-    (void)state;
     host_begin();
     trail_proc_stop(&m);
     ALL_FORMATS(i)
@@ -407,10 +395,9 @@ static void *attach_and_run(void *arg)
     return NULL;
 }
 
-static void attached(void **state)
+TEST(attached)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     trail_proc_stop(&m);
     ALL_FORMATS(i)
@@ -445,10 +432,9 @@ __attribute__((noinline)) void wrong_place(void)
 }
 
 /* The first wrong call of each trace: its function, reason, thread and stack. */
-static void first_is_named(void **state)
+TEST(first_is_named)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -494,12 +480,11 @@ static void first_is_named(void **state)
  * An M that its thread gave up by starting another one. While nothing is recorded, calls with it
  * still change what the thread runs: here to a goroutine in a system call without a P.
  */
-static void given_up_while_off(void **state)
+TEST(given_up_while_off)
 {
     static trail_m given_up;
     static trail_g g;
     struct trace trace = {0};
-    (void)state;
     host_begin();
     for (size_t i = 0; i < FORMATS; i++) {
         trail_options options = {.format = all_formats[i]};
@@ -543,14 +528,13 @@ static void stop_in_callback(void *context, const trail_misuse *misuse)
                           trail_flight_start(NULL, &err) || trail_read(NULL, &err) >= 0;
 }
 
-static void callback_cannot_stop(void **state)
+TEST(callback_cannot_stop)
 {
     static const trail_host host = {.misuse = stop_in_callback};
     struct trace trace = {0};
     trail_stats stats;
     trail_error err;
     trail_m own;
-    (void)state;
     alone(true);
     trail_host_set(&host);
     trail_m_start(&own);
@@ -592,11 +576,10 @@ static void wait_for_end(unsigned n)
         nanosleep(&(struct timespec){0, 100000}, NULL);
 }
 
-static void end_is_told(void **state)
+TEST(end_is_told)
 {
     static const trail_host host = {.ended = note_end};
     struct trace trace = {0};
-    (void)state;
     alone(true);
     trail_host_set(&host);
     assert_int_equal(trail_state(), TRAIL_STATE_OFF);
@@ -624,12 +607,11 @@ static void end_is_told(void **state)
 }
 
 /* A trace that is not read ends when its memory is full; the next start neither fails nor waits. */
-static void unread_is_replaced(void **state)
+TEST(unread_is_replaced)
 {
     trail_options options = {.memory = 4 * 65536, .when_full = TRAIL_FULL_END, .wait_ns = HOUR_NS};
     struct trace trace = {0};
     trail_error err;
-    (void)state;
     alone(true);
     ALL_FORMATS(i)
     {
@@ -768,10 +750,9 @@ static void expect_story(struct trace *trace, struct story *story, const trail_o
  * The goroutine continues on another thread and is running there when the scope ends: its region
  * ends as soon as the inner one has. If the goroutine ends first, its region ends with it.
  */
-static void scope_ends_elsewhere(void **state)
+TEST(scope_ends_elsewhere)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int there = 0; there < 2; there++) {
@@ -801,10 +782,9 @@ static void block_in_scopes(void)
     trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
 }
 
-static void scope_ends_in_wait(void **state)
+TEST(scope_ends_in_wait)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -837,10 +817,9 @@ static void end_in_scope(void)
     listed_count = 0;
 }
 
-static void scope_outlives_goroutine(void **state)
+TEST(scope_outlives_goroutine)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -862,10 +841,9 @@ static void scope_outlives_goroutine(void **state)
 
 /* A scope of an earlier trace ends nothing in a later one, except where it began in this
  * goroutine. */
-static void scope_of_earlier_trace(void **state)
+TEST(scope_of_earlier_trace)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -905,10 +883,9 @@ static void count_sweeps(trail_reader *reader, const trail_event *event, void *c
 }
 
 /* Spans swept outside of a sweep event are not written and are not misuse, as in Go's allocator. */
-static void spans_outside_of_sweeps(void **state)
+TEST(spans_outside_of_sweeps)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -957,10 +934,9 @@ static void begin_two(const trail_options *options, struct trace *trace)
 }
 
 /* A stop-the-world pause belongs to the goroutine that began it, and ends with it at the latest. */
-static void stop_on_other_goroutine(void **state)
+TEST(stop_on_other_goroutine)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int ends = 0; ends < 2; ends++) {
@@ -991,10 +967,9 @@ static void stop_on_other_goroutine(void **state)
 }
 
 /* A goroutine that a thread took while off, and that was never initialized, has no ID to stop the world by. */
-static void stop_on_unknown_goroutine(void **state)
+TEST(stop_on_unknown_goroutine)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -1016,10 +991,9 @@ static void stop_on_unknown_goroutine(void **state)
 }
 
 /* One in a system call, which readers do not know, takes a P and then loses its memory: it has no end in the trace. */
-static void unknown_goroutine_reused(void **state)
+TEST(unknown_goroutine_reused)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     trail_proc_stop(&m);
     ALL_FORMATS(i)
@@ -1046,10 +1020,9 @@ static void unknown_goroutine_reused(void **state)
 }
 
 /* The memory of a goroutine that runs, or is in a system call, is initialized again. */
-static void running_goroutine_reused(void **state)
+TEST(running_goroutine_reused)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int in_call = 0; in_call < 2; in_call++) {
@@ -1096,10 +1069,9 @@ static void tell_states(trail_reader *reader, const trail_event *event, void *co
  * A goroutine's state does not depend on the format of the previous trace: created waiting, which
  * formats before 23 show as runnable; waiting forever, which ends it in v1.
  */
-static void states_outlast_formats(void **state)
+TEST(states_outlast_formats)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     ALL_FORMATS(j)
@@ -1138,10 +1110,9 @@ static void states_outlast_formats(void **state)
 
 /* The end of a call from foreign code releases the P: it can be acquired at once, or taken from the
  * call first. */
-static void call_releases_proc(void **state)
+TEST(call_releases_proc)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     trail_proc_stop(&m);
     ALL_FORMATS(i)
@@ -1174,10 +1145,9 @@ static void call_releases_proc(void **state)
 }
 
 /* An assist in progress at the start is in the trace; an end without a begin is counted. */
-static void assist_under_way(void **state)
+TEST(assist_under_way)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -1215,10 +1185,9 @@ static void *take_and_hold(void *arg)
     return NULL;
 }
 
-static void one_proc_twice(void **state)
+TEST(one_proc_twice)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -1250,11 +1219,10 @@ static void one_proc_twice(void **state)
 
 /* A thread takes a second P while nothing is recorded. When its first P is taken from it, it keeps
  * the second. */
-static void second_proc_stays(void **state)
+TEST(second_proc_stays)
 {
     struct trace trace = {0};
     trail_p second;
-    (void)state;
     host_begin();
     trail_p_init(&second, 1);
     ALL_FORMATS(i)
@@ -1282,7 +1250,7 @@ static void second_proc_stays(void **state)
 
 /* MARK: What is refused or counted */
 
-static void options_out_of_range(void **state)
+TEST(options_out_of_range)
 {
     static const struct {
         trail_options options;
@@ -1299,7 +1267,6 @@ static void options_out_of_range(void **state)
     };
     struct trace trace = {0};
     trail_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_false(trail_start_sink(&wrong[i].options, trace_append, &trace, &err));
         assert_int_equal(err.code, TRAIL_USAGE);
@@ -1311,13 +1278,12 @@ static void options_out_of_range(void **state)
 
 /* A call without an event in the format is counted once; timer goroutines only if there are more
  * than the table holds. */
-static void left_out_is_counted(void **state)
+TEST(left_out_is_counted)
 {
     static trail_g timers[65];
     struct trace trace = {0};
     trail_options options = {.format = 7};
     trail_stats stats;
-    (void)state;
     host_begin();
     begin_two(&options, &trace);
     for (int i = 0; i < 65; i++) {
@@ -1341,11 +1307,10 @@ static void left_out_is_counted(void **state)
 
 /* Each returns false and is counted: ends without a begin, a steal of an idle P, an impossible
  * advance. */
-static void false_is_counted(void **state)
+TEST(false_is_counted)
 {
     struct trace trace = {0};
     trail_p idle;
-    (void)state;
     host_begin();
     trail_p_init(&idle, 1);
     ALL_FORMATS(i)
@@ -1407,11 +1372,10 @@ static unsigned futile_records(const struct trace *trace)
 
 /* Go 1.21 removes a futile wake-up only before some kinds of waits, and rejects a trace with
  * others. */
-static void futile_where_readers_expect_it(void **state)
+TEST(futile_where_readers_expect_it)
 {
     trail_options options = {.format = 7};
     struct trace trace = {0};
-    (void)state;
     host_begin();
     for (unsigned reason = 0; reason < TRAIL_BLOCK_REASON_COUNT; reason++) {
         bool allowed = reason != TRAIL_BLOCK_NETWORK && reason != TRAIL_BLOCK_SLEEP &&
@@ -1434,10 +1398,9 @@ static void futile_where_readers_expect_it(void **state)
 
 /* A suspended coroutine is destroyed by another one, by a thread between two coroutines, and by a
  * thread without a P. */
-static void destroyed_while_suspended(void **state)
+TEST(destroyed_while_suspended)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     for (int ready = 0; ready < 2; ready++)
@@ -1487,10 +1450,9 @@ static void region_of_task(trail_reader *reader, const trail_event *event, void 
         *(uint64_t *)context = *(uint64_t *)context * 10 + event->region.task;
 }
 
-static void scopes_have_tasks(void **state)
+TEST(scopes_have_tasks)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -1521,10 +1483,9 @@ static void sum_heap(trail_reader *reader, const trail_event *event, void *conte
 }
 
 /* A thread reports the heap without a P, in a system call, and in one that has lost its P. */
-static void heap_without_proc(void **state)
+TEST(heap_without_proc)
 {
     struct trace trace = {0};
-    (void)state;
     host_begin();
     ALL_FORMATS(i)
     {
@@ -1555,43 +1516,7 @@ static void heap_without_proc(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_procs),
-        cmocka_unit_test(wrong_goroutines),
-        cmocka_unit_test(runs_before_start),
-        cmocka_unit_test(wrong_threads),
-        cmocka_unit_test(never_started_while_off),
-        cmocka_unit_test(stack_is_gone),
-        cmocka_unit_test(attached),
-        cmocka_unit_test(first_is_named),
-        cmocka_unit_test(given_up_while_off),
-        cmocka_unit_test(callback_cannot_stop),
-        cmocka_unit_test(end_is_told),
-        cmocka_unit_test(unread_is_replaced),
-        cmocka_unit_test(spans_outside_of_sweeps),
-        cmocka_unit_test(scope_ends_elsewhere),
-        cmocka_unit_test(scope_ends_in_wait),
-        cmocka_unit_test(scope_outlives_goroutine),
-        cmocka_unit_test(scope_of_earlier_trace),
-        cmocka_unit_test(stop_on_other_goroutine),
-        cmocka_unit_test(stop_on_unknown_goroutine),
-        cmocka_unit_test(unknown_goroutine_reused),
-        cmocka_unit_test(running_goroutine_reused),
-        cmocka_unit_test(states_outlast_formats),
-        cmocka_unit_test(call_releases_proc),
-        cmocka_unit_test(assist_under_way),
-        cmocka_unit_test(one_proc_twice),
-        cmocka_unit_test(second_proc_stays),
-        cmocka_unit_test(options_out_of_range),
-        cmocka_unit_test(left_out_is_counted),
-        cmocka_unit_test(false_is_counted),
-        cmocka_unit_test(futile_where_readers_expect_it),
-        cmocka_unit_test(destroyed_while_suspended),
-        cmocka_unit_test(scopes_have_tasks),
-        cmocka_unit_test(heap_without_proc),
-    };
     /* A hang is a failure. */
     alarm(250);
-    cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

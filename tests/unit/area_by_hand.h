@@ -5,18 +5,15 @@
 #ifndef TRAIL_TESTS_AREA_BY_HAND_H
 #define TRAIL_TESTS_AREA_BY_HAND_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <trail/read.h>
 
+#include "../lib/unit.h"
 #include "collect/collect.h"
 
 #define OPENED UINT64_C(1000000000)

@@ -4,13 +4,9 @@
  */
 #include <inttypes.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "analyze/utilisation.h"
 #include "base/quantile.h"
 
@@ -24,10 +20,9 @@ static uint64_t draw(uint64_t below)
 
 /* MARK: Histograms */
 
-static void test_buckets_follow_each_other_and_are_narrow(void **state)
+TEST(test_buckets_follow_each_other_and_are_narrow)
 {
     int64_t from, to, last = 0;
-    (void)state;
     for (size_t i = 0; last < INT64_MAX / 2; i++) {
         trail_histogram_bucket(i, &from, &to);
         assert_int_equal(from, last);
@@ -37,9 +32,8 @@ static void test_buckets_follow_each_other_and_are_narrow(void **state)
     }
 }
 
-static void test_a_value_is_in_its_bucket(void **state)
+TEST(test_a_value_is_in_its_bucket)
 {
-    (void)state;
     for (int n = 0; n < 10000; n++) {
         trail_histogram histogram = {0};
         int64_t value = (int64_t)(draw(INT32_MAX) << draw(31) >> draw(31)), from, to;
@@ -60,9 +54,8 @@ static void test_a_value_is_in_its_bucket(void **state)
 enum { BUCKETS = 488 }; /* of all durations */
 
 /* Counts by bucket in an array, independent of how the histogram stores them. */
-static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
+TEST(test_buckets_hold_what_was_added_whatever_their_number)
 {
-    (void)state;
     for (unsigned kinds = 1; kinds < 40; kinds++) {
         const unsigned values_count = kinds % 2 ? 200 : 60 + 4 * kinds; /* up to 128 are kept */
         trail_histogram halves[2] = {{0}}, whole = {0};
@@ -96,9 +89,8 @@ static void test_buckets_hold_what_was_added_whatever_their_number(void **state)
 }
 
 /* There may be a histogram for each of a million functions: its contents determine its size. */
-static void test_a_histogram_is_as_large_as_what_is_in_it(void **state)
+TEST(test_a_histogram_is_as_large_as_what_is_in_it)
 {
-    (void)state;
     trail_histogram histogram = {0};
     for (int n = 0; n < 1000; n++)
         assert_true(trail_histogram_add(&histogram, INT64_C(3600000000000)));
@@ -120,9 +112,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* In integers: the least rank such that p percent of the values are at or below it. */
-static void test_a_percentile_is_the_nearest_rank(void **state)
+TEST(test_a_percentile_is_the_nearest_rank)
 {
-    (void)state;
     for (uint64_t count = 1; count <= 500; count++)
         for (uint64_t p = 1; p <= 100; p++)
             assert_int_equal(quantile_index((double)p / 100, count) + 1, (p * count + 99) / 100);
@@ -137,9 +128,8 @@ static void test_a_percentile_is_the_nearest_rank(void **state)
 }
 
 /* However they came: one after the other, or merged from two parts of any size. */
-static void test_quantiles_of_few_values_are_exact(void **state)
+TEST(test_quantiles_of_few_values_are_exact)
 {
-    (void)state;
     for (unsigned count = 1; count <= 128; count++) {
         trail_histogram parts[2] = {{0}}, whole = {0};
         int64_t values[128];
@@ -159,13 +149,12 @@ static void test_quantiles_of_few_values_are_exact(void **state)
     }
 }
 
-static void test_quantiles_are_near_those_of_the_sorted_values(void **state)
+TEST(test_quantiles_are_near_those_of_the_sorted_values)
 {
     enum { COUNT = 1000 };
     static const double shares[] = {0.01, 0.5, 0.95, 0.99, 1};
     int64_t values[COUNT], sum = 0;
     trail_histogram histogram = {0};
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         values[i] = (int64_t)draw(UINT64_C(1) << (1 + draw(30)));
         sum += values[i];
@@ -210,11 +199,10 @@ static double share_at(const double *shares, int begin, int window)
     return sum / window;
 }
 
-static void test_the_least_share_is_that_of_the_worst_window(void **state)
+TEST(test_the_least_share_is_that_of_the_worst_window)
 {
     struct util_point points[LENGTH + 1];
     double shares[LENGTH];
-    (void)state;
     for (int n = 0; n < 200; n++) {
         struct util_series series = {.points = points, .count = draw_series(points, shares)};
         struct utilisation u = {.series = &series, .series_count = 1};
@@ -230,11 +218,10 @@ static void test_the_least_share_is_that_of_the_worst_window(void **state)
     }
 }
 
-static void test_worst_windows_are_apart_and_tell_their_share(void **state)
+TEST(test_worst_windows_are_apart_and_tell_their_share)
 {
     struct util_point points[LENGTH + 1];
     double shares[LENGTH];
-    (void)state;
     for (int n = 0; n < 200; n++) {
         struct util_series series = {.points = points, .count = draw_series(points, shares)};
         struct utilisation u = {.series = &series, .series_count = 1};
@@ -268,12 +255,11 @@ static double time_up_to(const double *shares, int window, double share)
     return sum / (LENGTH - window);
 }
 
-static void test_a_quantile_has_its_share_of_windows_above(void **state)
+TEST(test_a_quantile_has_its_share_of_windows_above)
 {
     static const double quantiles[] = {0.02, 0.1, 0.5, 0.77, 0.9, 0.99, 0.9999};
     struct util_point points[LENGTH + 1];
     double shares[LENGTH];
-    (void)state;
     for (int n = 0; n < 200; n++) {
         struct util_series series = {.points = points, .count = draw_series(points, shares)};
         struct utilisation u = {.series = &series, .series_count = 1};
@@ -289,21 +275,4 @@ static void test_a_quantile_has_its_share_of_windows_above(void **state)
         assert_true(utilisation_quantile(&u, window, 1) == least);
         assert_true(utilisation_quantile(&u, LENGTH * 2, 0.5) == utilisation_least(&u, LENGTH * 2));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets_follow_each_other_and_are_narrow),
-        cmocka_unit_test(test_a_value_is_in_its_bucket),
-        cmocka_unit_test(test_buckets_hold_what_was_added_whatever_their_number),
-        cmocka_unit_test(test_a_histogram_is_as_large_as_what_is_in_it),
-        cmocka_unit_test(test_a_percentile_is_the_nearest_rank),
-        cmocka_unit_test(test_quantiles_of_few_values_are_exact),
-        cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
-        cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
-        cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),
-        cmocka_unit_test(test_a_quantile_has_its_share_of_windows_above),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,12 @@
 #include "collect/executed.h"
 
 /* A program without threads. finish() frees it. */
+static struct world world;
+
 static int set_up(void **state)
 {
-    static struct world world;
+    (void)state;
     begin(&world);
-    *state = &world;
     return 0;
 }
 
@@ -32,9 +33,9 @@ static void put_executed(struct world *w, uint32_t pid, char letter)
 
 /* Names without an end, a program that was never written, one that was withdrawn, more programs
  * than there is room for. */
-static void programs_are_read_as_far_as_they_are_there(void **state)
+TEST(programs_are_read_as_far_as_they_are_there)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     struct executed_list list = {0};
     struct area *area = collect_area(w->collect);
     put_executed(w, 1, 'a'); /* it is recorded */
@@ -68,9 +69,9 @@ static void programs_are_read_as_far_as_they_are_there(void **state)
 
 /* MARK: Lives */
 
-static void a_thread_exits_once(void **state)
+TEST(a_thread_exits_once)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, record_at(SHM_EXITED, 20));
     put(w, 1, record_at(SHM_EXITED, 21));
@@ -79,9 +80,9 @@ static void a_thread_exits_once(void **state)
     assert_int_equal(w->summary.threads, 1);
 }
 
-static void a_thread_starts_once_and_first(void **state)
+TEST(a_thread_starts_once_and_first)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, record_at(SHM_STARTED, 2));
     put(w, 1, wait_at(5));
@@ -91,9 +92,9 @@ static void a_thread_starts_once_and_first(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
-static void nothing_comes_behind_an_exit(void **state)
+TEST(nothing_comes_behind_an_exit)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put_thread(w, 2);
     put(w, 1, record_at(SHM_EXITED, 20));
@@ -106,9 +107,9 @@ static void nothing_comes_behind_an_exit(void **state)
 }
 
 /* The end according to the kernel is earlier than the one in its records. */
-static void a_thread_ends_once_for_kernel_and_records(void **state)
+TEST(a_thread_ends_once_for_kernel_and_records)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     collect_switch(w->collect, &(struct switch_record){.kind = SWITCH_EXIT,
                                                        .tid = 101,
@@ -124,9 +125,9 @@ static void a_thread_ends_once_for_kernel_and_records(void **state)
     assert_int_equal(w->summary.waits, 0);
 }
 
-static void a_serial_is_one_threads(void **state)
+TEST(a_serial_is_one_threads)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put_thread(w, 2);
     w->memory->threads[2].serial = 1;
@@ -138,9 +139,9 @@ static void a_serial_is_one_threads(void **state)
 }
 
 /* Both are shown, on different Ms: the reader rejects two goroutines that run on one. */
-static void a_thread_number_is_one_threads(void **state)
+TEST(a_thread_number_is_one_threads)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put_thread(w, 2);
     w->memory->threads[2].tid = w->memory->threads[1].tid;
@@ -153,9 +154,9 @@ static void a_thread_number_is_one_threads(void **state)
 }
 
 /* There was no room for its last record. */
-static void a_slot_that_has_ended_ends_its_thread(void **state)
+TEST(a_slot_that_has_ended_ends_its_thread)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     w->memory->threads[1].state = SHM_ENDED;
     put_thread(w, 2);
@@ -179,9 +180,9 @@ static void fill_chunk(struct world *w, uint32_t slot)
         put(w, slot, wait_at(10));
 }
 
-static void a_chunk_that_follows_itself_is_read_once(void **state)
+TEST(a_chunk_that_follows_itself_is_read_once)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     fill_chunk(w, 1);
     shm_chunk(w->memory, 1)->next = 1;
     for (int i = 0; i < 100; i++)
@@ -191,9 +192,9 @@ static void a_chunk_that_follows_itself_is_read_once(void **state)
     assert_int_equal(w->summary.waits, SHM_CHUNK_RECORDS - 1);
 }
 
-static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
+TEST(chunks_in_a_ring_are_read_once_at_the_end)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     fill_chunk(w, 1);
     put(w, 1, wait_at(11));
     while (shm_chunk(w->memory, 2)->used < SHM_CHUNK_RECORDS)
@@ -205,9 +206,9 @@ static void chunks_in_a_ring_are_read_once_at_the_end(void **state)
 }
 
 /* A program whose chain leads there repeatedly has to fill the chunks again, too. */
-static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
+TEST(chunks_in_a_ring_are_empty_when_they_come_again)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     fill_chunk(w, 1);
     put(w, 1, wait_at(11));
     while (shm_chunk(w->memory, 2)->used < SHM_CHUNK_RECORDS)
@@ -223,9 +224,9 @@ static void chunks_in_a_ring_are_empty_when_they_come_again(void **state)
 }
 
 /* The program may go on after the recording, and would put the chunk into another chain. */
-static void the_last_step_gives_no_chunk_back(void **state)
+TEST(the_last_step_gives_no_chunk_back)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     fill_chunk(w, 1);
     put(w, 1, wait_at(11));
     w->memory->threads[1].state = SHM_ENDED;
@@ -235,9 +236,9 @@ static void the_last_step_gives_no_chunk_back(void **state)
     assert_int_equal(w->summary.waits, SHM_CHUNK_RECORDS);
 }
 
-static void a_chunk_is_one_threads(void **state)
+TEST(a_chunk_is_one_threads)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, wait_at(10));
     put_thread(w, 2);
@@ -247,9 +248,9 @@ static void a_chunk_is_one_threads(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
-static void a_chunk_lies_in_the_table(void **state)
+TEST(a_chunk_lies_in_the_table)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const uint32_t wrong[] = {SHM_CHUNKS, UINT32_MAX};
     for (uint32_t i = 0; i < 2; i++) {
         put_thread(w, 1 + i);
@@ -286,9 +287,9 @@ static void put_join(struct world *w, uint64_t ms, uint64_t handle)
 
 /* The joined thread may not have begun to run yet, and the last thread with its handle is a
  * different one. */
-static void a_join_is_of_the_thread_that_was_created(void **state)
+TEST(a_join_is_of_the_thread_that_was_created)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     const uint64_t handle = UINT64_C(0x7f0000000000);
     put_thread(w, 1);
     for (uint32_t i = 0; i < 2; i++) {
@@ -307,9 +308,9 @@ static void a_join_is_of_the_thread_that_was_created(void **state)
 
 /* MARK: Records */
 
-static void times_lie_within_the_recording(void **state)
+TEST(times_lie_within_the_recording)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     struct shm_record late = wait_at(10), early = wait_at(10), back = wait_at(10);
     put_thread(w, 1);
     late.end = now + 2 * MS;
@@ -326,9 +327,9 @@ static void times_lie_within_the_recording(void **state)
     assert_in_range(w->summary.wall_ns, 1, 500 * MS);
 }
 
-static void kinds_and_waits_are_of_their_tables(void **state)
+TEST(kinds_and_waits_are_of_their_tables)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     struct shm_record wait = wait_at(10);
     put_thread(w, 1);
     put(w, 1, record_at(0, 10));
@@ -348,9 +349,9 @@ static void kinds_and_waits_are_of_their_tables(void **state)
 }
 
 /* A hold that began before the recording, or after its end, has no length. */
-static void holds_begin_within_the_recording(void **state)
+TEST(holds_begin_within_the_recording)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const uint64_t begins[] = {1, OPENED + 31 * MS, OPENED + 10 * MS};
     put_thread(w, 1);
     for (size_t i = 0; i < 3; i++) {
@@ -364,9 +365,9 @@ static void holds_begin_within_the_recording(void **state)
 }
 
 /* A log begins with the kind of lock; only in a damaged area does a hold have none. */
-static void a_hold_of_no_kind_is_not_logged(void **state)
+TEST(a_hold_of_no_kind_is_not_logged)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const uint8_t kinds[] = {SHM_NO_WAIT, SHM_MUTEX};
     put_thread(w, 1);
     for (size_t i = 0; i < sizeof kinds; i++) {
@@ -381,9 +382,9 @@ static void a_hold_of_no_kind_is_not_logged(void **state)
 }
 
 /* Locks released at one place may have been acquired at several. */
-static void each_hold_is_logged_where_it_began(void **state)
+TEST(each_hold_is_logged_where_it_began)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const uint64_t places[] = {0xa001, 0xb001, 0xa001, 0xc001, 0xd001, 0xe001, 0xb001};
     const size_t n = sizeof places / sizeof places[0];
     w->memory->stack_words[1] = 2;
@@ -404,9 +405,9 @@ static void each_hold_is_logged_where_it_began(void **state)
 }
 
 /* Threads, and therefore processes, are not read in order of time. */
-static void a_shared_lock_is_named_after_the_first_hold(void **state)
+TEST(a_shared_lock_is_named_after_the_first_hold)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const char module[] =
         "trail.module start=0xa000 end=0xc000 bias=0x0 build-id=- path=/x\n";
     static const uint64_t places[] = {0xb001, 0xa001};
@@ -433,9 +434,9 @@ static void a_shared_lock_is_named_after_the_first_hold(void **state)
 }
 
 /* Threads have not waited longer than they were observed. */
-static void short_waits_are_no_longer_than_the_recording(void **state)
+TEST(short_waits_are_no_longer_than_the_recording)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     step(w);
     now += 100 * MS;
@@ -445,9 +446,9 @@ static void short_waits_are_no_longer_than_the_recording(void **state)
 }
 
 /* The first step may be late. */
-static void short_waits_before_the_first_step_count(void **state)
+TEST(short_waits_before_the_first_step_count)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     w->memory->header.claimed_at = now;
     now += 20 * MS;
@@ -457,9 +458,9 @@ static void short_waits_before_the_first_step_count(void **state)
 }
 
 /* One that ends in a step may have begun several steps before. */
-static void a_short_wait_may_be_longer_than_a_step(void **state)
+TEST(a_short_wait_may_be_longer_than_a_step)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     step(w);
     for (int i = 0; i < 3; i++) {
@@ -472,9 +473,9 @@ static void a_short_wait_may_be_longer_than_a_step(void **state)
     assert_in_range(w->summary.short_ns, 25 * MS - SHM_SHORT, 25 * MS);
 }
 
-static void a_call_of_the_future_is_not_open(void **state)
+TEST(a_call_of_the_future_is_not_open)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     w->memory->threads[1].open_wait = SHM_MUTEX;
     w->memory->threads[1].open_time = UINT64_MAX / 2;
@@ -498,9 +499,9 @@ static void stops_at(struct world *w, uint64_t ms)
 }
 
 /* However late its records are read. */
-static void the_trace_ends_when_its_recording_stops(void **state)
+TEST(the_trace_ends_when_its_recording_stops)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, wait_at(100));
     put(w, 1, wait_at(250));
@@ -510,9 +511,9 @@ static void the_trace_ends_when_its_recording_stops(void **state)
     assert_in_range(w->summary.running_ns, 197 * MS - 100, 197 * MS);
 }
 
-static void a_wait_that_ends_later_lasts_to_the_stop(void **state)
+TEST(a_wait_that_ends_later_lasts_to_the_stop)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     struct shm_thread *waits = &w->memory->threads[2];
     put_thread(w, 1);
     put(w, 1, wait_at(199));
@@ -543,23 +544,23 @@ static void counter_is_read_before_record(struct world *w, uint64_t later, int64
     finish(w);
 }
 
-static void a_counter_does_not_replace_a_later_record(void **state)
+TEST(a_counter_does_not_replace_a_later_record)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     counter_is_read_before_record(w, 20 * MS, 5000000);
     assert_int_equal(w->summary.heap_peak, 20000000);
 }
 
-static void a_counter_is_not_added_to_a_record_of_the_next_step(void **state)
+TEST(a_counter_is_not_added_to_a_record_of_the_next_step)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     counter_is_read_before_record(w, 2 * MS + 1, 30000000);
     assert_int_equal(w->summary.heap_peak, 30000000);
 }
 
-static void heaps_are_no_larger_than_addresses(void **state)
+TEST(heaps_are_no_larger_than_addresses)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     for (uint32_t slot = 1; slot < 9; slot++) {
         put_thread(w, slot);
         w->memory->threads[slot].heap = INT64_MAX;
@@ -572,9 +573,9 @@ static void heaps_are_no_larger_than_addresses(void **state)
 
 /* MARK: Annotations */
 
-static void a_task_begins_once(void **state)
+TEST(a_task_begins_once)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, record_at(SHM_TASK_BEGAN, 10));
     put(w, 1, record_at(SHM_TASK_BEGAN, 11));
@@ -590,9 +591,9 @@ static void a_task_begins_once(void **state)
 }
 
 /* Its end has the name of its begin, even if the program has changed the text. */
-static void a_region_keeps_its_name(void **state)
+TEST(a_region_keeps_its_name)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     struct shm_record region = record_at(SHM_REGION_BEGAN, 10);
     put_thread(w, 1);
     put_text(w, 100, "first");
@@ -612,9 +613,9 @@ static void a_region_keeps_its_name(void **state)
 /* MARK: Tables */
 
 /* As many stacks as there are words, each of maximum length: more than fit. */
-static void stacks_fit_into_their_table(void **state)
+TEST(stacks_fit_into_their_table)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     for (uint32_t i = 0; i < SHM_STACK_WORDS; i++)
         w->memory->stack_words[i] = SHM_STACK_FRAMES;
@@ -627,9 +628,9 @@ static void stacks_fit_into_their_table(void **state)
     assert_in_range(w->summary.damage, 1, SHM_STACK_WORDS);
 }
 
-static void modules_are_limited(void **state)
+TEST(modules_are_limited)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     int used = 0;
     put_thread(w, 1);
     for (int i = 0; i < 5000; i++)
@@ -642,9 +643,9 @@ static void modules_are_limited(void **state)
     assert_int_equal(w->summary.damage, 5000 - 4096);
 }
 
-static void a_module_ends_behind_its_begin(void **state)
+TEST(a_module_ends_behind_its_begin)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     static const char line[] = "trail.module start=0x2 end=0x1 bias=0x0 build-id=- path=/x\n";
     put_thread(w, 1);
     memcpy(w->memory->modules, line, sizeof line);
@@ -658,9 +659,9 @@ static void a_module_ends_behind_its_begin(void **state)
 
 /* A thread that has begun to write and never continues delays the others for at most two
  * seconds. */
-static void one_that_never_writes_does_not_stop_all(void **state)
+TEST(one_that_never_writes_does_not_stop_all)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     uint64_t before;
     put_thread(w, 1);
     put_thread(w, 2);
@@ -678,9 +679,9 @@ static void one_that_never_writes_does_not_stop_all(void **state)
     assert_int_equal(w->summary.waits, 50);
 }
 
-static void a_full_area_is_read_to_its_end(void **state)
+TEST(a_full_area_is_read_to_its_end)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     for (uint32_t i = 0; w->chunks < SHM_CHUNKS - 2; i++)
         put(w, 1, record_at(SHM_FORGOTTEN, 10));
@@ -692,9 +693,9 @@ static void a_full_area_is_read_to_its_end(void **state)
 }
 
 /* Records that could not be written in time are reported as lost. */
-static void a_hurried_end_tells_what_is_lost(void **state)
+TEST(a_hurried_end_tells_what_is_lost)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     put_thread(w, 1);
     put(w, 1, wait_at(10));
     w->hurried = true;
@@ -705,45 +706,6 @@ static void a_hurried_end_tells_what_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(programs_are_read_as_far_as_they_are_there, set_up),
-        cmocka_unit_test_setup(a_thread_exits_once, set_up),
-        cmocka_unit_test_setup(a_thread_starts_once_and_first, set_up),
-        cmocka_unit_test_setup(nothing_comes_behind_an_exit, set_up),
-        cmocka_unit_test_setup(a_thread_ends_once_for_kernel_and_records, set_up),
-        cmocka_unit_test_setup(a_serial_is_one_threads, set_up),
-        cmocka_unit_test_setup(a_thread_number_is_one_threads, set_up),
-        cmocka_unit_test_setup(a_slot_that_has_ended_ends_its_thread, set_up),
-        cmocka_unit_test_setup(a_chunk_that_follows_itself_is_read_once, set_up),
-        cmocka_unit_test_setup(chunks_in_a_ring_are_read_once_at_the_end, set_up),
-        cmocka_unit_test_setup(chunks_in_a_ring_are_empty_when_they_come_again, set_up),
-        cmocka_unit_test_setup(the_last_step_gives_no_chunk_back, set_up),
-        cmocka_unit_test_setup(a_chunk_is_one_threads, set_up),
-        cmocka_unit_test_setup(a_chunk_lies_in_the_table, set_up),
-        cmocka_unit_test_setup(a_join_is_of_the_thread_that_was_created, set_up),
-        cmocka_unit_test_setup(times_lie_within_the_recording, set_up),
-        cmocka_unit_test_setup(kinds_and_waits_are_of_their_tables, set_up),
-        cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
-        cmocka_unit_test_setup(a_hold_of_no_kind_is_not_logged, set_up),
-        cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
-        cmocka_unit_test_setup(a_shared_lock_is_named_after_the_first_hold, set_up),
-        cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
-        cmocka_unit_test_setup(short_waits_before_the_first_step_count, set_up),
-        cmocka_unit_test_setup(a_short_wait_may_be_longer_than_a_step, set_up),
-        cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
-        cmocka_unit_test_setup(the_trace_ends_when_its_recording_stops, set_up),
-        cmocka_unit_test_setup(a_wait_that_ends_later_lasts_to_the_stop, set_up),
-        cmocka_unit_test_setup(a_counter_does_not_replace_a_later_record, set_up),
-        cmocka_unit_test_setup(a_counter_is_not_added_to_a_record_of_the_next_step, set_up),
-        cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),
-        cmocka_unit_test_setup(a_task_begins_once, set_up),
-        cmocka_unit_test_setup(a_region_keeps_its_name, set_up),
-        cmocka_unit_test_setup(stacks_fit_into_their_table, set_up),
-        cmocka_unit_test_setup(modules_are_limited, set_up),
-        cmocka_unit_test_setup(a_module_ends_behind_its_begin, set_up),
-        cmocka_unit_test_setup(one_that_never_writes_does_not_stop_all, set_up),
-        cmocka_unit_test_setup(a_full_area_is_read_to_its_end, set_up),
-        cmocka_unit_test_setup(a_hurried_end_tells_what_is_lost, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    each_test(set_up, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,16 +2,12 @@
  * The base: numbers on the wire, the ID map, the arena, and tables of a reader.
  */
 #include <math.h>
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/grow.h"
@@ -30,9 +26,8 @@
 #include "read/tables.h"
 #include "wire/wire.h"
 
-static void numbers_come_back_as_they_went(void **state)
+TEST(numbers_come_back_as_they_went)
 {
-    (void)state;
     for (unsigned bits = 0; bits <= 64; bits++) {
         uint64_t value = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - (bits > 0), back;
         uint8_t wire[UVARINT_MAX_SIZE];
@@ -44,9 +39,8 @@ static void numbers_come_back_as_they_went(void **state)
     }
 }
 
-static void padded_numbers_are_legal_and_overlong_ones_are_not(void **state)
+TEST(padded_numbers_are_legal_and_overlong_ones_are_not)
 {
-    (void)state;
     uint64_t value;
     const uint8_t padded[] = {0x85, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00};
     assert_ptr_equal(uvarint_get(padded, padded + 10, &value), padded + 10);
@@ -58,9 +52,8 @@ static void padded_numbers_are_legal_and_overlong_ones_are_not(void **state)
 }
 
 /* A million insertions and removals, with a plain array as the model. */
-static void the_id_map_forgets_what_is_removed(void **state)
+TEST(the_id_map_forgets_what_is_removed)
 {
-    (void)state;
     static char present[512];
     struct idmap map = {0};
     uint64_t random = 1;
@@ -143,9 +136,8 @@ static void assert_groups_are_spread(void)
     idmap_free(&map);
 }
 
-static void entries_come_by_id_whatever_the_hash(void **state)
+TEST(entries_come_by_id_whatever_the_hash)
 {
-    (void)state;
     struct idmap map = {0};
     for (uint64_t id = 1000; id > 0; id--)
         assert_true(idmap_put(&map, id * UINT64_C(0x123456789abcdef1), &map));
@@ -157,18 +149,16 @@ static void entries_come_by_id_whatever_the_hash(void **state)
     idmap_free(&map);
 }
 
-static void chosen_ids_are_spread_as_others(void **state)
+TEST(chosen_ids_are_spread_as_others)
 {
-    (void)state;
     assert_groups_are_spread();
     assert_spread(1);                 /* all in the first slot */
     assert_spread(UINT64_C(1) << 46); /* consecutive slots, in 2^18 slots */
 }
 
-static void an_id_has_one_object_until_it_is_dropped(void **state)
+TEST(an_id_has_one_object_until_it_is_dropped)
 {
     struct objects objects = OBJECTS_OF(int);
-    (void)state;
     int *one = objects_get(&objects, 1), *two = objects_get(&objects, 2);
     assert_non_null(one);
     assert_non_null(two);
@@ -189,11 +179,10 @@ static void an_id_has_one_object_until_it_is_dropped(void **state)
     objects_free(&objects);
 }
 
-static void grown_elements_are_zero(void **state)
+TEST(grown_elements_are_zero)
 {
     uint32_t *numbers = NULL;
     size_t capacity = 0;
-    (void)state;
     for (size_t wanted = 1; wanted < 1000; wanted = 3 * capacity) {
         size_t had = capacity;
         assert_true(GROW_ZEROED(numbers, capacity, wanted));
@@ -205,12 +194,11 @@ static void grown_elements_are_zero(void **state)
     free(numbers);
 }
 
-static void files_of_the_kernel_are_read_by_lines_and_numbers(void **state)
+TEST(files_of_the_kernel_are_read_by_lines_and_numbers)
 {
     char name[16], text[32];
     int pid = 0;
     bool is_self = false;
-    (void)state;
     SMALL_FILE_LINES(lines, "/proc/%s/status", "self") {
         assert_null(strchr(lines.text, '\n'));
         if (sscanf(lines.text, "Name:\t%15s", name) == 1)
@@ -230,9 +218,8 @@ static void files_of_the_kernel_are_read_by_lines_and_numbers(void **state)
         fail();
 }
 
-static void an_arena_gives_aligned_memory_that_stays(void **state)
+TEST(an_arena_gives_aligned_memory_that_stays)
 {
-    (void)state;
     struct arena arena = {0};
     unsigned char *blocks[200];
     for (unsigned i = 0; i < 200; i++) {
@@ -252,9 +239,8 @@ static trail_string text(const char *s)
     return (trail_string){s, strlen(s)};
 }
 
-static void tables_take_dense_and_far_ids(void **state)
+TEST(tables_take_dense_and_far_ids)
 {
-    (void)state;
     struct tables tables = {0};
     uint32_t handle;
     for (int generation = 0; generation < 2; generation++) {
@@ -275,9 +261,8 @@ static void tables_take_dense_and_far_ids(void **state)
     tables_free(&tables);
 }
 
-static void the_first_frame_of_a_pc_stands_for_all(void **state)
+TEST(the_first_frame_of_a_pc_stands_for_all)
 {
-    (void)state;
     struct tables tables = {0};
     uint64_t stack, string;
     bool is_file;
@@ -296,9 +281,8 @@ static void the_first_frame_of_a_pc_stands_for_all(void **state)
     tables_free(&tables);
 }
 
-static void equal_bytes_get_equal_numbers(void **state)
+TEST(equal_bytes_get_equal_numbers)
 {
-    (void)state;
     struct intern intern = {0};
     char key[5000] = {0};
     bool fresh;
@@ -319,9 +303,8 @@ static void equal_bytes_get_equal_numbers(void **state)
     intern_free(&intern);
 }
 
-static void bytes_of_equal_hash_are_told_apart(void **state)
+TEST(bytes_of_equal_hash_are_told_apart)
 {
-    (void)state;
     /* Two words with the same unkeyed hash, found by a search of 5,000,000,000 steps. */
     const uint64_t words[] = {UINT64_C(0x64e26de7e90ad22d), UINT64_C(0xf8797fa24a246ddc)};
     struct intern intern = {0};
@@ -341,9 +324,8 @@ static void bytes_of_equal_hash_are_told_apart(void **state)
 }
 
 /* (hash ^ word) is 0 for equal words, whatever it is multiplied by. */
-static void pairs_of_equal_words_have_different_hashes(void **state)
+TEST(pairs_of_equal_words_have_different_hashes)
 {
-    (void)state;
     struct idmap map = {0};
     for (uint64_t i = 0; i < 1000; i++)
         assert_true(idmap_put(&map, hash_keyed_mix(hash_keyed_mix(0, i), i), &map));
@@ -352,9 +334,8 @@ static void pairs_of_equal_words_have_different_hashes(void **state)
 }
 
 /* 2^63 is the first value out of range; the double before it is 2^63 - 1024. */
-static void every_real_number_has_a_whole_one(void **state)
+TEST(every_real_number_has_a_whole_one)
 {
-    (void)state;
     const struct {
         double value;
         int64_t whole;
@@ -381,9 +362,8 @@ static void every_real_number_has_a_whole_one(void **state)
     assert_int_equal(whole_within(5.9, 3, 8), 5);
 }
 
-static void headers_name_a_version_or_none(void **state)
+TEST(headers_name_a_version_or_none)
 {
-    (void)state;
     static const struct {
         const char *header;
         int version;
@@ -398,9 +378,8 @@ static void headers_name_a_version_or_none(void **state)
 }
 
 /* Expected: one U+FFFD (ef bf bd) for each byte that is not part of a character, RFC 3629. */
-static void bytes_that_are_no_character_are_replaced(void **state)
+TEST(bytes_that_are_no_character_are_replaced)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t size;
@@ -437,9 +416,8 @@ static void bytes_that_are_no_character_are_replaced(void **state)
     }
 }
 
-static void columns_of_wide_and_combining_characters(void **state)
+TEST(columns_of_wide_and_combining_characters)
 {
-    (void)state;
     static const struct {
         const char *text;
         int columns;
@@ -476,9 +454,8 @@ static void columns_of_wide_and_combining_characters(void **state)
     assert_int_equal(utf8_fits_end("ab", 9), 2);
 }
 
-static void texts_are_cut_between_characters(void **state)
+TEST(texts_are_cut_between_characters)
 {
-    (void)state;
     static const struct {
         size_t most, first, last; /* "a", characters of two and three bytes, "b" */
     } cases[] = {{0, 0, 0}, {1, 1, 1}, {2, 1, 1}, {3, 3, 1}, {4, 3, 4},
@@ -499,9 +476,8 @@ static void texts_are_cut_between_characters(void **state)
 }
 
 /* Expected: computed by hand from the digits of the number. */
-static void durations_have_a_form_for_each_place(void **state)
+TEST(durations_have_a_form_for_each_place)
 {
-    (void)state;
     static const struct {
         int64_t ns;
         const char *texts[DURATION_FORMS]; /* column, words, summary, event, log */
@@ -542,9 +518,8 @@ static void durations_have_a_form_for_each_place(void **state)
         assert_string_equal(duration_on_axis(buf, places[i].ns), places[i].text);
 }
 
-static void durations_are_read_back(void **state)
+TEST(durations_are_read_back)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t ns;
@@ -570,9 +545,8 @@ static void durations_are_read_back(void **state)
     assert_int_equal(duration_unit("hours", 2), 0);
 }
 
-static void microseconds_are_found_behind_numbers(void **state)
+TEST(microseconds_are_found_behind_numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t at;
@@ -587,9 +561,8 @@ static void microseconds_are_found_behind_numbers(void **state)
         assert_int_equal(duration_us_in(cases[i].text) - cases[i].text, cases[i].at);
 }
 
-static void shares_of_nothing_are_none(void **state)
+TEST(shares_of_nothing_are_none)
 {
-    (void)state;
     char buf[SHOW_SIZE];
     assert_true(share_of(1, 4) == 0.25 && share_of(3, 0) == 0 && share_of(3, -1) == 0);
     assert_true(percent_of(1, 4) == 25 && percent_of(3, 0) == 0);
@@ -610,9 +583,8 @@ static bool entry_before(const struct entry *a, const struct entry *b)
 
 HEAP(entries, struct entry, entry_before)
 
-static void a_heap_gives_the_first_again_and_again(void **state)
+TEST(a_heap_gives_the_first_again_and_again)
 {
-    (void)state;
     enum { MOST = 300 };
     static struct entry heap[MOST];
     int held[50] = {0}; /* number of entries for each key */
@@ -641,9 +613,8 @@ static void a_heap_gives_the_first_again_and_again(void **state)
 
 /* The results of Go's container/heap for the same calls: Push swaps upwards, Pop swaps the last
  * entry to the front. */
-static void equal_entries_of_a_heap_leave_as_in_go(void **state)
+TEST(equal_entries_of_a_heap_leave_as_in_go)
 {
-    (void)state;
     static const struct {
         const char *in, *out; /* a key and a name each */
     } cases[] = {
@@ -665,9 +636,8 @@ static void equal_entries_of_a_heap_leave_as_in_go(void **state)
     }
 }
 
-static void the_first_that_is_not_before_is_found(void **state)
+TEST(the_first_that_is_not_before_is_found)
 {
-    (void)state;
     static const int list[] = {1, 3, 3, 3, 7, 9, 9, 12};
     enum { COUNT = sizeof list / sizeof *list };
     for (size_t low = 0; low <= COUNT; low++)
@@ -679,37 +649,4 @@ static void the_first_that_is_not_before_is_found(void **state)
                 assert_int_equal(SEARCH(i, low, high, list[i] < value), want);
             }
     assert_int_equal(SEARCH(i, 5, 4, true), 5); /* nothing to look at */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_come_back_as_they_went),
-        cmocka_unit_test(padded_numbers_are_legal_and_overlong_ones_are_not),
-        cmocka_unit_test(the_id_map_forgets_what_is_removed),
-        cmocka_unit_test(chosen_ids_are_spread_as_others),
-        cmocka_unit_test(entries_come_by_id_whatever_the_hash),
-        cmocka_unit_test(an_id_has_one_object_until_it_is_dropped),
-        cmocka_unit_test(grown_elements_are_zero),
-        cmocka_unit_test(files_of_the_kernel_are_read_by_lines_and_numbers),
-        cmocka_unit_test(an_arena_gives_aligned_memory_that_stays),
-        cmocka_unit_test(tables_take_dense_and_far_ids),
-        cmocka_unit_test(the_first_frame_of_a_pc_stands_for_all),
-        cmocka_unit_test(equal_bytes_get_equal_numbers),
-        cmocka_unit_test(bytes_of_equal_hash_are_told_apart),
-        cmocka_unit_test(pairs_of_equal_words_have_different_hashes),
-        cmocka_unit_test(headers_name_a_version_or_none),
-        cmocka_unit_test(every_real_number_has_a_whole_one),
-        cmocka_unit_test(bytes_that_are_no_character_are_replaced),
-        cmocka_unit_test(columns_of_wide_and_combining_characters),
-        cmocka_unit_test(texts_are_cut_between_characters),
-        cmocka_unit_test(durations_have_a_form_for_each_place),
-        cmocka_unit_test(durations_are_read_back),
-        cmocka_unit_test(microseconds_are_found_behind_numbers),
-        cmocka_unit_test(shares_of_nothing_are_none),
-        cmocka_unit_test(a_heap_gives_the_first_again_and_again),
-        cmocka_unit_test(equal_entries_of_a_heap_leave_as_in_go),
-        cmocka_unit_test(the_first_that_is_not_before_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Bins of counters compared with changes counted one by one, some of them for times long past. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "timeline/bins.h"
 
 enum { CHANGES = 3000, CHECKED = 200 };
@@ -67,18 +63,9 @@ static void try(int64_t step, unsigned flushed_each)
     bins_free(&bins);
 }
 
-static void test_bins_are_the_sums_of_all_changes(void **state)
+TEST(test_bins_are_the_sums_of_all_changes)
 {
-    (void)state;
     try(100, 7);
     try(3000, CHANGES + 1);
     try(1000 * 1000, 500);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bins_are_the_sums_of_all_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Which function a call went to: calls made by the compiler, and each form of linkage table by
  * hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "stuck/called.h"
 
 #if defined(__x86_64__)
@@ -32,16 +28,14 @@ __attribute__((noinline)) static void callee(void)
     returns_to = __builtin_return_address(0);
 }
 
-static void a_direct_call(void **state)
+TEST(a_direct_call)
 {
-    (void)state;
     callee();
     assert_true(called_before(returns_to) == EXPECTED(callee));
 }
 
-static void a_call_through_a_register(void **state)
+TEST(a_call_through_a_register)
 {
-    (void)state;
     pointer = callee;
     void (*volatile function)(void) = pointer;
     function();
@@ -72,9 +66,8 @@ static void put_entry(const uint8_t *begin, size_t size)
     put_distance(16 + size, &target);
 }
 
-static void calls_through_the_linkage_table(void **state)
+TEST(calls_through_the_linkage_table)
 {
-    (void)state;
     put_entry((const uint8_t[]){0xff, 0x25}, 2);
     assert_true(called_before(code + 6) == EXPECTED(target));
     put_entry((const uint8_t[]){0xf2, 0xff, 0x25}, 3);
@@ -85,9 +78,8 @@ static void calls_through_the_linkage_table(void **state)
     assert_true(called_before(code + 6) == EXPECTED(target));
 }
 
-static void a_call_without_the_linkage_table(void **state)
+TEST(a_call_without_the_linkage_table)
 {
-    (void)state;
     memset(code, 0x90, sizeof code);
     code[0] = 0xff;
     code[1] = 0x15;
@@ -95,22 +87,8 @@ static void a_call_without_the_linkage_table(void **state)
     assert_true(called_before(code + 6) == EXPECTED(target));
 }
 
-static void no_call(void **state)
+TEST(no_call)
 {
-    (void)state;
     memset(code, 0x90, sizeof code);
     assert_true(called_before(code + 6) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_direct_call),
-        cmocka_unit_test(a_call_through_a_register),
-        cmocka_unit_test(calls_through_the_linkage_table),
-        cmocka_unit_test(a_call_without_the_linkage_table),
-        cmocka_unit_test(no_call),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

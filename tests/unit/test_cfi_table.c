@@ -1,15 +1,10 @@
 /* The table made from this program's .eh_frame must have the rows of the linker's .eh_frame_hdr. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <link.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/unit.h"
 #include "collect/cfi_table.h"
 
 /* Inside the program, and so within 2 GiB of its tables. */
@@ -43,12 +38,11 @@ static int32_t word_at(uintptr_t at)
     return word;
 }
 
-static void the_rows_are_the_linkers(void **state)
+TEST(the_rows_are_the_linkers)
 {
     struct cfi_module module = {.ranges = 0};
     uintptr_t header, frames, made = (uintptr_t)room;
     size_t size, count;
-    (void)state;
     assert_int_equal(dl_iterate_phdr(find_program, &module), 1);
     header = module.header.low;
     if (!header || word_at(header) != 0x3b031b01)
@@ -69,22 +63,12 @@ static void the_rows_are_the_linkers(void **state)
     }
 }
 
-static void nothing_is_made_of_no_entries(void **state)
+TEST(nothing_is_made_of_no_entries)
 {
     static const uint32_t none[4];
     uintptr_t at = (uintptr_t)none;
     struct cfi_module module = {.readable = {{at, at + sizeof none}}, .ranges = 1};
-    (void)state;
     assert_int_equal(cfi_table_size(&module, at), 0);
     assert_int_equal(cfi_table_size(&module, at - 4), 0);
     assert_int_equal(cfi_table_size(&module, at + sizeof none - 2), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rows_are_the_linkers),
-        cmocka_unit_test(nothing_is_made_of_no_entries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* What other programs take of the machine, from the first look at it to the last (collect/cpu_limits.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "collect/cpu_limits.h"
 
 /* Each process of a trace is looked at: between two of them the kernel's clock may not tick. */
-static void a_look_at_several_processes_is_one_look(void **state)
+TEST(a_look_at_several_processes_is_one_look)
 {
     struct cpu_limits limits = {0};
-    (void)state;
     cpu_limits_machine(&limits, 1000, 10);
     cpu_limits_machine(&limits, 1000, 10);
     assert_int_equal(limits.last.at_ns, limits.first.at_ns);
@@ -21,12 +16,4 @@ static void a_look_at_several_processes_is_one_look(void **state)
     assert_int_equal(limits.first.at_ns, 1000);
     assert_int_equal(limits.last.at_ns, 2000);
     cpu_limits_dispose(&limits);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_look_at_several_processes_is_one_look),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,16 @@
  *
  * usage: test_cut V1_TRACE... V2_TRACE (each larger than one read)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <trail/export.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "../lib/unit.h"
 
 static char **paths;
 static int path_count;
@@ -113,9 +109,8 @@ static void read_cut(const char *path, const trail_reader_options *options, bool
     file_drop(&file);
 }
 
-static void test_events_of_old_traces(void **state)
+TEST(test_events_of_old_traces)
 {
-    (void)state;
     static const trail_reader_options ways[] = {
         {0},
         {.ahead = true},
@@ -132,18 +127,16 @@ static void test_events_of_old_traces(void **state)
                     read_cut(paths[p], &ways[way], false, whens[when], size);
 }
 
-static void test_verdicts_of_old_traces(void **state)
+TEST(test_verdicts_of_old_traces)
 {
-    (void)state;
     const trail_reader_options options = {.verdict_only = true};
     for (int when = 0; whens[when].batches == 0; when++)
         for (int size = 0; size < SIZES; size++)
             read_cut(paths[0], &options, false, whens[when], size);
 }
 
-static void test_events_of_new_traces(void **state)
+TEST(test_events_of_new_traces)
 {
-    (void)state;
     static const trail_reader_options ways[] = {{0}, {.ahead = true}, {.from_ns = 3000000000}};
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
         for (int when = 0; whens[when].batches <= 1; when++)
@@ -151,9 +144,8 @@ static void test_events_of_new_traces(void **state)
                 read_cut(paths[path_count - 1], &ways[way], false, whens[when], size);
 }
 
-static void test_compressed_traces(void **state)
+TEST(test_compressed_traces)
 {
-    (void)state;
     const trail_reader_options options = {0};
     for (int p = 0; p < path_count; p++)
         for (int size = 0; size < SIZES; size++)
@@ -198,9 +190,8 @@ static int walk_all(trail_source *source, const struct file *file, long batches,
     return result;
 }
 
-static void test_records_and_batches(void **state)
+TEST(test_records_and_batches)
 {
-    (void)state;
     for (int p = 0; p < path_count; p++)
         for (int walks = 0; walks < 2; walks++)
             for (int when = 1; whens[when].batches <= 1; when++)
@@ -224,9 +215,8 @@ static bool drop(void *context, const void *data, size_t size)
     return true;
 }
 
-static void test_symbolizing(void **state)
+TEST(test_symbolizing)
 {
-    (void)state;
     const trail_symbolize_options options = {0};
     const trail_sink sink = {.write = drop};
     for (int p = 0; p < path_count; p++)
@@ -245,12 +235,7 @@ static void test_symbolizing(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_of_old_traces), cmocka_unit_test(test_verdicts_of_old_traces),
-        cmocka_unit_test(test_events_of_new_traces), cmocka_unit_test(test_compressed_traces),
-        cmocka_unit_test(test_records_and_batches),  cmocka_unit_test(test_symbolizing),
-    };
     paths = argv + 1;
     path_count = argc - 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

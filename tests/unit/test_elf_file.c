@@ -2,18 +2,14 @@
  * Files that a recorded program names as its modules, made by hand: nothing outside of them is
  * read, and what they describe is never mapped.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "collect/elf_file.h"
 #include "collect/stack_copy.h"
 
@@ -49,7 +45,7 @@ static void write_file(const struct image *image, size_t size)
 
 /* MARK: Reading a part */
 
-static void a_part_lies_in_its_file(void **state)
+TEST(a_part_lies_in_its_file)
 {
     static const struct {
         uint64_t offset, size;
@@ -61,7 +57,6 @@ static void a_part_lies_in_its_file(void **state)
     };
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-    (void)state;
     write_file(&image, sizeof image);
     assert_true(elf_file_open(&elf, path));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -73,12 +68,11 @@ static void a_part_lies_in_its_file(void **state)
     elf_file_close(&elf);
 }
 
-static void a_file_that_has_become_shorter_has_no_such_part(void **state)
+TEST(a_file_that_has_become_shorter_has_no_such_part)
 {
     const Elf64_Phdr part = {.p_offset = 0, .p_filesz = SIZE};
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-    (void)state;
     write_file(&image, sizeof image);
     assert_true(elf_file_open(&elf, path));
     assert_int_equal(truncate(path, 100), 0);
@@ -86,13 +80,12 @@ static void a_file_that_has_become_shorter_has_no_such_part(void **state)
     elf_file_close(&elf);
 }
 
-static void only_regular_files_with_headers_are_opened(void **state)
+TEST(only_regular_files_with_headers_are_opened)
 {
     static const char *const others[] = {"/", "/dev/zero", "/dev/null", "/proc/self/mem",
                                          "/nowhere"};
     struct image image = image_of(NULL, 0);
     struct elf_file elf;
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(elf_file_open(&elf, others[i]));
     /* A FIFO without a writer: opening it must not block. */
@@ -142,7 +135,7 @@ static void walk(const struct image *image)
 }
 
 /* Segments that wrap around, overlap, or are shorter than stated. */
-static void tables_are_read_from_one_segment_only(void **state)
+TEST(tables_are_read_from_one_segment_only)
 {
     static const Elf64_Phdr loads[] = {
         {.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 0, .p_vaddr = 0, .p_filesz = SIZE},
@@ -159,7 +152,6 @@ static void tables_are_read_from_one_segment_only(void **state)
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = 0, .p_filesz = 0}};
     /* .eh_frame_hdr: version 1, each encoding in turn, then arbitrary numbers. */
     static const uint8_t encodings[] = {0x1b, 0x3b, 0x00, 0x03, 0x0c, 0xff};
-    (void)state;
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
             for (size_t e = 0; e < sizeof encodings; e++) {
@@ -216,24 +208,22 @@ static bool has_section(const struct image *image, const char *name, Elf64_Phdr 
     return found;
 }
 
-static void a_section_is_found_by_its_name(void **state)
+TEST(a_section_is_found_by_its_name)
 {
     const Elf64_Shdr frames = frames_of(FRAMES, 0x1700, 64);
     struct image image = image_with_frames(frames);
     Elf64_Phdr part;
-    (void)state;
     assert_true(has_section(&image, ".eh_frame", &part));
     assert_true(part.p_offset == FRAMES && part.p_vaddr == 0x1700 && part.p_filesz == 64);
     assert_false(has_section(&image, ".eh_fram", &part));
     assert_false(has_section(&image, ".eh_frame.", &part));
 }
 
-static void damaged_sections_are_none(void **state)
+TEST(damaged_sections_are_none)
 {
     struct image good = image_with_frames(frames_of(FRAMES, FRAMES, 64)), image = good;
     Elf64_Shdr frames = frames_of(FRAMES, FRAMES, 64);
     Elf64_Phdr part;
-    (void)state;
     image.header.e_shstrndx = 2;
     assert_false(has_section(&image, ".eh_frame", &part));
     image = good;
@@ -255,14 +245,13 @@ static void damaged_sections_are_none(void **state)
 
 /* Entries of any length that refer to entries anywhere, in parts outside of the segment, or that
  * end too early. */
-static void any_frames_make_some_table(void **state)
+TEST(any_frames_make_some_table)
 {
     static const uint64_t places[] = {FRAMES, 0, SIZE - 20, SIZE - 2, SIZE, UINT64_MAX - 4};
     static const uint64_t sizes[] = {64, 0, 1, SIZE, UINT64_MAX};
     static const uint32_t lengths[] = {0, 4, 12, 20, 0x7f, 1u << 20, UINT32_MAX};
     /* A CIE without augmentation, or the offset back to one. */
     static const uint32_t seconds[] = {0, 4, 24, 28, 0x7fffffff, UINT32_MAX};
-    (void)state;
     for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
@@ -293,14 +282,5 @@ static int remove_path(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_lies_in_its_file),
-        cmocka_unit_test(a_file_that_has_become_shorter_has_no_such_part),
-        cmocka_unit_test(only_regular_files_with_headers_are_opened),
-        cmocka_unit_test(tables_are_read_from_one_segment_only),
-        cmocka_unit_test(a_section_is_found_by_its_name),
-        cmocka_unit_test(damaged_sections_are_none),
-        cmocka_unit_test(any_frames_make_some_table),
-    };
-    return cmocka_run_group_tests(tests, make_path, remove_path);
+    return run_all_tests(make_path, remove_path);
 }

@@ -43,11 +43,10 @@ static void ends(struct second *second, struct world *w)
 }
 
 /* At 600 ms it was noticed that the program was gone. */
-static void the_former_program_ends_where_the_next_begins(void **state)
+TEST(the_former_program_ends_where_the_next_begins)
 {
     struct world w;
     struct second second;
-    (void)state;
     begin(&w);
     put_thread(&w, 1);
     step(&w);
@@ -58,12 +57,4 @@ static void the_former_program_ends_where_the_next_begins(void **state)
     begins(&second, &w, 301);
     ends(&second, &w);
     assert_int_equal(w.threads, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_former_program_ends_where_the_next_begins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,10 +28,9 @@ static void off_at_20(struct world *w)
     give(w, SWITCH_IN, 22000);
 }
 
-static void a_wait_that_a_fault_follows_is_for_its_page(void **state)
+TEST(a_wait_that_a_fault_follows_is_for_its_page)
 {
     struct world w;
-    (void)state;
     off_at_20(&w);
     give(&w, SWITCH_FAULT, 22010);
     finish(&w);
@@ -40,10 +39,9 @@ static void a_wait_that_a_fault_follows_is_for_its_page(void **state)
     assert_int_equal(w.summary.faults, 1);
 }
 
-static void without_a_fault_it_is_not(void **state)
+TEST(without_a_fault_it_is_not)
 {
     struct world w;
-    (void)state;
     off_at_20(&w);
     finish(&w);
     assert_int_equal(w.summary.wait_ns[SHM_FAULT], 0);
@@ -51,10 +49,9 @@ static void without_a_fault_it_is_not(void **state)
 }
 
 /* The thread has been running since: the wait was for something else. */
-static void a_fault_long_afterwards_is_another(void **state)
+TEST(a_fault_long_afterwards_is_another)
 {
     struct world w;
-    (void)state;
     off_at_20(&w);
     give(&w, SWITCH_FAULT, 23100);
     finish(&w);
@@ -63,10 +60,9 @@ static void a_fault_long_afterwards_is_another(void **state)
 }
 
 /* For example, first for the lock of the address space, then for the page. */
-static void a_fault_may_wait_several_times(void **state)
+TEST(a_fault_may_wait_several_times)
 {
     struct world w;
-    (void)state;
     off_at_20(&w);
     give(&w, SWITCH_OUT, 22010);
     give(&w, SWITCH_IN, 25010);
@@ -75,10 +71,9 @@ static void a_fault_may_wait_several_times(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_FAULT], 5 * MS);
 }
 
-static void what_the_thread_did_before_the_fault_ends_its_wait(void **state)
+TEST(what_the_thread_did_before_the_fault_ends_its_wait)
 {
     struct world w;
-    (void)state;
     off_at_20(&w);
     put(&w, 1, record_at(SHM_EXITED, 50));
     give(&w, SWITCH_OUT, 50040);
@@ -90,10 +85,9 @@ static void what_the_thread_did_before_the_fault_ends_its_wait(void **state)
 }
 
 /* The call explains the wait. */
-static void a_fault_within_a_call_is_no_wait_of_its_own(void **state)
+TEST(a_fault_within_a_call_is_no_wait_of_its_own)
 {
     struct world w;
-    (void)state;
     begin_with(&w, true);
     put_thread(&w, 1);
     put(&w, 1, wait_at(20));
@@ -129,11 +123,10 @@ static const char *file_at(struct world *w, const void *at, int64_t in_ns)
 }
 
 /* Also one that is mapped right after the list was read, and once the process has ended. */
-static void a_fault_has_the_file_that_is_mapped_then(void **state)
+TEST(a_fault_has_the_file_that_is_mapped_then)
 {
     struct world w;
     char one[] = "/tmp/trail-faults-XXXXXX", two[] = "/tmp/trail-faults-XXXXXX";
-    (void)state;
     off_at_20(&w);
     w.collect->options.process.pid = getpid();
     const void *at = mapped(one);
@@ -143,18 +136,4 @@ static void a_fault_has_the_file_that_is_mapped_then(void **state)
     w.collect->options.process.pid = INT32_MAX;
     assert_memory_equal(file_at(&w, at, 1000 * MS), two, strlen(two));
     finish(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_that_a_fault_follows_is_for_its_page),
-        cmocka_unit_test(without_a_fault_it_is_not),
-        cmocka_unit_test(a_fault_long_afterwards_is_another),
-        cmocka_unit_test(a_fault_may_wait_several_times),
-        cmocka_unit_test(what_the_thread_did_before_the_fault_ends_its_wait),
-        cmocka_unit_test(a_fault_within_a_call_is_no_wait_of_its_own),
-        cmocka_unit_test(a_fault_has_the_file_that_is_mapped_then),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
  * them transfer only a part, as pread(2) and pwrite(2) may.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "base/file.h"
 
 static struct {
@@ -40,9 +36,8 @@ WRAP(pread64, void *)
 WRAP(pwrite, const void *)
 WRAP(pwrite64, const void *)
 
-static void pieces_become_a_whole(void **state)
+TEST(pieces_become_a_whole)
 {
-    (void)state;
     for (kernel.most = 1; kernel.most <= 13; kernel.most++) {
         FILE *file = tmpfile();
         char buf[16] = "";
@@ -62,9 +57,8 @@ static void pieces_become_a_whole(void **state)
     assert_true(kernel.calls > 26); /* the replacements were called */
 }
 
-static void an_end_is_no_error(void **state)
+TEST(an_end_is_no_error)
 {
-    (void)state;
     FILE *file = tmpfile();
     char buf[16] = "";
     assert_non_null(file);
@@ -76,9 +70,8 @@ static void an_end_is_no_error(void **state)
     fclose(file);
 }
 
-static void an_error_is_no_end(void **state)
+TEST(an_error_is_no_end)
 {
-    (void)state;
     int ends[2];
     char buf[4] = "";
     kernel.most = SIZE_MAX;
@@ -89,14 +82,4 @@ static void an_error_is_no_end(void **state)
     assert_int_equal(errno, ESPIPE);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_become_a_whole),
-        cmocka_unit_test(an_end_is_no_error),
-        cmocka_unit_test(an_error_is_no_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

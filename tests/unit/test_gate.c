@@ -7,17 +7,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "../lib/unit.h"
 
 #define MS INT64_C(1000000)
 
@@ -103,17 +100,19 @@ static int count_shut(const struct world *w)
     return n;
 }
 
+static struct world world;
+
 static int begin(void **state)
 {
-    static struct world world;
+    (void)state;
     world = (struct world){.gate = gate_open()};
-    *state = &world;
     return world.gate ? 0 : -1;
 }
 
 static int end(void **state)
 {
-    struct world *w = *state;
+    struct world *w = &world;
+    (void)state;
     for (int i = 0; i < w->count; i++) {
         gate_leave(w->gate, w->all[i].place);
         (void)close(w->all[i].server);
@@ -125,9 +124,9 @@ static int end(void **state)
 
 /* MARK: Tests */
 
-static void the_oldest_makes_room(void **state)
+TEST(the_oldest_makes_room)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     connect_many(w, GATE_UNKNOWN);
     assert_int_equal(count_shut(w), 0);
     assert_non_null(connect_to(w)->place);
@@ -135,9 +134,9 @@ static void the_oldest_makes_room(void **state)
     assert_int_equal(count_shut(w), 1);
 }
 
-static void none_is_shut_before_its_time(void **state)
+TEST(none_is_shut_before_its_time)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     for (int i = 0; i < GATE_UNKNOWN; i++)
         assert_non_null(connect_to(w)->place);
     int64_t began = now;
@@ -146,9 +145,9 @@ static void none_is_shut_before_its_time(void **state)
     assert_int_equal(count_shut(w), 1);
 }
 
-static void one_whose_bytes_are_unread_stays(void **state)
+TEST(one_whose_bytes_are_unread_stays)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     connect_many(w, GATE_UNKNOWN);
     assert_int_equal(write(w->all[0].client, "GET", 3), 3);
     assert_non_null(connect_to(w)->place);
@@ -156,9 +155,9 @@ static void one_whose_bytes_are_unread_stays(void **state)
     assert_true(is_shut(&w->all[1]));
 }
 
-static void one_that_is_known_stays(void **state)
+TEST(one_that_is_known_stays)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     connect_many(w, GATE_UNKNOWN);
     gate_know(w->gate, w->all[0].place);
     now += GATE_GRACE_NS;
@@ -168,9 +167,9 @@ static void one_that_is_known_stays(void **state)
     assert_int_equal(count_shut(w), 1);
 }
 
-static void one_that_left_needs_no_other_to_go(void **state)
+TEST(one_that_left_needs_no_other_to_go)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     connect_many(w, GATE_UNKNOWN);
     gate_leave(w->gate, w->all[3].place);
     w->all[3].place = NULL;
@@ -179,9 +178,9 @@ static void one_that_left_needs_no_other_to_go(void **state)
 }
 
 /* Known connections may fill all places; then an unknown one is closed at once. */
-static void all_places_may_be_of_the_known(void **state)
+TEST(all_places_may_be_of_the_known)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     for (int i = 0; i < GATE_PLACES; i++) {
         connect_many(w, 1);
         gate_know(w->gate, w->all[i].place);
@@ -192,9 +191,9 @@ static void all_places_may_be_of_the_known(void **state)
     assert_int_equal(count_shut(w), 1);
 }
 
-static void at_its_deadline_it_is_shut(void **state)
+TEST(at_its_deadline_it_is_shut)
 {
-    struct world *w = *state;
+    struct world *w = &world;
     connect_many(w, 2);
     gate_know(w->gate, w->all[1].place);
     assert_int_equal(write(w->all[0].client, "GET", 3), 3);
@@ -209,19 +208,8 @@ static void at_its_deadline_it_is_shut(void **state)
     assert_false(is_shut(&w->all[1]));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(the_oldest_makes_room),
-        TEST(none_is_shut_before_its_time),
-        TEST(one_whose_bytes_are_unread_stays),
-        TEST(one_that_is_known_stays),
-        TEST(one_that_left_needs_no_other_to_go),
-        TEST(all_places_may_be_of_the_known),
-        TEST(at_its_deadline_it_is_shut),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("gate", tests, NULL, NULL);
+    each_test(begin, end);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* The lines in which a host describes its goroutines (wire/goroutine.h); a file may have anything
  * in their place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
+#include "../lib/unit.h"
 #include "read/tables.h"
 
 #define P GOROUTINE_PREFIX
@@ -23,7 +19,7 @@ static void assert_text(trail_string text, const char *expected)
     assert_memory_equal(text.data, expected, text.size);
 }
 
-static void only_whole_lines_are_taken(void **state)
+TEST(only_whole_lines_are_taken)
 {
     static const char *const wrong[] = {
         P,
@@ -40,7 +36,6 @@ static void only_whole_lines_are_taken(void **state)
         P "\tid=7",
     };
     struct identity identity;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(identity_parse(text_of(wrong[i]), &identity));
     assert_false(identity_parse(text_of("trail.goroutines\tid=7"), &identity));
@@ -48,12 +43,11 @@ static void only_whole_lines_are_taken(void **state)
     assert_true(identity.id == UINT64_MAX);
 }
 
-static void all_fields_are_read_and_written(void **state)
+TEST(all_fields_are_read_and_written)
 {
     static const char line[] = P "id=7\tchange=2\tstack=12\tkind=timer\tname=accept loop";
     struct identity identity;
     char room[IDENTITY_LINE];
-    (void)state;
     assert_true(identity_parse(text_of(line), &identity));
     assert_int_equal(identity.id, 7);
     assert_int_equal(identity.change, 2);
@@ -64,13 +58,12 @@ static void all_fields_are_read_and_written(void **state)
 }
 
 /* 1,024 bytes is the maximum length of strings in v2. */
-static void the_longest_texts_have_room(void **state)
+TEST(the_longest_texts_have_room)
 {
     char text[1024], room[IDENTITY_LINE];
     struct identity identity = {
         UINT64_MAX, UINT64_MAX, UINT64_MAX, {text, sizeof text}, {text, sizeof text}};
     trail_string line;
-    (void)state;
     memset(text, 'x', sizeof text);
     line = identity_line(&identity, room);
     assert_true(line.size < sizeof room && line.size <= 1024);
@@ -79,10 +72,9 @@ static void the_longest_texts_have_room(void **state)
 }
 
 /* Strings have no order, and only hosts describe goroutines. */
-static void the_newest_change_counts_in_traces_of_hosts(void **state)
+TEST(the_newest_change_counts_in_traces_of_hosts)
 {
     struct tables tables = {0};
-    (void)state;
     assert_true(tables_reset(&tables));
     assert_int_equal(tables_add_string(&tables, 1, text_of(P "id=7\tchange=3\tname=new")),
                      TABLE_OK);
@@ -100,15 +92,4 @@ static void the_newest_change_counts_in_traces_of_hosts(void **state)
     assert_true(tables_reset(&tables));
     assert_null(tables_goroutine(&tables, 7));
     tables_free(&tables);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_whole_lines_are_taken),
-        cmocka_unit_test(all_fields_are_read_and_written),
-        cmocka_unit_test(the_longest_texts_have_room),
-        cmocka_unit_test(the_newest_change_counts_in_traces_of_hosts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,11 @@
  * Whether a client still waits for its answer: http_is_gone on connections made by the test instead
  * of libmicrohttpd.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "serve/http.h"
 #include "serve/http_library.h"
 
@@ -50,9 +45,8 @@ static bool is_gone(struct pair *pair)
     return http_is_gone(&request);
 }
 
-static void who_is_connected_waits(void **state)
+TEST(who_is_connected_waits)
 {
-    (void)state;
     struct pair pair = connect_pair();
     assert_false(is_gone(&pair));
     /* Even if it has sent another request meanwhile. */
@@ -62,9 +56,8 @@ static void who_is_connected_waits(void **state)
     (void)close(pair.server);
 }
 
-static void who_has_closed_is_gone(void **state)
+TEST(who_has_closed_is_gone)
 {
-    (void)state;
     struct pair pair = connect_pair();
     assert_int_equal(write(pair.client, "GET", 3), 3);
     (void)close(pair.client);
@@ -72,9 +65,8 @@ static void who_has_closed_is_gone(void **state)
     (void)close(pair.server);
 }
 
-static void who_will_send_no_more_is_gone(void **state)
+TEST(who_will_send_no_more_is_gone)
 {
-    (void)state;
     struct pair pair = connect_pair();
     assert_int_equal(shutdown(pair.client, SHUT_WR), 0);
     assert_true(is_gone(&pair));
@@ -82,19 +74,7 @@ static void who_will_send_no_more_is_gone(void **state)
     (void)close(pair.server);
 }
 
-static void of_an_unknown_connection_nothing_is_known(void **state)
+TEST(of_an_unknown_connection_nothing_is_known)
 {
-    (void)state;
     assert_false(is_gone(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_connected_waits),
-        cmocka_unit_test(who_has_closed_is_gone),
-        cmocka_unit_test(who_will_send_no_more_is_gone),
-        cmocka_unit_test(of_an_unknown_connection_nothing_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The list of generated code (jit.h) while it grows, is rewritten, and is replaced by another
  * file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "base/arena.h"
 #include "collect/jit.h"
 
@@ -41,9 +36,8 @@ static const char *name_of(uint64_t address)
     return name;
 }
 
-static void lines_are_added(void **state)
+TEST(lines_are_added)
 {
-    (void)state;
     assert_null(name_of(0x1010));
     write_to(path, "w", "1000 20 one\n");
     assert_string_equal(name_of(0x1010), "one");
@@ -57,9 +51,8 @@ static void lines_are_added(void **state)
 
 /* A line that begins in the middle of a line of the former list would give a different address if
  * only its rest were read. */
-static void a_list_that_was_written_anew_is_read_from_its_beginning(void **state)
+TEST(a_list_that_was_written_anew_is_read_from_its_beginning)
 {
-    (void)state;
     write_to(path, "w", "1000 20 one\n2000 20 two\n");
     assert_string_equal(name_of(0x2000), "two");
     write_to(path, "w", "1000 20 one and more\n3000 20 three\n4000 20 four\n");
@@ -72,9 +65,8 @@ static void a_list_that_was_written_anew_is_read_from_its_beginning(void **state
     assert_null(name_of(0x3000));
 }
 
-static void another_file_in_its_place_is_read(void **state)
+TEST(another_file_in_its_place_is_read)
 {
-    (void)state;
     write_to(path, "w", "1000 20 one\n");
     assert_string_equal(name_of(0x1000), "one");
     write_to(other, "w", "1000 20 one\n2000 20 two\n");
@@ -82,9 +74,8 @@ static void another_file_in_its_place_is_read(void **state)
     assert_string_equal(name_of(0x2000), "two");
 }
 
-static void lists_that_are_replaced_again_and_again_are_not_read_for_ever(void **state)
+TEST(lists_that_are_replaced_again_and_again_are_not_read_for_ever)
 {
-    (void)state;
     write_to(path, "w", "1000 20 one\n");
     assert_string_equal(name_of(0x1000), "one");
     jit.read_ever = UINT64_C(1) << 30;
@@ -112,13 +103,6 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_are_added, begin, end),
-        cmocka_unit_test_setup_teardown(a_list_that_was_written_anew_is_read_from_its_beginning,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(another_file_in_its_place_is_read, begin, end),
-        cmocka_unit_test_setup_teardown(
-            lists_that_are_replaced_again_and_again_are_not_read_for_ever, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    each_test(begin, end);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,15 +2,11 @@
  * Pictures of lanes compared with sums computed span by span: each cell is right, no two overlap,
  * and only gaps are left out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "timeline/lane.h"
 
 enum { SPANS = 500, MOST_WIDTH = 700 };
@@ -116,9 +112,8 @@ static void check_picture(const struct lane *lane, const struct truth *truth)
     assert_int_equal(found, drawn(whole));
 }
 
-static void test_pictures_tell_what_is_there(void **state)
+TEST(test_pictures_tell_what_is_there)
 {
-    (void)state;
     for (int n = 0; n < 300; n++) {
         struct lane lane = {0};
         struct truth truth;
@@ -129,11 +124,10 @@ static void test_pictures_tell_what_is_there(void **state)
     }
 }
 
-static void test_spans_are_found_by_time(void **state)
+TEST(test_spans_are_found_by_time)
 {
     struct lane lane = {0};
     struct truth truth;
-    (void)state;
     make(&lane, &truth);
     for (int64_t ns = 0; ns < truth.begin[truth.count]; ns += 1 + (int64_t)draw(500)) {
         uint64_t right = UINT64_MAX;
@@ -171,9 +165,8 @@ static void check_span(const struct lane *lane, const struct truth *truth,
     assert_int_equal(span.other, i % 3 == 0 ? UINT32_MAX - i : 0);
 }
 
-static void test_spans_come_one_by_one_from_anywhere(void **state)
+TEST(test_spans_come_one_by_one_from_anywhere)
 {
-    (void)state;
     for (int n = 0; n < 50; n++) {
         struct lane lane = {0};
         trail_span_cursor cursor;
@@ -193,13 +186,12 @@ static void test_spans_come_one_by_one_from_anywhere(void **state)
 }
 
 /* A cursor continues at its position after spans were added, even if they were moved. */
-static void test_a_cursor_outlives_what_is_added(void **state)
+TEST(test_a_cursor_outlives_what_is_added)
 {
     struct lane lane = {0};
     trail_span_cursor cursor = {0};
     struct lane_span span;
     int64_t end;
-    (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
         int64_t ns = INT64_C(10) * i;
         assert_true(add(&lane, ns, 1 + i % 5, i));
@@ -212,10 +204,9 @@ static void test_a_cursor_outlives_what_is_added(void **state)
     lane_free(&lane);
 }
 
-static void test_what_a_span_carries(void **state)
+TEST(test_what_a_span_carries)
 {
     struct lane lane = {0};
-    (void)state;
     struct lane_span in[2] = {
         {.begin_ns = 10, .state = TRAIL_SPAN_WAITING, .reason = UINT32_MAX, .stack = 3, .other = 4},
         {.begin_ns = 5, .state = TRAIL_SPAN_RUNNING},
@@ -239,10 +230,9 @@ static void test_what_a_span_carries(void **state)
 }
 
 /* Two spans are in a second chunk, whose rows have the size of the first one's. */
-static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
+TEST(test_a_trimmed_lane_takes_what_its_spans_take)
 {
     struct lane lane = {0};
-    (void)state;
     lane_trim(&lane, &store);
     assert_int_equal(store.bytes, 0);
     for (uint32_t i = 0; i < LANE_CHUNK + 2; i++)
@@ -260,14 +250,13 @@ static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
 
 /* Five sums of one byte each; then 6,400 ns above five bits of flags take 18 bits, 100 ticks take
  * 12. */
-static void test_times_in_ticks_take_less(void **state)
+TEST(test_times_in_ticks_take_less)
 {
     static const struct {
         uint8_t shift;
         int64_t ns;
         uint16_t bytes;
     } cases[] = {{0, 6400, 3}, {LANE_TICK_SHIFT, 6400, 2}, {0, 6401, 3}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lane lane = {.shift = cases[i].shift};
         for (uint32_t n = 0; n < 11; n++)
@@ -278,11 +267,10 @@ static void test_times_in_ticks_take_less(void **state)
 }
 
 /* Spans beyond `memory` are in the file, if there can be one, and else in memory. */
-static void test_what_memory_does_not_hold_is_in_a_file(void **state)
+TEST(test_what_memory_does_not_hold_is_in_a_file)
 {
     static const char *const folders[] = {".", "/nonexistent"};
     enum { CHUNKS = 50 };
-    (void)state;
     for (int missing = 0; missing < 2; missing++) {
         struct lane lane = {0};
         trail_span_cursor cursor = {0};
@@ -322,19 +310,8 @@ static int finish(void **state)
     return 0;
 }
 
-#define TEST(of) cmocka_unit_test_setup_teardown(of, begin, finish)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_pictures_tell_what_is_there),
-        TEST(test_spans_are_found_by_time),
-        TEST(test_spans_come_one_by_one_from_anywhere),
-        TEST(test_a_cursor_outlives_what_is_added),
-        TEST(test_what_a_span_carries),
-        TEST(test_times_in_ticks_take_less),
-        TEST(test_what_memory_does_not_hold_is_in_a_file),
-        TEST(test_a_trimmed_lane_takes_what_its_spans_take),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    each_test(begin, finish);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* Where the first URL redirects to: its parameters without the token, on the same server. */
 #include "serve/location.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "../lib/unit.h"
 
 static void check(const char *query, const char *right)
 {
@@ -16,18 +13,16 @@ static void check(const char *query, const char *right)
     assert_string_equal(location, right);
 }
 
-static void without_others_it_is_the_page(void **state)
+TEST(without_others_it_is_the_page)
 {
-    (void)state;
     check("", "/");
     check("?", "/");
     check("?token=0123", "/");
     check("?&token=0123&&", "/");
 }
 
-static void other_parameters_are_kept_as_they_are(void **state)
+TEST(other_parameters_are_kept_as_they_are)
 {
-    (void)state;
     check("?token=0123&run=why&t=5", "/?run=why&t=5");
     check("?run=why&token=0123&t=5", "/?run=why&t=5");
     check("?run=why&t=5&token=0123", "/?run=why&t=5");
@@ -38,9 +33,8 @@ static void other_parameters_are_kept_as_they_are(void **state)
 }
 
 /* In every spelling from which libmicrohttpd may have taken it. */
-static void the_token_is_gone_however_it_is_written(void **state)
+TEST(the_token_is_gone_however_it_is_written)
 {
-    (void)state;
     check("?token=0123&token=4567&a=1", "/?a=1");
     check("?TOKEN=0123&Token=4&a=1", "/?a=1");
     check("?%74oke%6e=0123&%54oken=4&a=1", "/?a=1");
@@ -48,9 +42,8 @@ static void the_token_is_gone_however_it_is_written(void **state)
     check("?token&a=1", "/?a=1");
 }
 
-static void like_tokens_are_others(void **state)
+TEST(like_tokens_are_others)
 {
-    (void)state;
     static const char *const all[] = {
         "/?tokens=1", "/?tok=1",    "/?to%6=1",   "/?atoken=1",   "/?x=token",    "/?=token=1",
         "/?token%3d", "/?token%=1", "/?token%2=", "/?%2=&token%", "/?to%6Gken=1", "/?%%74oken=1",
@@ -59,9 +52,8 @@ static void like_tokens_are_others(void **state)
         check(all[i] + 1, all[i]);
 }
 
-static void it_is_never_of_another_host(void **state)
+TEST(it_is_never_of_another_host)
 {
-    (void)state;
     check("?//host/&token=0123", "/?//host/");
     check("?token=0123&//host/", "/?//host/");
     check("?token=0123&/host", "/?/host");
@@ -69,9 +61,8 @@ static void it_is_never_of_another_host(void **state)
     check("?\\host&token=0123", "/?\\host");
 }
 
-static void what_no_url_has_is_refused(void **state)
+TEST(what_no_url_has_is_refused)
 {
-    (void)state;
     static const char all[] = "\r\n\t\x01\x1f \x7f\x80\xff";
     char location[LOCATION_SIZE], query[] = "?token=0123&a=_&b=1";
     for (const char *c = all; *c; c++) {
@@ -83,9 +74,8 @@ static void what_no_url_has_is_refused(void **state)
     assert_int_equal(location_without_token(query, location), 303);
 }
 
-static void the_longest_fits(void **state)
+TEST(the_longest_fits)
 {
-    (void)state;
     char location[LOCATION_SIZE], query[LOCATION_SIZE];
     memset(query, 'x', sizeof query);
     query[0] = '?';
@@ -97,19 +87,4 @@ static void the_longest_fits(void **state)
     query[LOCATION_SIZE - 1] = '\0';
     assert_int_equal(location_without_token(query, location), 414);
     assert_string_equal(location, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_others_it_is_the_page),
-        cmocka_unit_test(other_parameters_are_kept_as_they_are),
-        cmocka_unit_test(the_token_is_gone_however_it_is_written),
-        cmocka_unit_test(like_tokens_are_others),
-        cmocka_unit_test(it_is_never_of_another_host),
-        cmocka_unit_test(what_no_url_has_is_refused),
-        cmocka_unit_test(the_longest_fits),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("location", tests, NULL, NULL);
 }

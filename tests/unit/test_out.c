@@ -5,14 +5,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "base/json.h"
 #include "base/out.h"
 #include "base/plain.h"
@@ -79,9 +75,8 @@ static void expect_number(uint64_t value)
     assert_int_equal(want[strlen(put)], ' ');
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     uint64_t value = 1;
     for (int digits = 0; digits < 20; digits++, value *= 10) {
         expect_number(value - 1);
@@ -95,9 +90,8 @@ static void test_numbers(void **state)
     expect_number((uint64_t)INT64_MIN);
 }
 
-static void test_large_output_is_in_order(void **state)
+TEST(test_large_output_is_in_order)
 {
-    (void)state;
     static char large[OUT_BUFFER_SIZE + 5];
     struct out out;
     size_t want = 0;
@@ -123,9 +117,8 @@ static void test_large_output_is_in_order(void **state)
     written.data = NULL;
 }
 
-static void test_failure_stays(void **state)
+TEST(test_failure_stays)
 {
-    (void)state;
     struct out out;
     trail_error err;
     begin(&out, 3);
@@ -146,9 +139,8 @@ static void test_failure_stays(void **state)
     written.data = NULL;
 }
 
-static void test_quotes(void **state)
+TEST(test_quotes)
 {
-    (void)state;
     static const struct {
         const char *data;
         size_t size;
@@ -183,9 +175,8 @@ static void test_quotes(void **state)
 }
 
 /* The first and last character of each length, and their neighbours (RFC 3629, section 4). */
-static void test_utf8(void **state)
+TEST(test_utf8)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         uint32_t rune; /* NONE: it is not UTF-8 */
@@ -245,9 +236,8 @@ static void test_utf8(void **state)
 #undef NONE
 }
 
-static void test_what_is_no_literal(void **state)
+TEST(test_what_is_no_literal)
 {
-    (void)state;
     static const char *const cases[] = {
         "",         "\"",       "abc",       "\"a`",        "\"a\"b\"",        "\"\\\"",
         "\"\\q\"",  "\"\\x1\"", "\"\\u12\"", "\"\\ud800\"", "\"\\U00110000\"", "\"\\400\"",
@@ -269,9 +259,8 @@ static bool steers(uint32_t rune)
            (rune >= 0x2066 && rune <= 0x2069);
 }
 
-static void test_what_steers_a_terminal_is_escaped(void **state)
+TEST(test_what_steers_a_terminal_is_escaped)
 {
-    (void)state;
     for (uint32_t rune = 0; rune <= 0x10ffff; rune++) {
         uint8_t bytes[4];
         char shown[PLAIN_MOST];
@@ -295,7 +284,7 @@ static void test_what_steers_a_terminal_is_escaped(void **state)
     }
 }
 
-static void test_plain_text(void **state)
+TEST(test_plain_text)
 {
     static const struct {
         const char *text, *shown;
@@ -311,7 +300,6 @@ static void test_plain_text(void **state)
         {"\xf3\xa0\x80\x81", "\\U000e0001"},
         {"\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82", "\xc3\xa9\xe2\x96\x88\xf0\x9f\x99\x82"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size = strlen(cases[i].text), length = strlen(cases[i].shown);
         char buf[64], *text = plain_new(cases[i].text, size);
@@ -332,7 +320,7 @@ static void test_plain_text(void **state)
 /* MARK: JSON */
 
 /* RFC 8259: which characters must be escaped, and how those outside the basic plane are. */
-static void test_json_values(void **state)
+TEST(test_json_values)
 {
     static const struct {
         const char *text, *want;
@@ -357,7 +345,6 @@ static void test_json_values(void **state)
         {-9007199254740993, "\"-9007199254740993\""},
     };
     struct out out;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         trail_string text = {cases[i].text, strlen(cases[i].text)};
         begin(&out, SIZE_MAX);
@@ -375,12 +362,11 @@ static void test_json_values(void **state)
 }
 
 /* If not shared, it does not flush; if bare, no number is in quotes. */
-static void test_json_bare_numbers(void **state)
+TEST(test_json_bare_numbers)
 {
     static const char want[] = "[9007199254740993,-9007199254740993,0.33]";
     struct out out;
     struct json json = {.out = &out, .bare = true};
-    (void)state;
     begin(&out, SIZE_MAX);
     json_open(&json, NULL, '[');
     json_number(&json, NULL, 9007199254740993);
@@ -391,14 +377,13 @@ static void test_json_bare_numbers(void **state)
     expect(&out, want, sizeof want - 1);
 }
 
-static void test_json_writer(void **state)
+TEST(test_json_writer)
 {
     static const char want[] =
         "{\"a\":1,\"b\":[\"x\\u000ay\",-2,{},null,null],\"\\u000a\":0.5,\"c\":true,"
         "\"d\":[1]}[false]";
     struct out out;
     struct json json = {.out = &out, .shared = true};
-    (void)state;
     begin(&out, SIZE_MAX);
     json_open(&json, NULL, '{');
     json_number(&json, "a", 1);
@@ -425,12 +410,11 @@ static void test_json_writer(void **state)
     expect(&out, want, strlen(want));
 }
 
-static void test_a_buffer_of_the_callers(void **state)
+TEST(test_a_buffer_of_the_callers)
 {
     static char large[1000];
     char buffer[64];
     struct out out = {.at = buffer, .end = buffer + sizeof buffer, .buffer = buffer, .write = keep};
-    (void)state;
     memset(large, 'x', sizeof large);
     written.size = 0;
     written.limit = SIZE_MAX;
@@ -443,23 +427,4 @@ static void test_a_buffer_of_the_callers(void **state)
     assert_int_equal(written.data[sizeof large + 1], '>');
     free(written.data);
     written.data = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_large_output_is_in_order),
-        cmocka_unit_test(test_failure_stays),
-        cmocka_unit_test(test_quotes),
-        cmocka_unit_test(test_what_is_no_literal),
-        cmocka_unit_test(test_what_steers_a_terminal_is_escaped),
-        cmocka_unit_test(test_plain_text),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_json_values),
-        cmocka_unit_test(test_json_writer),
-        cmocka_unit_test(test_json_bare_numbers),
-        cmocka_unit_test(test_a_buffer_of_the_callers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "base/output.h"
 
 static char folder[256];
@@ -77,11 +73,10 @@ static void expect_error(const trail_error *err, const char *path, int reason, c
 
 /* MARK: Errors */
 
-static void an_error_says_which_file_and_why(void **state)
+TEST(an_error_says_which_file_and_why)
 {
     struct output output;
     trail_error err;
-    (void)state;
     assert_false(output_open(&output, in_folder("no/file"), &err));
     expect_error(&err, in_folder("no/file"), ENOENT, "");
     assert_false(output_open_beside(&output, in_folder("no/file"), &err));
@@ -90,11 +85,10 @@ static void an_error_says_which_file_and_why(void **state)
     expect_error(&err, folder, EISDIR, "");
 }
 
-static void a_lost_write_is_returned_when_it_is_closed(void **state)
+TEST(a_lost_write_is_returned_when_it_is_closed)
 {
     struct output output;
     trail_error err;
-    (void)state;
     assert_true(output_open_beside(&output, "/dev/full", &err));
     trail_sink sink = output_sink(&output);
     assert_false(sink.write(sink.context, "x", 1));
@@ -104,13 +98,12 @@ static void a_lost_write_is_returned_when_it_is_closed(void **state)
     assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
-static void a_reader_that_went_away_is_named(void **state)
+TEST(a_reader_that_went_away_is_named)
 {
     char path[64];
     int ends[2];
     struct output output;
     trail_error err;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[1]);
     assert_true(output_open(&output, path, &err));
@@ -123,11 +116,10 @@ static void a_reader_that_went_away_is_named(void **state)
 }
 
 /* The next opened file gets the same descriptor. */
-static void nothing_is_written_after_the_end(void **state)
+TEST(nothing_is_written_after_the_end)
 {
     struct output output;
     trail_error err;
-    (void)state;
     assert_true(output_open(&output, in_folder("file"), &err));
     assert_true(output_close(&output, in_folder("file"), true, &err));
     int other = open(in_folder("other"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -140,11 +132,10 @@ static void nothing_is_written_after_the_end(void **state)
     assert_int_equal(unlink(in_folder("other")), 0);
 }
 
-static void the_reason_has_room_behind_any_name(void **state)
+TEST(the_reason_has_room_behind_any_name)
 {
     char title[2048];
     const char *why = strerror(ENOSPC);
-    (void)state;
     /* Characters of two bytes, so that a cut may be inside of one. */
     for (size_t i = 0; i < sizeof title; i += 2)
         memcpy(title + i, "\xc3\xa9", 2);
@@ -170,11 +161,10 @@ static void the_reason_has_room_behind_any_name(void **state)
 
 /* MARK: Whole or not at all */
 
-static void a_file_beside_appears_when_it_is_complete(void **state)
+TEST(a_file_beside_appears_when_it_is_complete)
 {
     struct output output;
     trail_error err;
-    (void)state;
     for (int old = 0; old < 2; old++) {
         if (old)
             put_file("file", "old");
@@ -194,21 +184,19 @@ static void a_file_beside_appears_when_it_is_complete(void **state)
     }
 }
 
-static void a_file_of_its_own_name_goes_if_it_was_not_made(void **state)
+TEST(a_file_of_its_own_name_goes_if_it_was_not_made)
 {
     struct output output;
     trail_error err;
-    (void)state;
     assert_true(output_open(&output, in_folder("file"), &err));
     assert_true(output_close(&output, in_folder("file"), false, &err));
     assert_int_equal(count_files(), 0);
 }
 
-static void several_files_get_their_names_one_by_one(void **state)
+TEST(several_files_get_their_names_one_by_one)
 {
     struct output one, other;
     trail_error err;
-    (void)state;
     put_file("one", "old");
     assert_int_equal(mkdir(in_folder("other"), 0777), 0);
     assert_true(output_open_beside(&one, in_folder("one"), &err));
@@ -258,22 +246,13 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_error_says_which_file_and_why, begin, end),
-        cmocka_unit_test_setup_teardown(a_lost_write_is_returned_when_it_is_closed, begin, end),
-        cmocka_unit_test_setup_teardown(a_reader_that_went_away_is_named, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_is_written_after_the_end, begin, end),
-        cmocka_unit_test_setup_teardown(the_reason_has_room_behind_any_name, begin, end),
-        cmocka_unit_test_setup_teardown(a_file_beside_appears_when_it_is_complete, begin, end),
-        cmocka_unit_test_setup_teardown(a_file_of_its_own_name_goes_if_it_was_not_made, begin, end),
-        cmocka_unit_test_setup_teardown(several_files_get_their_names_one_by_one, begin, end),
-    };
     const char *parent = getenv("TMPDIR");
     (void)signal(SIGPIPE, SIG_IGN);
     (void)snprintf(folder, sizeof folder, "%s/trail-output-XXXXXX", parent ? parent : "/tmp");
     if (!mkdtemp(folder))
         return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    each_test(begin, end);
+    int failed = run_all_tests(NULL, NULL);
     (void)rmdir(folder);
     return failed;
 }

@@ -2,13 +2,9 @@
  * The pass with one part that has none of the functions: the contract of analyze/part.h. The pass
  * is compiled into this test, with the list of parts in one_part/.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "analyze/pass.c" /* NOLINT(bugprone-suspicious-include) */
 
 const struct analysis_part bare_part = {
@@ -19,9 +15,8 @@ const struct analysis_part bare_part = {
 
 static const char *path;
 
-static void a_part_without_functions_is_left_alone(void **state)
+TEST(a_part_without_functions_is_left_alone)
 {
-    (void)state;
     for (unsigned window = 0; window < 2; window++) {
         const trail_analysis_options options = {.what = TRAIL_ANALYZE_GC, .has_from = window};
         trail_error err;
@@ -42,9 +37,6 @@ static void a_part_without_functions_is_left_alone(void **state)
 /* The argument is a trace. */
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_without_functions_is_left_alone),
-    };
     path = argc > 1 ? argv[1] : "";
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* The lines that count what a recording took and missed (src/read/recorded.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "read/recorded.h"
 
 static trail_string text_of(const char *text)
@@ -15,9 +11,8 @@ static trail_string text_of(const char *text)
     return (trail_string){text, strlen(text)};
 }
 
-static void a_row_is_read_as_it_was_written(void **state)
+TEST(a_row_is_read_as_it_was_written)
 {
-    (void)state;
     char line[RECORDED_LINE], name[RECORDED_NAME_MAX + 100];
     memset(name, 'n', sizeof name);
     static const trail_string names[] = {{"", 0}, {"sort -n", 7}, {" a name=b\n", 10}};
@@ -40,9 +35,8 @@ static void a_row_is_read_as_it_was_written(void **state)
     assert_int_equal(read.name.size, RECORDED_NAME_MAX);
 }
 
-static void what_only_looks_like_a_row_is_none(void **state)
+TEST(what_only_looks_like_a_row_is_none)
 {
-    (void)state;
     static const char *const lines[] = {
         "",
         "trail.recorded ",
@@ -61,9 +55,8 @@ static void what_only_looks_like_a_row_is_none(void **state)
         assert_false(recorded_parse(text_of(lines[i]), &row));
 }
 
-static void rows_keep_their_names(void **state)
+TEST(rows_keep_their_names)
 {
-    (void)state;
     struct recorded_rows rows = {0};
     char line[] = "trail.recorded missed pid=7 count=0 cpu=0 recorder=0 name=true";
     assert_true(recorded_add(&rows, text_of(line)));
@@ -73,14 +66,4 @@ static void rows_keep_their_names(void **state)
     assert_int_equal(rows.at[0].name.size, 4);
     assert_memory_equal(rows.at[0].name.data, "true", 4);
     recorded_free(&rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_is_read_as_it_was_written),
-        cmocka_unit_test(what_only_looks_like_a_row_is_none),
-        cmocka_unit_test(rows_keep_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,10 +42,9 @@ static void begin_with_post(struct world *w)
     put(w, 1, post(1, 10));
 }
 
-static void each_release_lets_in_one(void **state)
+TEST(each_release_lets_in_one)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 20));
     put(&w, 2, wait_for(2, 5, 25));
@@ -58,10 +57,9 @@ static void each_release_lets_in_one(void **state)
  * A waiter read the number of posts and lost its CPU before it read the clock. By then, waiters
  * that had read a greater number were woken, and their waits are known before its own.
  */
-static void who_is_late_was_let_in_too(void **state)
+TEST(who_is_late_was_let_in_too)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 20));
     put(&w, 2, wait_for(2, 5, 25));
@@ -72,10 +70,9 @@ static void who_is_late_was_let_in_too(void **state)
 }
 
 /* A post after the wait's end woke another waiter. */
-static void nobody_was_let_in_later(void **state)
+TEST(nobody_was_let_in_later)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put(&w, 1, post(2, 40));
     put(&w, 2, wait_for(1, 5, 25));
@@ -89,10 +86,9 @@ static void nobody_was_let_in_later(void **state)
  * the order of the numbers it would take the first post, which would leave one post for the others,
  * which continued before the third.
  */
-static void who_went_on_first_is_served_first(void **state)
+TEST(who_went_on_first_is_served_first)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put_thread(&w, 4);
     put(&w, 1, post(2, 20));
@@ -109,10 +105,9 @@ static void who_went_on_first_is_served_first(void **state)
  * continued later is known by then; it must not take the only post that existed when the first
  * continued.
  */
-static void who_is_still_writing_is_waited_for(void **state)
+TEST(who_is_still_writing_is_waited_for)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     step_later(&w);
     put(&w, 1, post(2, 1510));
@@ -132,10 +127,9 @@ static void who_is_still_writing_is_waited_for(void **state)
  * The first thread took its permit back without waiting, which is not recorded. That another thread
  * finds no permit later shows it: both waits were ended by posts of the second thread.
  */
-static void a_permit_that_was_taken_back_ended_no_wait(void **state)
+TEST(a_permit_that_was_taken_back_ended_no_wait)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put_thread(&w, 4);
     put(&w, 2, post(2, 30));
@@ -148,11 +142,10 @@ static void a_permit_that_was_taken_back_ended_no_wait(void **state)
 }
 
 /* The same if it is known before another thread finds no permit. */
-static void a_permit_that_was_taken_while_others_wait_ended_no_wait(void **state)
+TEST(a_permit_that_was_taken_while_others_wait_ended_no_wait)
 {
     struct world w;
     struct shm_record taken = post(1, 11);
-    (void)state;
     begin_with_post(&w);
     taken.kind = SHM_TAKEN;
     put(&w, 1, taken);
@@ -164,10 +157,9 @@ static void a_permit_that_was_taken_while_others_wait_ended_no_wait(void **state
 }
 
 /* The post came after the attempt to take a permit, but before the record of the wait's begin. */
-static void a_post_before_the_record_of_the_begin_ended_a_wait(void **state)
+TEST(a_post_before_the_record_of_the_begin_ended_a_wait)
 {
     struct world w;
-    (void)state;
     begin_with_post(&w);
     put_thread(&w, 4);
     put(&w, 2, post(2, 45));
@@ -180,11 +172,10 @@ static void a_post_before_the_record_of_the_begin_ended_a_wait(void **state)
 
 /* Post n is 2 ms after post n - 1. Every seventh is the second thread's, and is the one that the
  * next waiter waits for. */
-static void the_first_since_the_begin_is_found(void **state)
+TEST(the_first_since_the_begin_is_found)
 {
     const uint32_t posts = 63, seventh = 7;
     struct world w;
-    (void)state;
     begin(&w);
     for (uint32_t slot = 1; slot <= 2 + posts / seventh; slot++)
         put_thread(&w, slot);
@@ -219,9 +210,8 @@ static struct shm_record wait_at_barrier(uint32_t number, uint64_t begin_ms, uin
  * The third thread opens a barrier at 20 ms. The first gets no CPU until the second, or the third,
  * has come again.
  */
-static void an_arrival_of_the_next_round_opened_no_barrier(void **state)
+TEST(an_arrival_of_the_next_round_opened_no_barrier)
 {
-    (void)state;
     for (uint32_t again = 2; again <= 3; again++) {
         struct world w;
         begin(&w);
@@ -241,11 +231,10 @@ static void an_arrival_of_the_next_round_opened_no_barrier(void **state)
 }
 
 /* The last one to come opens it, whatever else has the slot. */
-static void the_last_of_many_opens_a_barrier(void **state)
+TEST(the_last_of_many_opens_a_barrier)
 {
     const uint32_t count = 80;
     struct world w;
-    (void)state;
     begin(&w);
     for (uint32_t slot = 1; slot <= 4; slot++)
         put_thread(&w, slot);
@@ -274,10 +263,9 @@ static struct collect *open_labelled(struct world *w, struct shm_area *memory)
 }
 
 /* Such a child has no number confirmed by the kernel, only that of its claim. */
-static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
+TEST(the_end_of_a_child_that_was_found_ended_wakes)
 {
     struct world w, child = {.chunks = 0};
-    (void)state;
     begin(&w);
     collect_close(w.collect);
     w.collect = open_labelled(&w, w.memory);
@@ -304,11 +292,10 @@ static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
 }
 
 /* The holder of an OpenMP lock, which records the release after it, had no CPU for 60 ms. */
-static void a_release_recorded_long_after_it_ended_a_wait(void **state)
+TEST(a_release_recorded_long_after_it_ended_a_wait)
 {
     struct shm_record waits = wait_for(7, 505, 525), releases = post(7, 585);
     struct world w;
-    (void)state;
     begin_with_post(&w);
     waits.wait = releases.wait = SHM_OMP_LOCK;
     put(&w, 2, waits);
@@ -335,10 +322,9 @@ static void put_short_thread(struct world *w, uint32_t slot, uint64_t begin_ms)
 
 /* The C library reuses the handle of an ended thread for the next one, whose slot may come
  * earlier. */
-static void a_join_is_for_the_last_thread_with_the_handle(void **state)
+TEST(a_join_is_for_the_last_thread_with_the_handle)
 {
     struct world w;
-    (void)state;
     begin(&w);
     put_thread(&w, 1);
     put_short_thread(&w, 2, 20);
@@ -352,25 +338,4 @@ static void a_join_is_for_the_last_thread_with_the_handle(void **state)
     finish(&w);
     assert_int_equal(w.woken, 1);
     assert_int_equal(w.wakers[2], 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_release_lets_in_one),
-        cmocka_unit_test(who_is_late_was_let_in_too),
-        cmocka_unit_test(nobody_was_let_in_later),
-        cmocka_unit_test(who_went_on_first_is_served_first),
-        cmocka_unit_test(who_is_still_writing_is_waited_for),
-        cmocka_unit_test(a_permit_that_was_taken_back_ended_no_wait),
-        cmocka_unit_test(a_permit_that_was_taken_while_others_wait_ended_no_wait),
-        cmocka_unit_test(a_post_before_the_record_of_the_begin_ended_a_wait),
-        cmocka_unit_test(the_first_since_the_begin_is_found),
-        cmocka_unit_test(an_arrival_of_the_next_round_opened_no_barrier),
-        cmocka_unit_test(the_last_of_many_opens_a_barrier),
-        cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
-        cmocka_unit_test(a_release_recorded_long_after_it_ended_a_wait),
-        cmocka_unit_test(a_join_is_for_the_last_thread_with_the_handle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

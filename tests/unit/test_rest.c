@@ -2,14 +2,10 @@
  * When the reading of a trace pauses: while a page opens, once there is something to draw. The
  * clock is the test's; it advances only while the reader sleeps.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <time.h>
 
+#include "../lib/unit.h"
 #include "serve/rest.h"
 
 enum { REST_MS = 500 };
@@ -87,10 +83,9 @@ static int64_t slept_in_next(struct opened *opened)
     return slept_ns;
 }
 
-static void reading_rests_while_a_page_opens(void **state)
+TEST(reading_rests_while_a_page_opens)
 {
     struct opened opened = open_trace(v2);
-    (void)state;
     read_until_it_draws(&opened);
     assert_int_equal(slept_ns, 0);
     rest_begin(&opened.rest, REST_MS);
@@ -99,10 +94,9 @@ static void reading_rests_while_a_page_opens(void **state)
     close_trace(&opened);
 }
 
-static void it_goes_on_when_the_page_has_its_picture(void **state)
+TEST(it_goes_on_when_the_page_has_its_picture)
 {
     struct opened opened = open_trace(v2);
-    (void)state;
     read_until_it_draws(&opened);
     rest_begin(&opened.rest, REST_MS);
     rest_end(&opened.rest);
@@ -110,10 +104,9 @@ static void it_goes_on_when_the_page_has_its_picture(void **state)
     close_trace(&opened);
 }
 
-static void it_does_not_rest_with_nothing_to_draw(void **state)
+TEST(it_does_not_rest_with_nothing_to_draw)
 {
     struct opened opened = open_trace(v2);
-    (void)state;
     rest_begin(&opened.rest, REST_MS);
     read_until_it_draws(&opened);
     assert_int_equal(slept_ns, 0);
@@ -121,10 +114,9 @@ static void it_does_not_rest_with_nothing_to_draw(void **state)
     close_trace(&opened);
 }
 
-static void it_does_not_rest_for_each_page(void **state)
+TEST(it_does_not_rest_for_each_page)
 {
     struct opened opened = open_trace(v2);
-    (void)state;
     read_until_it_draws(&opened);
     rest_begin(&opened.rest, REST_MS);
     assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
@@ -138,10 +130,9 @@ static void it_does_not_rest_for_each_page(void **state)
 }
 
 /* What a v1 trace shows is known only at its end. */
-static void traces_of_v1_do_not_rest(void **state)
+TEST(traces_of_v1_do_not_rest)
 {
     struct opened opened = open_trace(v1);
-    (void)state;
     rest_begin(&opened.rest, REST_MS);
     while (read_on(&opened))
         continue;
@@ -151,16 +142,9 @@ static void traces_of_v1_do_not_rest(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_rests_while_a_page_opens),
-        cmocka_unit_test(it_goes_on_when_the_page_has_its_picture),
-        cmocka_unit_test(it_does_not_rest_with_nothing_to_draw),
-        cmocka_unit_test(it_does_not_rest_for_each_page),
-        cmocka_unit_test(traces_of_v1_do_not_rest),
-    };
     if (argc != 3)
         return 2;
     v2 = argv[1];
     v1 = argv[2];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -4,26 +4,21 @@
  * variables are the test's, so that it need not wait for limits; the command is this program itself
  * (see child).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "serve/runs.h"
 
 /* The limits documented in runs.h. */
@@ -354,9 +349,8 @@ static void close_runs(struct runs *runs)
 
 /* MARK: Tests */
 
-static void two_run_at_a_time_and_the_others_take_turns(void **state)
+TEST(two_run_at_a_time_and_the_others_take_turns)
 {
-    (void)state;
     struct runs *runs = open_runs();
     struct asked asked[4];
     /* Each is a new exchange: answered requests are not sent again. */
@@ -374,9 +368,8 @@ static void two_run_at_a_time_and_the_others_take_turns(void **state)
     close_runs(runs);
 }
 
-static void what_has_been_answered_is_not_run_again(void **state)
+TEST(what_has_been_answered_is_not_run_again)
 {
-    (void)state;
     struct runs *runs = open_runs();
     char exchange[40];
     let_go(1);
@@ -396,9 +389,8 @@ static void what_has_been_answered_is_not_run_again(void **state)
     close_runs(runs);
 }
 
-static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
+TEST(the_answer_asked_for_longest_ago_is_forgotten)
 {
-    (void)state;
     struct runs *runs = open_runs();
     char exchange[40];
     for (size_t i = 0; i < KEPT + 1; i++) {
@@ -411,9 +403,8 @@ static void the_answer_asked_for_longest_ago_is_forgotten(void **state)
     close_runs(runs);
 }
 
-static void the_shelf_outlives_the_server(void **state)
+TEST(the_shelf_outlives_the_server)
 {
-    (void)state;
     char path[] = "/tmp/trail-shelf-XXXXXX", name[SHELF_NAME];
     assert_non_null(mkdtemp(path));
     int folder = open(path, O_RDONLY | O_DIRECTORY);
@@ -469,9 +460,8 @@ static void expect_limit(struct runs *runs, const char *exchange, int seconds)
     expect_refusal(&asked, "it takes too long");
 }
 
-static void a_run_may_take_two_minutes_and_a_query_one(void **state)
+TEST(a_run_may_take_two_minutes_and_a_query_one)
 {
-    (void)state;
     struct runs *runs = open_runs();
     expect_limit(runs, "limit=2", RUN_SECONDS);
     expect_limit(runs, "query=limit=2", SQL_SECONDS);
@@ -482,9 +472,8 @@ static void a_run_may_take_two_minutes_and_a_query_one(void **state)
     close_runs(runs);
 }
 
-static void an_answer_may_have_64_megabytes(void **state)
+TEST(an_answer_may_have_64_megabytes)
 {
-    (void)state;
     struct runs *runs = open_runs();
     struct asked asked;
     char exchange[40];
@@ -508,9 +497,8 @@ static void ask_one_too_many(struct runs *runs, struct asked running[AT_A_TIME],
     expect_events(0, 1);
 }
 
-static void a_run_for_which_nobody_waits_is_ended(void **state)
+TEST(a_run_for_which_nobody_waits_is_ended)
 {
-    (void)state;
     struct runs *runs = open_runs();
     struct asked running[AT_A_TIME], waiting;
     ask_one_too_many(runs, running, &waiting);
@@ -534,9 +522,8 @@ static void a_run_for_which_nobody_waits_is_ended(void **state)
     close_runs(runs);
 }
 
-static void runs_end_with_the_server(void **state)
+TEST(runs_end_with_the_server)
 {
-    (void)state;
     struct runs *runs = open_runs();
     struct asked running[AT_A_TIME], waiting;
     ask_one_too_many(runs, running, &waiting);
@@ -548,9 +535,8 @@ static void runs_end_with_the_server(void **state)
 }
 
 /* The second request waits for the first one's run, and starts its own if that is stopped. */
-static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **state)
+TEST(a_run_that_is_under_way_answers_all_that_ask_for_the_same)
 {
-    (void)state;
     struct runs *runs = open_runs();
     struct asked first, second;
     ask(&first, runs, "limit=1");
@@ -583,9 +569,8 @@ static struct runs *open_large(void)
     return runs;
 }
 
-static void what_the_panels_ask_first_is_computed_ahead(void **state)
+TEST(what_the_panels_ask_first_is_computed_ahead)
 {
-    (void)state;
     struct runs *runs = open_large();
     struct asked asked[AT_A_TIME + 1];
     /* Clients do not wait for it unless they request the same. */
@@ -607,18 +592,16 @@ static void what_the_panels_ask_first_is_computed_ahead(void **state)
     close_runs(runs);
 }
 
-static void nothing_is_computed_ahead_of_a_small_trace(void **state)
+TEST(nothing_is_computed_ahead_of_a_small_trace)
 {
-    (void)state;
     trace_size = AHEAD_BYTES - 1;
     struct runs *runs = open_runs();
     expect_run(runs, "locks/limit=500", 500);
     close_runs(runs);
 }
 
-static void what_is_computed_ahead_ends_with_the_server(void **state)
+TEST(what_is_computed_ahead_ends_with_the_server)
 {
-    (void)state;
     struct runs *runs = open_large();
     struct asked asked;
     ask(&asked, runs, "latency/");
@@ -647,9 +630,8 @@ static void expect_right(struct runs *runs, const char *query, size_t size)
 }
 
 /* 0 and 1 are good if there is output, and so is 4 of trail diff; 2 means a wrong request. */
-static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
+TEST(the_status_of_a_run_says_whether_it_is_an_answer)
 {
-    (void)state;
     struct runs *runs = open_runs();
     expect_right(runs, "query=end=0 out=good err=", 4);
     expect_right(runs, "query=end=1 out=goods err=trail: it is damaged", 5);
@@ -666,17 +648,15 @@ static void the_status_of_a_run_says_whether_it_is_an_answer(void **state)
     close_runs(runs);
 }
 
-static void a_parameter_that_the_command_lacks_is_refused(void **state)
+TEST(a_parameter_that_the_command_lacks_is_refused)
 {
-    (void)state;
     struct runs *runs = open_runs();
     expect_wrong(runs, "limt=1", 400, "gc has no parameter limt; it has: from, to, limit");
     close_runs(runs);
 }
 
-static void long_errors_are_cut_short(void **state)
+TEST(long_errors_are_cut_short)
 {
-    (void)state;
     struct runs *runs = open_runs();
     char query[800] = "query=end=3 out=x err=", why[800] = "";
     memset(query + strlen(query), 'e', 700);
@@ -685,9 +665,8 @@ static void long_errors_are_cut_short(void **state)
     close_runs(runs);
 }
 
-static void a_query_has_16_kilobytes_at_most(void **state)
+TEST(a_query_has_16_kilobytes_at_most)
 {
-    (void)state;
     enum { MOST_QUERY = 16384 };
     static const char why[] = "query is SQL, of at most 16384 bytes";
     static char query[] = "query=end=0 out=x err=";
@@ -719,29 +698,11 @@ static void set_number(const char *name, int number)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_run_at_a_time_and_the_others_take_turns),
-        cmocka_unit_test(what_has_been_answered_is_not_run_again),
-        cmocka_unit_test(the_shelf_outlives_the_server),
-        cmocka_unit_test(the_answer_asked_for_longest_ago_is_forgotten),
-        cmocka_unit_test(a_run_may_take_two_minutes_and_a_query_one),
-        cmocka_unit_test(an_answer_may_have_64_megabytes),
-        cmocka_unit_test(a_run_for_which_nobody_waits_is_ended),
-        cmocka_unit_test(runs_end_with_the_server),
-        cmocka_unit_test(a_run_that_is_under_way_answers_all_that_ask_for_the_same),
-        cmocka_unit_test(what_the_panels_ask_first_is_computed_ahead),
-        cmocka_unit_test(nothing_is_computed_ahead_of_a_small_trace),
-        cmocka_unit_test(what_is_computed_ahead_ends_with_the_server),
-        cmocka_unit_test(the_status_of_a_run_says_whether_it_is_an_answer),
-        cmocka_unit_test(a_parameter_that_the_command_lacks_is_refused),
-        cmocka_unit_test(long_errors_are_cut_short),
-        cmocka_unit_test(a_query_has_16_kilobytes_at_most),
-    };
     if (strcmp(argv[0], "trail") == 0)
         return child(argc, argv);
     if (pipe(events) != 0 || pipe(go) != 0)
         return 1;
     set_number("TEST_EVENTS", events[1]);
     set_number("TEST_GO", go[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

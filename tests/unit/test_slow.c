@@ -1,12 +1,8 @@
 /* When a task, region or wait is reported as slow: at its end, or earlier, at twice its limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "collect/slow.h"
 #include "shm/shm.h"
 
@@ -41,12 +37,11 @@ static bool is_reported(struct slow *slow, const struct slow_candidate *candidat
     return reports > before;
 }
 
-static void at_its_end_if_it_took_longer(void **state)
+TEST(at_its_end_if_it_took_longer)
 {
     struct slow slow = all();
     struct slow_span span = {0};
     char line[SLOW_LINE];
-    (void)state;
     assert_false(is_reported(
         &slow, &(struct slow_candidate){SLOW_TASK, &span, "request", 0, true, 0, 200 * MS}));
     assert_true(is_reported(
@@ -57,11 +52,10 @@ static void at_its_end_if_it_took_longer(void **state)
     assert_string_equal(line, "task request took 312 ms (> 200 ms)");
 }
 
-static void the_name_is_that_of_the_limit(void **state)
+TEST(the_name_is_that_of_the_limit)
 {
     struct slow slow = all();
     struct slow_span span = {0};
-    (void)state;
     assert_false(is_reported(
         &slow, &(struct slow_candidate){SLOW_TASK, &span, "requests", 0, true, 0, 1000 * MS}));
     assert_true(is_reported(
@@ -69,26 +63,24 @@ static void the_name_is_that_of_the_limit(void **state)
     assert_string_equal(last.text, "region any");
 }
 
-static void a_wait_is_of_one_of_the_kinds(void **state)
+TEST(a_wait_is_of_one_of_the_kinds)
 {
     struct slow slow = all();
     struct slow_span span = {0};
     struct slow_candidate wait = {SLOW_WAIT, &span, NULL, SHM_SPIN, true, 7, 11 * MS};
-    (void)state;
     assert_ptr_equal(slow_find(&slow, &wait), &limits[2]);
     wait.wait = SHM_COND;
     assert_null(slow_find(&slow, &wait));
 }
 
 /* The report of its end has the number of the first report, so that both refer to the same. */
-static void without_an_end_at_twice_the_limit(void **state)
+TEST(without_an_end_at_twice_the_limit)
 {
     struct slow slow = all();
     struct slow_span span = {0}, other = {0};
     char line[SLOW_LINE];
     uint64_t number;
     struct slow_candidate task = {SLOW_TASK, &span, "request", 0, false, 0, 400 * MS};
-    (void)state;
     assert_false(is_reported(&slow, &task));
     task.lasted_ns += SLOW_OPEN;
     assert_true(is_reported(&slow, &task));
@@ -107,24 +99,11 @@ static void without_an_end_at_twice_the_limit(void **state)
     assert_int_equal(last.number, number);
 }
 
-static void open_ones_are_looked_at_from_time_to_time(void **state)
+TEST(open_ones_are_looked_at_from_time_to_time)
 {
     struct slow slow = all(), none = {0};
-    (void)state;
     assert_true(slow_is_due(&slow, 1000 * MS));
     assert_false(slow_is_due(&slow, 1049 * MS));
     assert_true(slow_is_due(&slow, 1050 * MS));
     assert_false(slow_is_due(&none, 1000 * MS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_its_end_if_it_took_longer),
-        cmocka_unit_test(the_name_is_that_of_the_limit),
-        cmocka_unit_test(a_wait_is_of_one_of_the_kinds),
-        cmocka_unit_test(without_an_end_at_twice_the_limit),
-        cmocka_unit_test(open_ones_are_looked_at_from_time_to_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +15,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "read/source.h"
 
 #define PLAIN_SIZE ((size_t)700001) /* exceeds all buffers; a multiple of none */
@@ -293,9 +289,8 @@ static void expect_way(trail_source *source, struct bytes want, int way)
     }
 }
 
-static void test_same_bytes_from_everywhere(void **state)
+TEST(test_same_bytes_from_everywhere)
 {
-    (void)state;
     static const char *const names[ENCODINGS] = {"none", "gzip", "zstd", "xz",
                                                  "gzip", "zstd", "zstd", "xz"};
     struct bytes plain = make_plain();
@@ -320,9 +315,8 @@ static void test_same_bytes_from_everywhere(void **state)
     free(plain.data);
 }
 
-static void test_starts_at_the_descriptors_position(void **state)
+TEST(test_starts_at_the_descriptors_position)
 {
-    (void)state;
     struct under u = {.raw = copy("0123456789", 10)};
     trail_error err;
     for (int whole = 0; whole < 2; whole++) {
@@ -341,9 +335,8 @@ static void test_starts_at_the_descriptors_position(void **state)
     free(u.raw.data);
 }
 
-static void test_short_inputs(void **state)
+TEST(test_short_inputs)
 {
-    (void)state;
     for (size_t size = 0; size < 6; size++) {
         for (int kind = 0; kind < UNDERS; kind++) {
             struct under u;
@@ -361,9 +354,8 @@ static void test_short_inputs(void **state)
 
 /* MARK: What arrives is given at once */
 
-static void test_pipe_is_read_as_it_arrives(void **state)
+TEST(test_pipe_is_read_as_it_arrives)
 {
-    (void)state;
     int ends[2];
     trail_error err;
     char buf[4096];
@@ -380,9 +372,8 @@ static void test_pipe_is_read_as_it_arrives(void **state)
     (void)close(ends[0]);
 }
 
-static void test_flushed_gzip_is_read_as_it_arrives(void **state)
+TEST(test_flushed_gzip_is_read_as_it_arrives)
 {
-    (void)state;
     int ends[2];
     trail_error err;
     char buf[4096];
@@ -415,9 +406,8 @@ static bool sleeps(pid_t pid)
     return found && state == 'S';
 }
 
-static void test_waits_on_a_descriptor_that_does_not_block(void **state)
+TEST(test_waits_on_a_descriptor_that_does_not_block)
 {
-    (void)state;
     int ends[2];
     trail_error err;
     char buf[16];
@@ -450,9 +440,8 @@ static void expect_open_error(const char *path, const char *message)
     assert_null(trail_source_open_path(path, NULL));
 }
 
-static void test_paths_that_cannot_be_read(void **state)
+TEST(test_paths_that_cannot_be_read)
 {
-    (void)state;
     expect_open_error("/nonexistent/x", "cannot open /nonexistent/x: No such file or directory");
     expect_open_error("/", "cannot read /: Is a directory");
 }
@@ -474,9 +463,8 @@ static size_t drain(trail_source *source, trail_error *err)
     return got;
 }
 
-static void test_damaged_compression(void **state)
+TEST(test_damaged_compression)
 {
-    (void)state;
     struct bytes plain = make_plain();
     for (int encoding = GZIP; encoding <= XZ; encoding++) {
         struct bytes raw = encode(plain, encoding);
@@ -519,9 +507,8 @@ static size_t read_to_the_error(struct bytes raw, uint8_t *got, size_t size, siz
 }
 
 /* The last byte belongs to a checksum, or to the mark of the end: all data precede it. */
-static void test_all_before_the_damage_is_read(void **state)
+TEST(test_all_before_the_damage_is_read)
 {
-    (void)state;
     const size_t steps[] = {1000, 1 << 20};
     struct bytes plain = make_plain();
     struct bytes got = {malloc(plain.size + 1), plain.size + 1};
@@ -544,9 +531,8 @@ static void test_all_before_the_damage_is_read(void **state)
 }
 
 /* Blocks and windows of the codecs are smaller than half of the data. */
-static void test_half_of_what_is_damaged_later_is_read(void **state)
+TEST(test_half_of_what_is_damaged_later_is_read)
 {
-    (void)state;
     struct bytes plain = make_plain();
     struct bytes got = {malloc(2 * plain.size), 2 * plain.size}; /* damage may give more */
     for (int encoding = GZIP; encoding <= XZ; encoding++) {
@@ -561,9 +547,8 @@ static void test_half_of_what_is_damaged_later_is_read(void **state)
     free(plain.data);
 }
 
-static void test_whole_keeps_what_came_before_the_error(void **state)
+TEST(test_whole_keeps_what_came_before_the_error)
 {
-    (void)state;
     struct bytes plain = make_plain(), raw = encode(plain, GZIP);
     const uint8_t *data;
     size_t size;
@@ -578,9 +563,8 @@ static void test_whole_keeps_what_came_before_the_error(void **state)
     free(plain.data);
 }
 
-static void test_garbage_after_gzip(void **state)
+TEST(test_garbage_after_gzip)
 {
-    (void)state;
     struct bytes raw = join(gzip((const uint8_t *)"hello", 5), copy("garbage", 7));
     trail_error err;
     trail_source *source = trail_source_open_memory(raw.data, raw.size, &err);
@@ -610,9 +594,8 @@ static size_t drain_limited(struct bytes raw, uint64_t max_bytes, uint64_t max_r
     return got;
 }
 
-static void test_what_compressed_data_give_is_limited(void **state)
+TEST(test_what_compressed_data_give_is_limited)
 {
-    (void)state;
     struct bytes plain = {calloc(100, MIB), 100 * MIB};
     for (int encoding = GZIP; encoding < ENCODINGS; encoding++) {
         struct bytes raw = encode(plain, encoding);
@@ -639,9 +622,8 @@ static void test_what_compressed_data_give_is_limited(void **state)
 }
 
 /* The reader's options apply to its source. */
-static void test_a_reader_limits_its_source(void **state)
+TEST(test_a_reader_limits_its_source)
 {
-    (void)state;
     static const char header[] = "go 1.22 trace\0\0\0";
     struct bytes plain = make_plain(), raw;
     memcpy(plain.data, header, 16);
@@ -658,9 +640,8 @@ static void test_a_reader_limits_its_source(void **state)
 }
 
 /* Input that is not a trace from its first record on is rejected there, whatever follows. */
-static void test_an_old_trace_is_judged_while_it_arrives(void **state)
+TEST(test_an_old_trace_is_judged_while_it_arrives)
 {
-    (void)state;
     static const char header[] = "go 1.21 trace\0\0\0\377";
     struct bytes plain = {calloc(20, MIB), 20 * MIB};
     memcpy(plain.data, header, 17);
@@ -685,9 +666,8 @@ static void test_an_old_trace_is_judged_while_it_arrives(void **state)
 }
 
 /* Empty and skippable frames take no memory and no stack. */
-static void test_many_frames_without_content(void **state)
+TEST(test_many_frames_without_content)
 {
-    (void)state;
     enum { FRAMES = 20000 };
     for (int encoding = GZIP; encoding <= XZ; encoding++) {
         struct bytes frame = encode((struct bytes){(uint8_t *)"", 0}, encoding);
@@ -713,9 +693,8 @@ static ssize_t fail_later(void *context, void *buf, size_t size)
     return -1;
 }
 
-static void test_callback_that_fails(void **state)
+TEST(test_callback_that_fails)
 {
-    (void)state;
     int calls = 0;
     trail_error err;
     trail_source *source = trail_source_open_callback(fail_later, &calls, &err);
@@ -730,9 +709,8 @@ static void test_callback_that_fails(void **state)
 }
 
 /* A header after text is found however the bytes arrive, and one at the start is not waited for. */
-static void test_text_before_a_trace(void **state)
+TEST(test_text_before_a_trace)
 {
-    (void)state;
     static char data[4000], trace[600] = "go 1.22 trace\0\0\0and what follows";
     memcpy(trace + 257, "ustar", 5); /* which does not make it an archive */
     const struct bytes want = {(uint8_t *)trace, sizeof trace};
@@ -762,34 +740,7 @@ static void test_text_before_a_trace(void **state)
     }
 }
 
-static void test_close_accepts_null(void **state)
+TEST(test_close_accepts_null)
 {
-    (void)state;
     trail_source_close(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes_from_everywhere),
-        cmocka_unit_test(test_starts_at_the_descriptors_position),
-        cmocka_unit_test(test_short_inputs),
-        cmocka_unit_test(test_pipe_is_read_as_it_arrives),
-        cmocka_unit_test(test_flushed_gzip_is_read_as_it_arrives),
-        cmocka_unit_test(test_waits_on_a_descriptor_that_does_not_block),
-        cmocka_unit_test(test_paths_that_cannot_be_read),
-        cmocka_unit_test(test_damaged_compression),
-        cmocka_unit_test(test_all_before_the_damage_is_read),
-        cmocka_unit_test(test_half_of_what_is_damaged_later_is_read),
-        cmocka_unit_test(test_whole_keeps_what_came_before_the_error),
-        cmocka_unit_test(test_garbage_after_gzip),
-        cmocka_unit_test(test_what_compressed_data_give_is_limited),
-        cmocka_unit_test(test_a_reader_limits_its_source),
-        cmocka_unit_test(test_an_old_trace_is_judged_while_it_arrives),
-        cmocka_unit_test(test_many_frames_without_content),
-        cmocka_unit_test(test_callback_that_fails),
-        cmocka_unit_test(test_text_before_a_trace),
-        cmocka_unit_test(test_close_accepts_null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Walks of copied stacks (stack_copy.h) by frame pointers, as on machines without unwind tables and
  * in files without them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "collect/stack_copy.h"
 
 #define WORD  sizeof(uint64_t)
@@ -34,7 +30,7 @@ static const trail_module *find_code(void *context, uint64_t pc)
     return pc >= CODE && pc < CODE + 4096 ? context : NULL;
 }
 
-static void test_signed(void **state)
+TEST(test_signed)
 {
     trail_module module = {.path = {"/nowhere/at/all", 15}, .bias = 0};
     /* Two frames: the caller's frame pointer, and the return address above it. */
@@ -51,18 +47,9 @@ static void test_signed(void **state)
                                       .stack_size = sizeof stack};
     struct unwind_files files = {0};
     uint64_t pcs[8];
-    (void)state;
     assert_int_equal(stack_copy_walk(&files, &sample, find_code, &module, pcs, 8), 3);
     assert_int_equal(pcs[0], CODE + 0x101);
     assert_int_equal(pcs[1], CODE + 0x200);
     assert_int_equal(pcs[2], CODE + 0x300);
     unwind_files_free(&files);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* What a switch to a thread costs it, by counts of the kernel that the test makes up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "../lib/unit.h"
 #include "collect/switch_cost.h"
 
 #define US 1000
@@ -38,11 +33,10 @@ static void runs(struct switch_cost *cost, struct switch_costs *costs, int times
     switch_cost_read(cost, costs, 1, 1);
 }
 
-static void the_cost_is_that_since_the_last_reading(void **state)
+TEST(the_cost_is_that_since_the_last_reading)
 {
     struct switch_cost cost = {0};
     struct switch_costs costs = {0};
-    (void)state;
     runs(&cost, &costs, 1, 10 * US, 10 * US);
     runs(&cost, &costs, 100, 10 * US, 10 * US);
     assert_int_equal(switch_cost_of(&cost, &costs), 10 * US);
@@ -50,21 +44,19 @@ static void the_cost_is_that_since_the_last_reading(void **state)
     assert_int_equal(switch_cost_of(&cost, &costs), 40 * US);
 }
 
-static void a_thread_without_one_has_the_mean_of_the_program(void **state)
+TEST(a_thread_without_one_has_the_mean_of_the_program)
 {
     struct switch_cost cost = {0}, other = {0};
     struct switch_costs costs = {0};
-    (void)state;
     runs(&cost, &costs, 1, 10 * US, 10 * US);
     runs(&cost, &costs, 100, 10 * US, 10 * US);
     runs(&cost, &costs, 100, 10 * US, 30 * US);
     assert_int_equal(switch_cost_of(&other, &costs), 15 * US); /* a quarter of the way */
 }
 
-static void each_thread_that_is_due_is_read_once(void **state)
+TEST(each_thread_that_is_due_is_read_once)
 {
     struct switch_costs costs = {0};
-    (void)state;
     for (uint64_t i = 0; i < 6; i++)
         switch_cost_want(&costs, 1 + i % 3);
     assert_int_equal(costs.count, 3);
@@ -73,14 +65,4 @@ static void each_thread_that_is_due_is_read_once(void **state)
     for (uint64_t i = 0; i < 2 * SWITCH_COST_READS; i++)
         switch_cost_want(&costs, 10 + i);
     assert_int_equal(costs.count, SWITCH_COST_READS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cost_is_that_since_the_last_reading),
-        cmocka_unit_test(a_thread_without_one_has_the_mean_of_the_program),
-        cmocka_unit_test(each_thread_that_is_due_is_read_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,44 +29,39 @@ static int64_t first_step(struct switch_pause *pause, int64_t from_ms, uint64_t 
 }
 
 /* A switch makes two records: 1,000 switches a second are 20 records in 10 ms. */
-static void up_to_the_rate_there_is_no_pause(void **state)
+TEST(up_to_the_rate_there_is_no_pause)
 {
     struct switch_pause pause = {.rate = RATE};
-    (void)state;
     assert_int_equal(first_step(&pause, 1000, 20, SWITCH_PAUSE_BEGINS), 0);
 }
 
-static void above_it_one_begins_after_a_window(void **state)
+TEST(above_it_one_begins_after_a_window)
 {
     struct switch_pause pause = {.rate = RATE};
-    (void)state;
     assert_int_equal(first_step(&pause, 1000, 25, SWITCH_PAUSE_BEGINS), 1050);
     assert_true(pause.paused);
 }
 
 /* A burst that the rest of its window compensates does not start a pause. */
-static void the_rate_is_that_of_the_window(void **state)
+TEST(the_rate_is_that_of_the_window)
 {
     struct switch_pause pause = {.rate = RATE};
-    (void)state;
     assert_int_equal(switch_pause_step(&pause, 1000 * (int64_t)MS, 0), SWITCH_PAUSE_NOTHING);
     assert_int_equal(switch_pause_step(&pause, 1010 * (int64_t)MS, 90), SWITCH_PAUSE_NOTHING);
     assert_int_equal(switch_pause_step(&pause, 1050 * (int64_t)MS, 0), SWITCH_PAUSE_NOTHING);
 }
 
-static void without_a_limit_there_is_none(void **state)
+TEST(without_a_limit_there_is_none)
 {
     struct switch_pause pause = {0};
-    (void)state;
     assert_int_equal(first_step(&pause, 1000, 100000000, SWITCH_PAUSE_BEGINS), 0);
 }
 
 /* 4, 16, 16 s: the first after a window of 50 ms, the others after one of 20 ms. */
-static void each_pause_is_four_times_as_long(void **state)
+TEST(each_pause_is_four_times_as_long)
 {
     struct switch_pause pause = {.rate = RATE};
     int64_t at = 1000;
-    (void)state;
     for (int64_t length = 4000, i = 0; i < 3; i++) {
         int64_t begin = first_step(&pause, at, 25, SWITCH_PAUSE_BEGINS);
         assert_int_equal(begin, at + (i == 0 ? 50 : 20));
@@ -76,11 +71,10 @@ static void each_pause_is_four_times_as_long(void **state)
     }
 }
 
-static void after_a_calm_time_it_is_short_again(void **state)
+TEST(after_a_calm_time_it_is_short_again)
 {
     struct switch_pause pause = {.rate = RATE};
     int64_t end, begin;
-    (void)state;
     for (end = 1000; pause.length_ns < SWITCH_PAUSE_MOST_NS;) {
         begin = first_step(&pause, end, 25, SWITCH_PAUSE_BEGINS);
         end = first_step(&pause, begin, 25, SWITCH_PAUSE_ENDS);
@@ -92,11 +86,10 @@ static void after_a_calm_time_it_is_short_again(void **state)
 }
 
 /* If the events cannot be opened, it tries again later. */
-static void a_pause_that_cannot_end_goes_on(void **state)
+TEST(a_pause_that_cannot_end_goes_on)
 {
     struct switch_pause pause = {.rate = RATE};
     int64_t begin, end;
-    (void)state;
     begin = first_step(&pause, 1000, 25, SWITCH_PAUSE_BEGINS);
     end = first_step(&pause, begin, 25, SWITCH_PAUSE_ENDS);
     switch_pause_again(&pause, end * (int64_t)MS);
@@ -131,21 +124,19 @@ static void call_at_20(struct world *w)
     put(w, 1, wait_at(20));
 }
 
-static void where_switches_are_known_a_call_on_the_cpu_is_no_wait(void **state)
+TEST(where_switches_are_known_a_call_on_the_cpu_is_no_wait)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     finish(&w);
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 0);
     assert_int_equal(w.summary.unseen_ns, 0);
 }
 
-static void a_call_that_spins_is_a_wait_on_the_cpu(void **state)
+TEST(a_call_that_spins_is_a_wait_on_the_cpu)
 {
     struct world w;
     struct shm_record wait = wait_at(20);
-    (void)state;
     wait.wait = SHM_SPIN;
     begin_with(&w, true);
     put_thread(&w, 1);
@@ -157,10 +148,9 @@ static void a_call_that_spins_is_a_wait_on_the_cpu(void **state)
     assert_in_range(w.summary.running_ns + w.summary.spun_ns, 49 * MS - 100, 49 * MS);
 }
 
-static void in_a_pause_the_program_decides(void **state)
+TEST(in_a_pause_the_program_decides)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 10);
     give(&w, SWITCH_FOUND, 30);
@@ -172,10 +162,9 @@ static void in_a_pause_the_program_decides(void **state)
 }
 
 /* The end of a pause is not known yet when the events in it are written. */
-static void also_while_it_lasts(void **state)
+TEST(also_while_it_lasts)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 10);
     take_all(&w);
@@ -188,10 +177,9 @@ static void also_while_it_lasts(void **state)
 
 /* A program executed by the process during a pause takes over the span, and receives its begin
  * again. */
-static void a_pause_that_begins_twice_ends_once(void **state)
+TEST(a_pause_that_begins_twice_ends_once)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 10);
     give(&w, SWITCH_LOST, 10);
@@ -203,10 +191,9 @@ static void a_pause_that_begins_twice_ends_once(void **state)
 
 /* The records of one CPU are missing from 10 ms on, those of the other from 30 ms on: read in this
  * order or the other, it is one span. */
-static void the_gap_of_another_cpu_may_begin_earlier(void **state)
+TEST(the_gap_of_another_cpu_may_begin_earlier)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 30);
     give(&w, SWITCH_LOST, 10);
@@ -217,10 +204,9 @@ static void the_gap_of_another_cpu_may_begin_earlier(void **state)
     assert_in_range(w.summary.unseen_ns, 25 * MS, 25 * MS + 1000);
 }
 
-static void a_gap_that_overlaps_the_last_continues_it(void **state)
+TEST(a_gap_that_overlaps_the_last_continues_it)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 5);
     give(&w, SWITCH_FOUND, 15);
@@ -233,10 +219,9 @@ static void a_gap_that_overlaps_the_last_continues_it(void **state)
 }
 
 /* The next switch would have ended it. */
-static void a_wait_that_no_call_explains_ends_with_them(void **state)
+TEST(a_wait_that_no_call_explains_ends_with_them)
 {
     struct world w;
-    (void)state;
     begin_with(&w, true);
     put_thread(&w, 1);
     put(&w, 1, record_at(SHM_EXITED, 50));
@@ -246,10 +231,9 @@ static void a_wait_that_no_call_explains_ends_with_them(void **state)
     assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 5 * MS);
 }
 
-static void a_thread_that_was_preempted_runs(void **state)
+TEST(a_thread_that_was_preempted_runs)
 {
     struct world w;
-    (void)state;
     begin_with(&w, true);
     put_thread(&w, 1);
     put(&w, 1, record_at(SHM_EXITED, 50));
@@ -260,10 +244,9 @@ static void a_thread_that_was_preempted_runs(void **state)
 }
 
 /* Two logs, at its begin and end, in addition to those before the waits. */
-static void the_trace_says_from_when_to_when(void **state)
+TEST(the_trace_says_from_when_to_when)
 {
     struct world w;
-    (void)state;
     call_at_20(&w);
     give(&w, SWITCH_LOST, 10);
     give(&w, SWITCH_FOUND, 30);
@@ -271,28 +254,4 @@ static void the_trace_says_from_when_to_when(void **state)
     put(&w, 1, record_at(SHM_EXITED, 50));
     finish(&w);
     assert_int_equal(w.counts[TRAIL_LOG], 1 + 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(up_to_the_rate_there_is_no_pause),
-        cmocka_unit_test(above_it_one_begins_after_a_window),
-        cmocka_unit_test(the_rate_is_that_of_the_window),
-        cmocka_unit_test(without_a_limit_there_is_none),
-        cmocka_unit_test(each_pause_is_four_times_as_long),
-        cmocka_unit_test(after_a_calm_time_it_is_short_again),
-        cmocka_unit_test(a_pause_that_cannot_end_goes_on),
-        cmocka_unit_test(where_switches_are_known_a_call_on_the_cpu_is_no_wait),
-        cmocka_unit_test(a_call_that_spins_is_a_wait_on_the_cpu),
-        cmocka_unit_test(in_a_pause_the_program_decides),
-        cmocka_unit_test(also_while_it_lasts),
-        cmocka_unit_test(a_pause_that_begins_twice_ends_once),
-        cmocka_unit_test(the_gap_of_another_cpu_may_begin_earlier),
-        cmocka_unit_test(a_gap_that_overlaps_the_last_continues_it),
-        cmocka_unit_test(a_wait_that_no_call_explains_ends_with_them),
-        cmocka_unit_test(a_thread_that_was_preempted_runs),
-        cmocka_unit_test(the_trace_says_from_when_to_when),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "symbols/confine.h"
 #include "symbols/guards.h"
 #include "symbols/message.h"
@@ -196,23 +192,20 @@ static void expect_lost(const char *path, const char *problem)
     symbol_process_close(process);
 }
 
-static void test_crash(void **state)
+TEST(test_crash)
 {
-    (void)state;
     expect_lost("crash", "the process that read it ended: "); /* and the signal */
 }
 
-static void test_answers_that_are_not_valid(void **state)
+TEST(test_answers_that_are_not_valid)
 {
-    (void)state;
     expect_lost("many frames", "no valid answer");
     expect_lost("short", "no valid answer");
     expect_lost("wrong kind of wait", "no valid answer");
 }
 
-static void test_no_time_left(void **state)
+TEST(test_no_time_left)
 {
-    (void)state;
     trail_error err;
     assert_int_equal(setenv("TRAIL_SYMBOLS_SECONDS", "0", 1), 0);
     assert_null(symbols_open(NULL, "slow", NULL, SYMBOLS_LINES, &err));
@@ -221,9 +214,8 @@ static void test_no_time_left(void **state)
     assert_string_equal(refused.path, "slow");
 }
 
-static void test_message_that_does_not_come(void **state)
+TEST(test_message_that_does_not_come)
 {
-    (void)state;
     struct message message = {0};
     uint64_t size = sizeof size + 1;
     int ends[2];
@@ -240,9 +232,8 @@ static void test_message_that_does_not_come(void **state)
     message_free(&message);
 }
 
-static void test_refused_file(void **state)
+TEST(test_refused_file)
 {
-    (void)state;
     struct symbols *symbols = opened(NULL, "refuses another");
     expect_frame(symbols);
     assert_string_equal(refused.path, "/dev/other");
@@ -250,9 +241,8 @@ static void test_refused_file(void **state)
     symbols_close(symbols);
 }
 
-static void test_guards(void **state)
+TEST(test_guards)
 {
-    (void)state;
     struct symbols *symbols = opened(NULL, "good");
     struct guard guard;
     assert_int_equal(symbols_guards(symbols, 1, &guard, 1), 1);
@@ -263,9 +253,8 @@ static void test_guards(void **state)
 }
 
 /* A second question is not asked: threads are often at the same places. */
-static void test_known_answers(void **state)
+TEST(test_known_answers)
 {
-    (void)state;
     struct symbols *symbols = opened(NULL, "known");
     const trail_symbol *frames;
     struct guard guard;
@@ -301,9 +290,8 @@ static void try_everything(int fd)
     _exit(0);
 }
 
-static void test_confined(void **state)
+TEST(test_confined)
 {
-    (void)state;
     int ends[2], status;
     uint64_t done = 0;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -319,15 +307,4 @@ static void test_confined(void **state)
     /* Without them, it only has to read. */
     uint64_t tried = confine_filters && filters ? UINT64_MAX : 1;
     assert_int_equal(done & tried, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crash),         cmocka_unit_test(test_answers_that_are_not_valid),
-        cmocka_unit_test(test_no_time_left),  cmocka_unit_test(test_message_that_does_not_come),
-        cmocka_unit_test(test_refused_file),  cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_known_answers), cmocka_unit_test(test_confined),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

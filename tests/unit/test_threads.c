@@ -5,19 +5,15 @@
  *
  * usage: test_threads TRACE...
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <trail/export.h>
 #include <unistd.h>
+
+#include "../lib/unit.h"
 
 #define MOST_JOBS 16
 
@@ -83,22 +79,19 @@ static void as_alone(bool ahead)
     }
 }
 
-static void together_as_alone(void **state)
+TEST(together_as_alone)
 {
-    (void)state;
     as_alone(false);
 }
 
-static void ahead_as_alone(void **state)
+TEST(ahead_as_alone)
 {
-    (void)state;
     as_alone(true);
 }
 
 /* Closed at any place: before the first batch, between batches, at the end. */
-static void ahead_is_given_up(void **state)
+TEST(ahead_is_given_up)
 {
-    (void)state;
     const trail_reader_options ahead = {.ahead = true};
     for (size_t i = 0; i < job_count; i++) {
         for (int batches = 0; batches < 6; batches++) {
@@ -126,10 +119,5 @@ int main(int argc, char **argv)
         for (size_t f = 0; f < 3 && job_count < MOST_JOBS; f++)
             jobs[job_count++] = (struct job){.path = argv[i], .format = formats[f]};
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together_as_alone),
-        cmocka_unit_test(ahead_as_alone),
-        cmocka_unit_test(ahead_is_given_up),
-    };
-    return job_count ? cmocka_run_group_tests(tests, NULL, NULL) : EXIT_FAILURE;
+    return job_count ? run_all_tests(NULL, NULL) : EXIT_FAILURE;
 }

@@ -3,17 +3,13 @@
  * its PID may be another process's. The PID is that of this test; the pidfd decides whether it is
  * the recorded process.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "collect/recorder_claims.h"
 
 /* MARK: The symbols of modules, which the recorder reads but no title has */
@@ -85,28 +81,25 @@ static void check_is_looked_at(struct recorded process)
     assert_true(process.cpu_ns >= 0);
 }
 
-static void of_the_process_they_are_read(void **state)
+TEST(of_the_process_they_are_read)
 {
     int pidfd = pidfd_of(getpid());
-    (void)state;
     if (pidfd < 0)
         skip();
     check_is_looked_at(this_process(pidfd));
     (void)close(pidfd);
 }
 
-static void without_a_pidfd_the_pid_is_all_that_is_known(void **state)
+TEST(without_a_pidfd_the_pid_is_all_that_is_known)
 {
-    (void)state;
     check_is_looked_at(this_process(-1));
 }
 
-static void of_another_with_its_pid_they_are_not(void **state)
+TEST(of_another_with_its_pid_they_are_not)
 {
     int status, pidfd;
     struct recorded process;
     pid_t ended = fork();
-    (void)state;
     if (ended == 0)
         _exit(0);
     assert_true(ended > 0);
@@ -124,24 +117,11 @@ static void of_another_with_its_pid_they_are_not(void **state)
 }
 
 /* It was not found in the table of processes. */
-static void of_an_unknown_process_they_are_not(void **state)
+TEST(of_an_unknown_process_they_are_not)
 {
     struct recorded process = this_process(-1);
-    (void)state;
     process.process.pid = 0;
     recorder_process_look_at(&all_in_one, &process);
     assert_string_equal(process.title, "before");
     assert_int_equal(process.cpu_ns, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_the_process_they_are_read),
-        cmocka_unit_test(without_a_pidfd_the_pid_is_all_that_is_known),
-        cmocka_unit_test(of_another_with_its_pid_they_are_not),
-        cmocka_unit_test(of_an_unknown_process_they_are_not),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("title", tests, NULL, NULL);
 }

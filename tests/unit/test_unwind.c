@@ -7,13 +7,6 @@
  * It is compiled with frame pointers, without, without optimization, and for the C libraries that
  * have no _dl_find_object. TRAIL_TEST_FILTER names the test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <alloca.h>
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -22,6 +15,7 @@
 #include <search.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "host/unwind.h"
 #include "host/unwind_cfi.h"
 
@@ -247,9 +242,8 @@ static void nothing(void)
 {
 }
 
-static void frames_of_all_kinds(void **unused)
+TEST(frames_of_all_kinds)
 {
-    (void)unused;
     /* Read from the tables the first time, then cached. */
     for (int i = 0; i < 3; i++) {
         in_all(check);
@@ -289,20 +283,18 @@ static void check_cut(void)
         assert_int_equal(pcs[i], (uintptr_t)0xaaaaaaaaaaaaaaaa);
 }
 
-static void deeper_than_max_is_cut(void **unused)
+TEST(deeper_than_max_is_cut)
 {
-    (void)unused;
     recurse(100, check);
     expect_checked(1);
     for (wanted = 0; wanted < 20; wanted++)
         recurse(2 * MAX_PCS, check_cut);
 }
 
-static void without_a_known_end_there_is_one_pc(void **unused)
+TEST(without_a_known_end_there_is_one_pc)
 {
     struct unwind_start start = unwind_caller_of(__builtin_frame_address(0));
     uintptr_t pcs[4] = {0};
-    (void)unused;
     assert_int_equal(unwind_stack(&start, 0, pcs, 4), 1);
     assert_int_equal(pcs[0], start.pc);
     assert_int_equal(unwind_stack(&start, start.sp, pcs, 4), 1);
@@ -331,12 +323,11 @@ static void visit(const void *node, VISIT which, int depth)
     in_array(check);
 }
 
-static void callbacks_of_the_c_library(void **unused)
+TEST(callbacks_of_the_c_library)
 {
     int numbers[] = {5, 2, 4, 1, 3}, key = 3;
     pthread_once_t control = PTHREAD_ONCE_INIT;
     void *root = NULL;
-    (void)unused;
     qsort(numbers, 5, sizeof numbers[0], compare);
     (void)bsearch(&key, numbers, 5, sizeof numbers[0], compare);
     /* NOLINTNEXTLINE(clang-analyzer-unix.API): no other code has it. */
@@ -381,10 +372,9 @@ static void on_two_signals(int number)
     }
 }
 
-static void through_signal_handlers(void **unused)
+TEST(through_signal_handlers)
 {
     pthread_t thread;
-    (void)unused;
     signal_by(0, on_signal);
     in_many_registers(raise_signal, 1, 2, 3, 4, 5, 6);
     assert_int_equal(pthread_create(&thread, NULL, signal_in_thread, NULL), 0);
@@ -417,12 +407,11 @@ static void on_signal_elsewhere(int number)
 }
 
 /* The handler, the return to the kernel, the interrupted PC; nothing of the stack that was left. */
-static void a_stack_of_its_own_for_signals(void **unused)
+TEST(a_stack_of_its_own_for_signals)
 {
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack}, old;
     const struct stacks *s = &on_signal_stack;
     bool whole;
-    (void)unused;
     assert_int_equal(sigaltstack(&stack, &old), 0);
     signal_by(SA_ONSTACK, on_signal_elsewhere);
     signal_stack_end = (uintptr_t)signal_stack + sizeof signal_stack;
@@ -473,12 +462,11 @@ static void coroutine(void)
     STAY();
 }
 
-static void stacks_of_coroutines(void **unused)
+TEST(stacks_of_coroutines)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 1024 * page;
     char *map =
         mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    (void)unused;
     (void)stack_end();
     assert_true(map != MAP_FAILED);
     assert_int_equal(mprotect(map + page, size, PROT_READ | PROT_WRITE), 0);
@@ -596,10 +584,9 @@ static NOINLINE void step_through(size_t size)
     use(room);
 }
 
-static void every_instruction(void **unused)
+TEST(every_instruction)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, old;
-    (void)unused;
     memset(&stepped, 0, sizeof stepped);
     stepped.end = stack_end();
     assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
@@ -659,11 +646,10 @@ static uintptr_t visit_library(const char *path)
 /*
  * The two libraries differ only in the size of a frame: one is loaded at the address of the other.
  */
-static void a_library_in_the_place_of_another(void **unused)
+TEST(a_library_in_the_place_of_another)
 {
     const char *small = getenv("TRAIL_TEST_SMALL"), *large = getenv("TRAIL_TEST_LARGE");
     unsigned same = 0;
-    (void)unused;
     if (!small || !large)
         skip();
     for (int i = 0; i < 4; i++)
@@ -673,11 +659,10 @@ static void a_library_in_the_place_of_another(void **unused)
     expect_checked(8);
 }
 
-static void code_with_exceptions(void **unused)
+TEST(code_with_exceptions)
 {
     const char *path = getenv("TRAIL_TEST_CXX");
     void *library;
-    (void)unused;
     if (!path)
         skip();
     library = open_library(path);
@@ -698,11 +683,10 @@ static void *check_in_thread(void *what)
     return NULL;
 }
 
-static void threads_by_the_thousand(void **unused)
+TEST(threads_by_the_thousand)
 {
     void (*what)(void) = check;
     pthread_t threads[8];
-    (void)unused;
     for (int round = 0; round < 128; round++) {
         for (int i = 0; i < 8; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, check_in_thread, &what), 0);
@@ -748,10 +732,9 @@ static void *forget_all(void *unused)
     return unused;
 }
 
-static void many_walk_while_one_forgets(void **unused)
+TEST(many_walk_while_one_forgets)
 {
     pthread_t threads[4], forgetting;
-    (void)unused;
     stop_forgetting = false;
     assert_int_equal(pthread_create(&forgetting, NULL, forget_all, NULL), 0);
     for (size_t i = 0; i < 4; i++)
@@ -784,10 +767,9 @@ static size_t pages_of_variables(void)
 }
 
 /* Most functions have their rules in different pages of the table. */
-static void what_is_forgotten_takes_no_memory(void **unused)
+TEST(what_is_forgotten_takes_no_memory)
 {
     size_t before;
-    (void)unused;
     unwind_forget();
     before = pages_of_variables();
     for (size_t i = 0; i < N_FUNCTIONS; i++)
@@ -854,14 +836,13 @@ static void learn_pcs(void)
 }
 
 /* Between two inaccessible pages. */
-static void nothing_but_the_stack_is_read(void **unused)
+TEST(nothing_but_the_stack_is_read)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *map = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uintptr_t low = (uintptr_t)map + page, pcs[MAX_PCS];
     uint64_t state = 1;
     size_t longest = 0;
-    (void)unused;
     assert_true(map != MAP_FAILED);
     assert_int_equal(mprotect(map + page, page, PROT_READ | PROT_WRITE), 0);
     learn_pcs();
@@ -1034,9 +1015,8 @@ static void check_pcs(const char *name, uintptr_t from, uintptr_t to)
 
 /* More PCs than the table has room for, so that they displace each other; each must match its
  * rule. */
-static void every_pc_of_libraries(void **unused)
+TEST(every_pc_of_libraries)
 {
-    (void)unused;
     fill_fake();
     check_pcs("/libc.so", 0, 0);
     assert_true(frames > 150000 && with_fp > 200000);
@@ -1044,9 +1024,8 @@ static void every_pc_of_libraries(void **unused)
     check_pcs("/libcrypto.so", 0, 0);
 }
 
-static void rare_rules_are_followed(void **unused)
+TEST(rare_rules_are_followed)
 {
-    (void)unused;
     fill_fake();
     check_pcs(NULL, (uintptr_t)&rare_rules + 1, (uintptr_t)rare_rules_end + 1);
     assert_true(frames >= 2 * 12);
@@ -1056,33 +1035,6 @@ static void rare_rules_are_followed(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(frames_of_all_kinds, begin),
-        cmocka_unit_test_setup(deeper_than_max_is_cut, begin),
-        cmocka_unit_test_setup(without_a_known_end_there_is_one_pc, begin),
-        cmocka_unit_test_setup(callbacks_of_the_c_library, begin),
-        cmocka_unit_test_setup(through_signal_handlers, begin),
-        cmocka_unit_test_setup(a_stack_of_its_own_for_signals, begin),
-#if !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test_setup(stacks_of_coroutines, begin),
-#endif
-#if defined(__x86_64__)
-        cmocka_unit_test_setup(every_instruction, begin),
-#endif
-        cmocka_unit_test_setup(a_library_in_the_place_of_another, begin),
-        cmocka_unit_test_setup(code_with_exceptions, begin),
-        cmocka_unit_test_setup(threads_by_the_thousand, begin),
-        cmocka_unit_test_setup(many_walk_while_one_forgets, begin),
-#if defined(__x86_64__)
-        cmocka_unit_test_setup(what_is_forgotten_takes_no_memory, begin),
-#endif
-        cmocka_unit_test_setup(nothing_but_the_stack_is_read, begin),
-#if defined(__x86_64__)
-        cmocka_unit_test_setup(every_pc_of_libraries, begin),
-        cmocka_unit_test_setup(rare_rules_are_followed, begin),
-#endif
-    };
-    if (getenv("TRAIL_TEST_FILTER"))
-        cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    each_test(begin, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -3,23 +3,18 @@
  * the C library, the loader, this program and the C++ library; and damaged tables must yield some
  * rule or none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
 #include <search.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/unit.h"
 #include "host/unwind_cfi.h"
 
 /* MARK: Against readelf */
@@ -241,34 +236,29 @@ static void compare_module(const char *part)
     assert_true(seen.frames > seen.rows);
 }
 
-static void of_this_program(void **unused)
+TEST(of_this_program)
 {
-    (void)unused;
     compare_module(NULL);
 }
 
-static void of_the_c_library(void **unused)
+TEST(of_the_c_library)
 {
-    (void)unused;
     compare_module("/libc.so");
 }
 
-static void of_the_loader(void **unused)
+TEST(of_the_loader)
 {
-    (void)unused;
     compare_module("/ld-linux");
 }
 
-static void of_libstdcxx(void **unused)
+TEST(of_libstdcxx)
 {
-    (void)unused;
     (void)dlopen("libstdc++.so.6", RTLD_NOW);
     compare_module("/libstdc++");
 }
 
-static void of_libcrypto(void **unused)
+TEST(of_libcrypto)
 {
-    (void)unused;
     (void)dlopen("libcrypto.so.3", RTLD_NOW);
     compare_module("/libcrypto");
 }
@@ -312,7 +302,7 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* The sanitizers detect reads outside of them; the test's time limit detects endless loops. */
-static void damaged_tables(void **unused)
+TEST(damaged_tables)
 {
     struct cfi_module copy;
     struct module m;
@@ -321,7 +311,6 @@ static void damaged_tables(void **unused)
     uintptr_t moved, low;
     uint64_t state = 1;
     size_t size;
-    (void)unused;
     assert_true(find_module(NULL, &m));
     bytes = copy_tables(&m, &copy);
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): copy_tables fills it. */
@@ -346,11 +335,10 @@ static void damaged_tables(void **unused)
     free(bytes);
 }
 
-static void small_headers(void **unused)
+TEST(small_headers)
 {
     struct module m;
     struct cfi_module cut;
-    (void)unused;
     assert_true(find_module("/libc.so", &m));
     cut = m.cfi;
     for (uintptr_t size = 0; size < 64; size++) {
@@ -363,17 +351,4 @@ static void small_headers(void **unused)
     assert_int_equal(cfi_find(&m.cfi, (uintptr_t)&lfind).kind, CFI_FRAME);
     assert_int_equal(cfi_find(&m.cfi, 0).kind, CFI_NONE);
     assert_int_equal(cfi_find(&m.cfi, UINTPTR_MAX).kind, CFI_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_this_program), cmocka_unit_test(of_the_c_library),
-        cmocka_unit_test(of_the_loader),   cmocka_unit_test(of_libstdcxx),
-        cmocka_unit_test(of_libcrypto),    cmocka_unit_test(damaged_tables),
-        cmocka_unit_test(small_headers),
-    };
-    if (getenv("TRAIL_TEST_FILTER"))
-        cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

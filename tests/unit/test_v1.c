@@ -5,13 +5,10 @@
  *
  * Expected streams are texts with a line per event: time, type, P and goroutine.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 #include <trail/read.h>
 
+#include "../lib/unit.h"
 #include "bytes.h"
 #include "wire/wire.h"
 
@@ -174,9 +171,8 @@ static void expect_error(const trail_reader_options *options, trail_code code, c
 /* MARK: Order (§3.3) */
 
 /* The start is earlier in the file and has the same time: only the state orders them. */
-static void test_start_waits_for_creation(void **state)
+TEST(test_start_waits_for_creation)
 {
-    (void)state;
     bytes_header(&trace, 11);
     EV(Batch, 1, 1000);
     EV(ProcStart, 0, 8);
@@ -191,9 +187,8 @@ static void test_start_waits_for_creation(void **state)
                        "10 GoStart p1 g2\n");
 }
 
-static void test_order_against_time_is_rejected(void **state)
+TEST(test_order_against_time_is_rejected)
 {
-    (void)state;
     begin(11);
     EV(GoUnblock, 50, 2, 2, 0);
     EV(Batch, 1, 1010);
@@ -218,9 +213,8 @@ static void test_order_against_time_is_rejected(void **state)
     assert_int_equal(run.repair[0].shift_ns, 10);
 }
 
-static void test_gap_in_a_sequence(void **state)
+TEST(test_gap_in_a_sequence)
 {
-    (void)state;
     begin(11);
     EV(GoCreate, 5, 2, 0, 0);
     EV(HeapAlloc, 1, 10);
@@ -259,9 +253,8 @@ static void test_gap_in_a_sequence(void **state)
 }
 
 /* The entry of a goroutine stays after GoEnd: its ID cannot be created again. */
-static void test_an_ended_goroutine_stays_ended(void **state)
+TEST(test_an_ended_goroutine_stays_ended)
 {
-    (void)state;
     begin(11);
     EV(GoEnd, 5);
     EV(GoCreate, 5, 1, 0, 0);
@@ -270,9 +263,8 @@ static void test_an_ended_goroutine_stays_ended(void **state)
     assert_non_null(strstr(run.err.message, "GoCreate needs goroutine 1"));
 }
 
-static void test_gc_has_a_global_sequence(void **state)
+TEST(test_gc_has_a_global_sequence)
 {
-    (void)state;
     begin(11);
     EV(Batch, 1, 1020);
     EV(ProcStart, 0, 8);
@@ -303,9 +295,8 @@ static void begin_blocking_call(void)
     EV(HeapAlloc, 10, 2); /* 40 */
 }
 
-static void test_exit_moves_to_where_it_returned(void **state)
+TEST(test_exit_moves_to_where_it_returned)
 {
-    (void)state;
     begin_blocking_call();
     EV(GoSysExit, 60, 1, 2, 1030); /* written at 100 */
     frequency();
@@ -317,9 +308,8 @@ static void test_exit_moves_to_where_it_returned(void **state)
                                 "40 HeapAlloc p0 g0\n");
 }
 
-static void test_exit_without_a_time_stays(void **state)
+TEST(test_exit_without_a_time_stays)
 {
-    (void)state;
     begin_blocking_call();
     EV(GoSysExit, 60, 1, 2, 0);
     frequency();
@@ -331,9 +321,8 @@ static void test_exit_without_a_time_stays(void **state)
                                 "100 GoSysExit p1000003 g1\n");
 }
 
-static void test_exit_before_its_block(void **state)
+TEST(test_exit_before_its_block)
 {
-    (void)state;
     begin_blocking_call();
     EV(GoSysExit, 60, 1, 2, 1019);
     frequency();
@@ -347,9 +336,8 @@ static void test_exit_before_its_block(void **state)
 }
 
 /* Many goroutines return at different or equal times, not in their own order. */
-static void test_exits_in_the_future_come_in_order_of_time(void **state)
+TEST(test_exits_in_the_future_come_in_order_of_time)
 {
-    (void)state;
     enum { GOROUTINES = 16 };
     static const unsigned factors[] = {1, 2, 3, 5, 6, 7, 10, 11, 12, 15, 16};
     for (size_t n = 0; n < COUNT(factors); n++) {
@@ -381,9 +369,8 @@ static void test_exits_in_the_future_come_in_order_of_time(void **state)
 }
 
 /* A goroutine that waits for something else has never blocked in a call. */
-static void test_stray_exit(void **state)
+TEST(test_stray_exit)
 {
-    (void)state;
     begin(11);
     EV(GoBlock, 10, 0);
     EV(GoSysExit, 60, 1, 2, 1030);
@@ -392,9 +379,8 @@ static void test_stray_exit(void **state)
 }
 
 /* Delayed until its time, and before other events of that time; a start before that is wrong. */
-static void test_exit_in_the_future(void **state)
+TEST(test_exit_in_the_future)
 {
-    (void)state;
     begin_blocking_call();
     EV(GoSysExit, 10, 1, 2, 1070); /* written at 50 */
     EV(HeapAlloc, 10, 3);          /* 60 */
@@ -438,9 +424,8 @@ static void put_futile(int minor, bool blocks)
     frequency();
 }
 
-static void test_a_futile_wakeup_is_not_seen(void **state)
+TEST(test_a_futile_wakeup_is_not_seen)
 {
-    (void)state;
     put_futile(7, true);
     expect_good(&view, BEGUN_V1 "1 GoCreate p0 g1\n"
                                 "2 GoBlockRecv p0 g1\n"
@@ -453,9 +438,8 @@ static void test_a_futile_wakeup_is_not_seen(void **state)
 }
 
 /* Go >= 1.23 removes nothing, and cannot convert the event; up to 1.10 other rules apply. */
-static void test_futile_wakeups_and_conversion(void **state)
+TEST(test_futile_wakeups_and_conversion)
 {
-    (void)state;
     put_futile(11, true);
     expect_error(&plain, TRAIL_INCONSISTENT, "unexpected event type 36");
     assert_non_null(strstr(run.text, "\n6 GoStatus p0 g1 1: 0>3 \n"));
@@ -568,9 +552,8 @@ static void wrong_unblock(void)
 }
 
 /* Each is an error for Go; with repairs, every event is kept. */
-static void test_contradictions(void **state)
+TEST(test_contradictions)
 {
-    (void)state;
     static const struct {
         void (*put)(void);
         const char *message;
@@ -609,10 +592,9 @@ static void test_contradictions(void **state)
 }
 
 /* An error for Go, kept by a reader that is not strict. A verdict delivers them, too. */
-static void test_misused_annotations_end_nothing(void **state)
+TEST(test_misused_annotations_end_nothing)
 {
     static void (*const cases[])(void) = {wrong_task, wrong_region, wrong_region_mode};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin(11);
         cases[i]();
@@ -631,9 +613,8 @@ static void test_misused_annotations_end_nothing(void **state)
 
 /* Valid, although it looks odd: ends of things that began before the trace; wake-ups and creations
  * by the scheduler. */
-static void test_what_is_no_contradiction(void **state)
+TEST(test_what_is_no_contradiction)
 {
-    (void)state;
     begin(11);
     EV(GCMarkAssistDone, 1);
     EV(UserRegion, 1, 5, 1, 0, 0);
@@ -650,9 +631,8 @@ static void test_what_is_no_contradiction(void **state)
                                 "6 GoCreate p0 g0\n");
 }
 
-static void test_timers_have_their_own_lane(void **state)
+TEST(test_timers_have_their_own_lane)
 {
-    (void)state;
     begin(10);
     EV(GoCreate, 1, 2, 0, 0);
     EV(GoBlock, 1, 0);
@@ -667,9 +647,8 @@ static void test_timers_have_their_own_lane(void **state)
 
 /* MARK: Conversion (§4) */
 
-static void test_start_of_a_trace(void **state)
+TEST(test_start_of_a_trace)
 {
-    (void)state;
     bytes_header(&trace, 21);
     EV(Batch, 0, 1000);
     EV(GoCreate, 0, 1, 0, 0);
@@ -701,9 +680,8 @@ static void test_start_of_a_trace(void **state)
     assert_int_equal(run.stats.events, events);
 }
 
-static void test_calls_labels_and_ranges(void **state)
+TEST(test_calls_labels_and_ranges)
 {
-    (void)state;
     begin(19);
     put_string(1, "GC (idle)");
     EV(Gomaxprocs, 5, 1, 0);    /* 5 */
@@ -740,9 +718,8 @@ static void test_calls_labels_and_ranges(void **state)
 }
 
 /* Samples are not in the file in order of time. */
-static void test_cpu_samples(void **state)
+TEST(test_cpu_samples)
 {
-    (void)state;
     begin(19);
     EV(HeapAlloc, 100, 1);
     EV(Batch, 0, 2000);
@@ -757,9 +734,8 @@ static void test_cpu_samples(void **state)
 /* MARK: Formats */
 
 /* Two leading numbers, batches with a sequence that orders them, and starts that name a PC. */
-static void test_1_5(void **state)
+TEST(test_1_5)
 {
-    (void)state;
     bytes_header(&trace, 5);
     EV15(Batch, 1, 10, 1020);
     EV15(ProcStart, 1, 0, 8); /* 11, 20 */
@@ -791,9 +767,8 @@ static void test_1_5(void **state)
     expect_error(&view, TRAIL_TIME_ORDER, "time stamps out of order");
 }
 
-static void test_malformed_records(void **state)
+TEST(test_malformed_records)
 {
-    (void)state;
     static const struct {
         const char *bytes;
         size_t size;
@@ -833,9 +808,8 @@ static void test_malformed_records(void **state)
     }
 }
 
-static void test_missing_parts(void **state)
+TEST(test_missing_parts)
 {
-    (void)state;
     begin(11);
     expect_error(&plain, TRAIL_TRUNCATED, "no EvFrequency event");
     /* Its events are delivered, then the error that the end is missing. */
@@ -849,9 +823,8 @@ static void test_missing_parts(void **state)
 }
 
 /* Go <= 1.21 assigns an event before any Batch to P 0; Go >= 1.23 does not. */
-static void test_event_before_any_batch(void **state)
+TEST(test_event_before_any_batch)
 {
-    (void)state;
     bytes_header(&trace, 11);
     EV(ProcStart, 1000, 7);
     frequency();
@@ -871,10 +844,9 @@ static void put_turns(void)
     frequency();
 }
 
-static void test_lengths_where_none_is_needed(void **state)
+TEST(test_lengths_where_none_is_needed)
 {
     static char wanted[sizeof run.text];
-    (void)state;
     put_turns();
     read_with(&view);
     assert_int_equal(run.result, 0);
@@ -889,10 +861,9 @@ static void test_lengths_where_none_is_needed(void **state)
  * Two stacks with one ID, before and after the event that uses it: for any event, Go takes the last
  * one that has frames (parseEvents of internal/trace in Go 1.19).
  */
-static void test_last_stack_of_an_id(void **state)
+TEST(test_last_stack_of_an_id)
 {
     static const unsigned pcs[] = {0x10, 0x20, 0x30};
-    (void)state;
     begin(11);
     for (int i = 0; i < 3; i++) {
         unsigned pc = pcs[i];
@@ -919,9 +890,8 @@ static void test_last_stack_of_an_id(void **state)
     trail_source_close(source);
 }
 
-static void test_log_and_padding(void **state)
+TEST(test_log_and_padding)
 {
-    (void)state;
     begin(11);
     put_string(1, "key");
     EV(UserLog, 5, 3, 1, 0);
@@ -946,38 +916,4 @@ static void test_log_and_padding(void **state)
     assert_int_equal(events[4].arg[0], 99);
     trail_reader_close(reader);
     trail_source_close(source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start_waits_for_creation),
-        cmocka_unit_test(test_order_against_time_is_rejected),
-        cmocka_unit_test(test_gap_in_a_sequence),
-        cmocka_unit_test(test_an_ended_goroutine_stays_ended),
-        cmocka_unit_test(test_gc_has_a_global_sequence),
-        cmocka_unit_test(test_exit_moves_to_where_it_returned),
-        cmocka_unit_test(test_exit_without_a_time_stays),
-        cmocka_unit_test(test_exit_before_its_block),
-        cmocka_unit_test(test_stray_exit),
-        cmocka_unit_test(test_exit_in_the_future),
-        cmocka_unit_test(test_exits_in_the_future_come_in_order_of_time),
-        cmocka_unit_test(test_a_futile_wakeup_is_not_seen),
-        cmocka_unit_test(test_futile_wakeups_and_conversion),
-        cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_misused_annotations_end_nothing),
-        cmocka_unit_test(test_what_is_no_contradiction),
-        cmocka_unit_test(test_timers_have_their_own_lane),
-        cmocka_unit_test(test_start_of_a_trace),
-        cmocka_unit_test(test_calls_labels_and_ranges),
-        cmocka_unit_test(test_cpu_samples),
-        cmocka_unit_test(test_1_5),
-        cmocka_unit_test(test_malformed_records),
-        cmocka_unit_test(test_missing_parts),
-        cmocka_unit_test(test_event_before_any_batch),
-        cmocka_unit_test(test_lengths_where_none_is_needed),
-        cmocka_unit_test(test_log_and_padding),
-        cmocka_unit_test(test_last_stack_of_an_id),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,14 @@
  * with what libtrail and Go's tools read, its limits, and what remains of a trace if memory, the
  * sink or the caller fails.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <malloc.h>
-
+#include "../lib/unit.h"
 #include "write/v2_writer.h"
 
 static const int versions[] = {22, 23, 25, 26};
@@ -183,9 +178,8 @@ static void write_tiny(int version, struct file *file)
     close_writer(w);
 }
 
-static void the_bytes_are_those_of_the_format(void **state)
+TEST(the_bytes_are_those_of_the_format)
 {
-    (void)state;
     struct file file = {0};
     write_tiny(22, &file);
     assert_int_equal(file.size, sizeof tiny_22);
@@ -475,9 +469,8 @@ static size_t read_back(const struct file *file, const struct program *p, bool p
 
 static struct entry the_log[MOST_ENTRIES];
 
-static void what_was_written_is_read(void **state)
+TEST(what_was_written_is_read)
 {
-    (void)state;
     for (size_t i = 0; i < VERSIONS; i++) {
         struct program p = {.log = the_log};
         struct file file = {0};
@@ -507,9 +500,8 @@ static void same_clocks(const struct file *file, const trail_clock_snapshot *exp
     trail_source_close(source);
 }
 
-static void clocks_are_read(void **state)
+TEST(clocks_are_read)
 {
-    (void)state;
     for (size_t i = 2; i < VERSIONS; i++) {
         struct file file = {0};
         const trail_clock_snapshot written = {123456789, 987654321, 1750000000, 999999999};
@@ -521,9 +513,8 @@ static void clocks_are_read(void **state)
     }
 }
 
-static void a_clock_before_1970_counts_seconds_down_and_nanoseconds_up(void **state)
+TEST(a_clock_before_1970_counts_seconds_down_and_nanoseconds_up)
 {
-    (void)state;
     struct file file = {0};
     struct v2_writer *w = open_writer(26, &file);
     assert_true(v2_writer_begin(w, 77, -1));
@@ -633,9 +624,8 @@ static size_t event_batches(const struct file *file, uint64_t *largest)
     return count;
 }
 
-static void a_batch_is_filled_while_any_event_fits(void **state)
+TEST(a_batch_is_filled_while_any_event_fits)
 {
-    (void)state;
     /*
      * The header is 01, 1, 5, two bytes of time, three of size: 8 bytes. HeapAlloc takes 3, STWEnd
      * 2: 21,825 and 1 of them leave 65,536 - 8 - 65,475 - 2 = 51, the largest size of an event. One
@@ -661,9 +651,8 @@ static void a_batch_is_filled_while_any_event_fits(void **state)
     }
 }
 
-static void many_threads_take_little_memory_and_their_events_come_back(void **state)
+TEST(many_threads_take_little_memory_and_their_events_come_back)
 {
-    (void)state;
     enum { THREADS = 10000, EVENTS = 300, BEGIN_NS = 1000 };
     struct file file = {0};
     long before = heap.used;
@@ -707,9 +696,8 @@ static void many_threads_take_little_memory_and_their_events_come_back(void **st
     file_clear(&file);
 }
 
-static void memory_given_back_serves_again(void **state)
+TEST(memory_given_back_serves_again)
 {
-    (void)state;
     struct file file = {0};
     uint64_t largest;
     struct v2_writer *w = open_writer(26, &file);
@@ -731,9 +719,8 @@ static void memory_given_back_serves_again(void **state)
     file_clear(&file);
 }
 
-static void an_empty_generation_is_a_generation(void **state)
+TEST(an_empty_generation_is_a_generation)
 {
-    (void)state;
     for (size_t i = 0; i < VERSIONS; i++) {
         struct program p = {.log = the_log};
         struct file file = {0};
@@ -798,9 +785,8 @@ static void look_names(const trail_record *record, const void *arg)
     assert_int_equal(record->frame[2], names[1]);
 }
 
-static void texts_are_cut_where_readers_take_no_more(void **state)
+TEST(texts_are_cut_where_readers_take_no_more)
 {
-    (void)state;
     static char text[70000], late[1025], file_name[1025];
     struct file file = {0};
     struct v2_writer *w = open_writer(23, &file);
@@ -846,9 +832,8 @@ static void look_frames(const trail_record *record, const void *arg)
     }
 }
 
-static void stacks_are_one_if_their_frames_are(void **state)
+TEST(stacks_are_one_if_their_frames_are)
 {
-    (void)state;
     struct v2_frame frames[500];
     struct file file = {0};
     struct v2_writer *w = open_writer(23, &file);
@@ -874,9 +859,8 @@ static void stacks_are_one_if_their_frames_are(void **state)
     file_clear(&file);
 }
 
-static void ids_are_of_their_generation(void **state)
+TEST(ids_are_of_their_generation)
 {
-    (void)state;
     struct file file = {0};
     struct v2_writer *w = open_writer(23, &file);
     assert_int_equal(v2_writer_generation(w), 0);
@@ -892,9 +876,8 @@ static void ids_are_of_their_generation(void **state)
     file_clear(&file);
 }
 
-static void times_are_kept_after_a_hundred_days(void **state)
+TEST(times_are_kept_after_a_hundred_days)
 {
-    (void)state;
     /* From 2^53 ns on, a float64 skips numbers; the largest time is 2^63 - 1. */
     const int64_t begins[] = {(INT64_C(1) << 53) - 3, (INT64_C(1) << 53) + 1,
                               (INT64_C(1) << 56) + 12345, INT64_C(9000000000000000001)};
@@ -1014,9 +997,8 @@ static bool early_sample(struct v2_writer *w)
     return v2_writer_sample(w, -1, 1, 1, 1, 0);
 }
 
-static void misuse_is_refused_and_what_came_before_is_a_trace(void **state)
+TEST(misuse_is_refused_and_what_came_before_is_a_trace)
 {
-    (void)state;
     for (size_t i = 0; i < VERSIONS; i++) {
         misuse(versions[i], "backwards in a thread, from 2000 to 1999", earlier);
         misuse(versions[i], "before the previous one has ended", nested);
@@ -1033,9 +1015,8 @@ static void misuse_is_refused_and_what_came_before_is_a_trace(void **state)
     misuse(22, "type 45 is not an event of format 1.22", too_new);
 }
 
-static void records_need_a_generation(void **state)
+TEST(records_need_a_generation)
 {
-    (void)state;
     struct file file = {0};
     trail_error err;
     struct v2_writer *w = open_writer(22, &file);
@@ -1051,9 +1032,8 @@ static void records_need_a_generation(void **state)
     file_clear(&file);
 }
 
-static void experimental_events_are_of_1_23_and_later(void **state)
+TEST(experimental_events_are_of_1_23_and_later)
 {
-    (void)state;
     misuse(22, "not an event of format", alloc_free);
     struct file file = {0};
     struct v2_writer *w = open_writer(23, &file);
@@ -1063,9 +1043,8 @@ static void experimental_events_are_of_1_23_and_later(void **state)
     file_clear(&file);
 }
 
-static void other_versions_are_refused(void **state)
+TEST(other_versions_are_refused)
 {
-    (void)state;
     static const int others[] = {0, 5, 21, 24, 27, -22};
     struct file file = {0};
     trail_error err;
@@ -1077,9 +1056,8 @@ static void other_versions_are_refused(void **state)
 }
 
 /* 1.22 has no event for what the merge's helper creates. */
-static void a_merge_is_written_in_the_versions_that_have_its_events(void **state)
+TEST(a_merge_is_written_in_the_versions_that_have_its_events)
 {
-    (void)state;
     for (int version = -1; version < 30; version++) {
         trail_error err = {0};
         trail_merge_options options = {.version = version};
@@ -1091,9 +1069,8 @@ static void a_merge_is_written_in_the_versions_that_have_its_events(void **state
     }
 }
 
-static void a_sink_that_fails_is_told_and_left_alone(void **state)
+TEST(a_sink_that_fails_is_told_and_left_alone)
 {
-    (void)state;
     struct program p = {.log = the_log};
     struct file whole = {0};
     trail_error err;
@@ -1114,9 +1091,8 @@ static void a_sink_that_fails_is_told_and_left_alone(void **state)
     file_clear(&whole);
 }
 
-static void without_memory_what_came_before_is_a_trace(void **state)
+TEST(without_memory_what_came_before_is_a_trace)
 {
-    (void)state;
     for (size_t i = 0; i < VERSIONS; i++) {
         bool done = false;
         size_t longest = 0;
@@ -1149,29 +1125,8 @@ int main(int argc, char **argv)
 {
     (void)argv;
     const struct CMUnitTest with_go[] = {cmocka_unit_test(go_reads_what_was_written)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bytes_are_those_of_the_format),
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(clocks_are_read),
-        cmocka_unit_test(a_clock_before_1970_counts_seconds_down_and_nanoseconds_up),
-        cmocka_unit_test(a_batch_is_filled_while_any_event_fits),
-        cmocka_unit_test(many_threads_take_little_memory_and_their_events_come_back),
-        cmocka_unit_test(memory_given_back_serves_again),
-        cmocka_unit_test(an_empty_generation_is_a_generation),
-        cmocka_unit_test(texts_are_cut_where_readers_take_no_more),
-        cmocka_unit_test(stacks_are_one_if_their_frames_are),
-        cmocka_unit_test(ids_are_of_their_generation),
-        cmocka_unit_test(times_are_kept_after_a_hundred_days),
-        cmocka_unit_test(misuse_is_refused_and_what_came_before_is_a_trace),
-        cmocka_unit_test(records_need_a_generation),
-        cmocka_unit_test(experimental_events_are_of_1_23_and_later),
-        cmocka_unit_test(other_versions_are_refused),
-        cmocka_unit_test(a_merge_is_written_in_the_versions_that_have_its_events),
-        cmocka_unit_test(a_sink_that_fails_is_told_and_left_alone),
-        cmocka_unit_test(without_memory_what_came_before_is_a_trace),
-    };
     if (argc == 1)
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return run_all_tests(NULL, NULL);
     if (has_go())
         return cmocka_run_group_tests(with_go, NULL, NULL);
     puts("1..0 # SKIP no Go 1.22 to 1.27");

@@ -54,10 +54,9 @@ static void cancelled_in_read(struct world *w, uint64_t end_us)
     put(w, 1, record_at(SHM_EXITED, 30));
 }
 
-static void a_cancellation_ends_the_wait(void **state)
+TEST(a_cancellation_ends_the_wait)
 {
     struct world w;
-    (void)state;
     cancelled_in_read(&w, 20600);
     give(&w, SWITCH_WOKEN, 20010);
     give(&w, SWITCH_IN, 20500);
@@ -68,10 +67,9 @@ static void a_cancellation_ends_the_wait(void **state)
 }
 
 /* The sleep while its stack is unwound is not part of the read. */
-static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **state)
+TEST(also_if_the_thread_sleeps_again_before_it_has_left_the_call)
 {
     struct world w;
-    (void)state;
     cancelled_in_read(&w, 23000);
     give(&w, SWITCH_WOKEN, 20010);
     give(&w, SWITCH_IN, 20500);
@@ -137,10 +135,9 @@ static void logs(const struct world *w, const char *second, uint64_t count)
     assert_string_equal(w->logged[1], second);
 }
 
-static void a_time_out_is_logged_after_its_wait(void **state)
+TEST(a_time_out_is_logged_after_its_wait)
 {
     struct world w;
-    (void)state;
     for (int unlocks = 0; unlocks < 2; unlocks++) {
         condition_to_15(&w, unlocks);
         give(&w, SWITCH_IN, 20500); /* it found the mutex free */
@@ -152,10 +149,9 @@ static void a_time_out_is_logged_after_its_wait(void **state)
     }
 }
 
-static void also_if_a_wait_for_the_mutex_follows(void **state)
+TEST(also_if_a_wait_for_the_mutex_follows)
 {
     struct world w;
-    (void)state;
     condition_to_15(&w, true);
     give(&w, SWITCH_IN, 15100);
     give(&w, SWITCH_OUT, 15200);
@@ -171,11 +167,10 @@ static void also_if_a_wait_for_the_mutex_follows(void **state)
 
 /* The second thread still has the mutex, which the recorder does not know because the wait began
  * before the recording. */
-static void a_sleep_after_the_signal_is_not_for_the_condition(void **state)
+TEST(a_sleep_after_the_signal_is_not_for_the_condition)
 {
     struct shm_record signals = record_at(SHM_RELEASED, 20), waits = wait_at(5);
     struct world w;
-    (void)state;
     two_threads(&w);
     signals.wait = waits.wait = SHM_COND;
     signals.object = waits.object;
@@ -198,10 +193,9 @@ static void a_sleep_after_the_signal_is_not_for_the_condition(void **state)
 
 /* By the kernel's clock, the next sleep begins slightly before the call ends by the thread's
  * clock. */
-static void a_sleep_right_after_the_call_is_not_in_it(void **state)
+TEST(a_sleep_right_after_the_call_is_not_in_it)
 {
     struct world w;
-    (void)state;
     unlocked_at(&w, 20000, 20510);
     give(&w, SWITCH_WOKEN, 20010);
     give(&w, SWITCH_IN, 20500);
@@ -216,10 +210,9 @@ static void a_sleep_right_after_the_call_is_not_in_it(void **state)
 }
 
 /* The thread has no CPU from 10 ms to 15 ms, and no mutex then. */
-static void a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again(void **state)
+TEST(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again)
 {
     struct world w;
-    (void)state;
     unlocked_at(&w, 20000, 20510);
     give(&w, SWITCH_WOKEN, 10000);
     give(&w, SWITCH_IN, 15000);
@@ -233,10 +226,9 @@ static void a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again(void **
     assert_int_equal(w.wakers[2], 1);
 }
 
-static void also_if_it_is_preempted_before_that(void **state)
+TEST(also_if_it_is_preempted_before_that)
 {
     struct world w;
-    (void)state;
     unlocked_at(&w, 20000, 20510);
     give(&w, SWITCH_WOKEN, 10000);
     give(&w, SWITCH_IN, 10020);
@@ -253,11 +245,10 @@ static void also_if_it_is_preempted_before_that(void **state)
 
 /* The first thread's handler of a signal, which comes at 10 ms, has posted a semaphore before it is
  * preempted. */
-static void a_wait_goes_on_while_a_handler_of_a_signal_is_preempted(void **state)
+TEST(a_wait_goes_on_while_a_handler_of_a_signal_is_preempted)
 {
     struct shm_record posts = record_at(SHM_RELEASED, 0);
     struct world w;
-    (void)state;
     posts.wait = SHM_SEMAPHORE;
     posts.object = 0x2000;
     posts.release = 1;
@@ -282,10 +273,9 @@ static void a_wait_goes_on_while_a_handler_of_a_signal_is_preempted(void **state
 }
 
 /* A wake-up in vain shortly before the one that ends the wait is over before the release. */
-static void what_happens_before_the_release_keeps_its_time(void **state)
+TEST(what_happens_before_the_release_keeps_its_time)
 {
     struct world w;
-    (void)state;
     unlocked_at(&w, 20047, 20056);
     give(&w, SWITCH_WOKEN, 20007);
     give(&w, SWITCH_IN, 20018);
@@ -319,9 +309,8 @@ static void posted_and_not_back(struct world *w)
 }
 
 /* The second time, the trace waits for it. */
-static void a_woken_thread_that_is_late_has_its_waker(void **state)
+TEST(a_woken_thread_that_is_late_has_its_waker)
 {
-    (void)state;
     for (uint64_t back = 550; back <= 2550; back += 2000) {
         struct shm_record waits = wait_at(5);
         struct world w;
@@ -355,11 +344,10 @@ static bool is_logged(const struct world *w, const char *text)
 
 /* The kernel lost wake-ups, including this one: the thread is ready from the release on, which is
  * marked. */
-static void what_a_lost_wake_up_leaves_is_inferred(void **state)
+TEST(what_a_lost_wake_up_leaves_is_inferred)
 {
     struct shm_record waits = wait_at(5);
     struct world w;
-    (void)state;
     two_threads(&w);
     waits.wait = SHM_SEMAPHORE;
     waits.end = OPENED + 20600 * US;
@@ -384,11 +372,10 @@ static void what_a_lost_wake_up_leaves_is_inferred(void **state)
 
 /* A sleep has no release: it ends when the thread runs. The loss is marked after it, because no
  * thread ran meanwhile. */
-static void also_where_no_thread_ran(void **state)
+TEST(also_where_no_thread_ran)
 {
     struct shm_record sleeps = wait_at(5);
     struct world w;
-    (void)state;
     begin_seen(&w, true, true);
     put_thread(&w, 1);
     give(&w, SWITCH_OUT, 5100);
@@ -458,12 +445,11 @@ static void count(void *context, int64_t ns, uint32_t tid, enum waking_kind kind
     taken->ends += kind == WAKINGS_FOUND;
 }
 
-static void no_wake_up_is_lost_unnoticed(void **state)
+TEST(no_wake_up_is_lost_unnoticed)
 {
     struct wakings *wakings = wakings_open(CLOCK_MONOTONIC);
     struct taken taken = {0};
     uint64_t slept;
-    (void)state;
     if (!wakings) {
         /* cmocka's skip() is "not ok" to Meson. */
         print_message("# not tested: the kernel's wake-ups may not be read here\n");
@@ -482,11 +468,10 @@ static void no_wake_up_is_lost_unnoticed(void **state)
 }
 
 /* Waits no longer than releases are kept. */
-static void no_thread_delays_the_others_for_long(void **state)
+TEST(no_thread_delays_the_others_for_long)
 {
     struct world w;
     uint64_t before;
-    (void)state;
     posted_and_not_back(&w);
     before = w.size;
     now += 1000 * MS;
@@ -499,9 +484,8 @@ static void no_thread_delays_the_others_for_long(void **state)
 }
 
 /* It is outside of calls; the wait lasts to the end of the trace only if the thread was killed in it. */
-static void a_thread_that_ends_soon_after_a_short_wait_was_not_killed(void **state)
+TEST(a_thread_that_ends_soon_after_a_short_wait_was_not_killed)
 {
-    (void)state;
     for (uint64_t ms = 10; ms <= 100; ms += 90) {
         struct world w;
         two_threads(&w);
@@ -531,10 +515,9 @@ static void woken_at_last(struct world *w, uint64_t later)
     finish(w);
 }
 
-static void a_thread_that_is_woken_to_be_killed_has_waited_to_the_end(void **state)
+TEST(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end)
 {
     struct world w;
-    (void)state;
     woken_at_last(&w, 900 * MS);
     assert_int_equal(w.summary.ready_ns, 0);
     assert_in_range(w.summary.wait_ns[SHM_MUTEX], 1374900 * US, 1374900 * US + 10);
@@ -544,11 +527,10 @@ static void a_thread_that_is_woken_to_be_killed_has_waited_to_the_end(void **sta
 }
 
 /* A switch costs 40 us. The first comes 10 us after its wake-up; the second takes the 30 us that are left. */
-static void what_a_switch_costs_in_excess_of_one_is_that_of_the_next(void **state)
+TEST(what_a_switch_costs_in_excess_of_one_is_that_of_the_next)
 {
     struct world w;
     struct shm_record sleeps = wait_at(5), again = wait_at(15);
-    (void)state;
     two_threads(&w);
     second_exits(&w);
     w.collect->switch_costs.ns = 40 * US;
@@ -565,29 +547,4 @@ static void what_a_switch_costs_in_excess_of_one_is_that_of_the_next(void **stat
     give(&w, SWITCH_IN, 20100);
     finish(&w);
     assert_in_range(w.summary.ready_ns, 30 * US - 10, 30 * US + 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cancellation_ends_the_wait),
-        cmocka_unit_test(a_time_out_is_logged_after_its_wait),
-        cmocka_unit_test(also_if_a_wait_for_the_mutex_follows),
-        cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
-        cmocka_unit_test(a_sleep_after_the_signal_is_not_for_the_condition),
-        cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
-        cmocka_unit_test(a_thread_that_is_woken_in_vain_is_ready_until_it_waits_again),
-        cmocka_unit_test(also_if_it_is_preempted_before_that),
-        cmocka_unit_test(a_wait_goes_on_while_a_handler_of_a_signal_is_preempted),
-        cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
-        cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
-        cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
-        cmocka_unit_test(also_where_no_thread_ran),
-        cmocka_unit_test(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end),
-        cmocka_unit_test(a_thread_that_ends_soon_after_a_short_wait_was_not_killed),
-        cmocka_unit_test(no_wake_up_is_lost_unnoticed),
-        cmocka_unit_test(no_thread_delays_the_others_for_long),
-        cmocka_unit_test(what_a_switch_costs_in_excess_of_one_is_that_of_the_next),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* Walking batches: their contents and positions, and that every byte of a trace is in one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "bytes.h"
 #include "read/v1/lex.h"
 #include <trail/read.h>
+
+#include "../lib/unit.h"
 
 static struct bytes trace;
 
@@ -87,9 +84,8 @@ static void expect_batches(int version, const struct want *want, size_t count)
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void test_v2_kinds(void **state)
+TEST(test_v2_kinds)
 {
-    (void)state;
     bytes_header(&trace, 26);
     bytes_batch(&trace, 1, UINT64_MAX, 100, 3);
     bytes_put(&trace, "\x32\x08\x05", 3); /* Sync, then Frequency 5 */
@@ -119,9 +115,8 @@ static void test_v2_kinds(void **state)
 }
 
 /* Batches of maximum size, which take several fillings of any window. */
-static void test_v2_large_batches(void **state)
+TEST(test_v2_large_batches)
 {
-    (void)state;
     static uint8_t data[65536];
     struct want want[3];
     bytes_header(&trace, 22);
@@ -135,9 +130,8 @@ static void test_v2_large_batches(void **state)
     expect_batches(22, want, 3);
 }
 
-static void test_v1_footer_is_outside(void **state)
+TEST(test_v1_footer_is_outside)
 {
-    (void)state;
     bytes_header(&trace, 10);
     bytes_put(&trace, "\x41\x05\x90\x03", 4); /* Batch p=5 ticks=400 */
     bytes_put(&trace, "\x45\x01\x02", 3);     /* ProcStart dt=1 thread=2 */
@@ -156,9 +150,8 @@ static void test_v1_footer_is_outside(void **state)
     expect_batches(10, want, COUNT(want));
 }
 
-static void test_v1_1_21_frequency_is_inside(void **state)
+TEST(test_v1_1_21_frequency_is_inside)
 {
-    (void)state;
     bytes_header(&trace, 21);
     bytes_put(&trace, "\x41\x00\x07\x02\x64", 5);
     bytes_put(&trace, "\xf0\x04\x01\x00\x01\x00\x02hi",
@@ -167,9 +160,8 @@ static void test_v1_1_21_frequency_is_inside(void **state)
     expect_batches(21, want, COUNT(want));
 }
 
-static void test_v1_1_5_has_sequence_numbers(void **state)
+TEST(test_v1_1_5_has_sequence_numbers)
 {
-    (void)state;
     bytes_header(&trace, 5);
     bytes_put(&trace, "\x41\x03\x64\x08", 4);             /* Batch p=3 seq=100 ticks=8 */
     bytes_put(&trace, "\x06\x01\x02", 3);                 /* ProcStop dseq=1 dt=2 */
@@ -194,9 +186,8 @@ static ssize_t give_once(void *context, void *buf, size_t size)
     return (ssize_t)trace.size;
 }
 
-static void test_batches_come_as_they_arrive(void **state)
+TEST(test_batches_come_as_they_arrive)
 {
-    (void)state;
     trail_error err;
     trail_batch batch;
     size_t pieces = 0;
@@ -249,9 +240,8 @@ static void expect_error(const struct bad *bad, bool in_place)
     trail_source_close(source);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
-    (void)state;
     static const struct bad bads[] = {
         {22, TRAIL_CORRUPT, "\x01\x01\x01\x01\x00\x34", 6, 21, 1, "invalid generation number 0"},
         {22, TRAIL_CORRUPT, "\x30\x01\x01\x01\x01\x00", 6, 16, 0,
@@ -295,9 +285,8 @@ static void test_errors(void **state)
             expect_error(&bads[i], in_place);
 }
 
-static void test_no_trace(void **state)
+TEST(test_no_trace)
 {
-    (void)state;
     trail_error err;
     bytes_header(&trace, 22);
     trace.data[0] = 'G';
@@ -387,9 +376,8 @@ static void random_records(uint8_t *data, size_t size)
     }
 }
 
-static void test_lexer_agrees_with_the_description(void **state)
+TEST(test_lexer_agrees_with_the_description)
 {
-    (void)state;
     enum { SIZE = 600, TRIES = 3000 };
     size_t longest = 0;
     for (int minor = 5; minor <= 21; minor += 16) {
@@ -418,20 +406,4 @@ static void test_lexer_agrees_with_the_description(void **state)
         }
     }
     assert_int_equal(longest, SIZE); /* some inputs consisted of records only */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v2_kinds),
-        cmocka_unit_test(test_v2_large_batches),
-        cmocka_unit_test(test_v1_footer_is_outside),
-        cmocka_unit_test(test_v1_1_21_frequency_is_inside),
-        cmocka_unit_test(test_v1_1_5_has_sequence_numbers),
-        cmocka_unit_test(test_batches_come_as_they_arrive),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_no_trace),
-        cmocka_unit_test(test_lexer_agrees_with_the_description),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

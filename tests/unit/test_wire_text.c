@@ -3,15 +3,12 @@
  * errors in texts and bytes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "bytes.h"
 #include <trail/export.h>
+
+#include "../lib/unit.h"
 
 #define NO_THREAD "18446744073709551615"
 #define TEN_FF    "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
@@ -204,9 +201,8 @@ static void make_trace(const struct pair *pair)
     bytes_put(&trace, pair->data, pair->size);
 }
 
-static void test_bytes_to_text(void **state)
+TEST(test_bytes_to_text)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char first[30] = "", want[1100];
         trail_error err;
@@ -221,9 +217,8 @@ static void test_bytes_to_text(void **state)
     }
 }
 
-static void test_text_to_bytes(void **state)
+TEST(test_text_to_bytes)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char text[1100];
         trail_error err;
@@ -236,9 +231,8 @@ static void test_text_to_bytes(void **state)
     }
 }
 
-static void test_padded_numbers_are_read(void **state)
+TEST(test_padded_numbers_are_read)
 {
-    (void)state;
     trail_error err;
     bytes_header(&trace, 21);
     bytes_byte(&trace, 0xc3);
@@ -253,9 +247,8 @@ static void test_padded_numbers_are_read(void **state)
 
 /* MARK: What texts may look like */
 
-static void test_comments_and_blanks(void **state)
+TEST(test_comments_and_blanks)
 {
-    (void)state;
     trail_error err;
     const char *text = "# a trace\r\n"
                        "\r\n"
@@ -271,9 +264,8 @@ static void test_comments_and_blanks(void **state)
     expect_written(trace.data, trace.size);
 }
 
-static void test_archive(void **state)
+TEST(test_archive)
 {
-    (void)state;
     trail_error err;
     const char *text = "-- expect --\n"
                        "SUCCESS\n"
@@ -301,9 +293,8 @@ static void expect_size(const char *batch, unsigned want, const char *records, s
     expect_written(trace.data, trace.size);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     expect_size("2\nProcStop dt=1\n", 2, "\x0b\x01", 2);
     expect_size("9\nProcStop dt=1\n", 2, "\x0b\x01", 2);
     expect_size("auto\nProcStop dt=1\n", 2, "\x0b\x01", 2);
@@ -315,9 +306,8 @@ static void test_sizes(void **state)
                 50, "\x01\x01\x02\x03\x02\x0b\x01", 7);
 }
 
-static void test_raw_quotes_and_escapes(void **state)
+TEST(test_raw_quotes_and_escapes)
 {
-    (void)state;
     expect_size("auto\n"
                 "String id=1\n"
                 " data = `a\\n#b`\n",
@@ -345,9 +335,8 @@ static void expect_text_error(const char *text, int version, trail_code code, co
     assert_int_equal(assemble(text, version, NULL), -1);
 }
 
-static void test_text_errors(void **state)
+TEST(test_text_errors)
 {
-    (void)state;
     expect_text_error("", 0, TRAIL_CORRUPT,
                       "failed to parse header: no line \"Trace Go1.NN\", and no version "
                       "given");
@@ -397,9 +386,8 @@ struct bad {
     const char *text, *message;
 };
 
-static void test_byte_errors(void **state)
+TEST(test_byte_errors)
 {
-    (void)state;
     static const struct bad bads[] = {
         {22, TRAIL_CORRUPT, "\x0b\x01\x30", 3, 18, "ProcStop dt=1\n", "invalid event type: 48"},
         {22, TRAIL_CORRUPT, "\x81", 1, 16, "", "invalid event type: 129"},
@@ -437,9 +425,8 @@ static void test_byte_errors(void **state)
     }
 }
 
-static void test_sink_that_refuses(void **state)
+TEST(test_sink_that_refuses)
 {
-    (void)state;
     int calls = 0;
     trail_error err;
     const trail_sink full = {.write = refuse, .context = &calls};
@@ -457,9 +444,8 @@ static void test_sink_that_refuses(void **state)
 }
 
 /* A record far larger than any window, from a source that delivers one byte at a time. */
-static void test_large_record(void **state)
+TEST(test_large_record)
 {
-    (void)state;
     trail_error err;
     enum { SIZE = 150000 };
     static char want[SIZE + 100];
@@ -474,22 +460,4 @@ static void test_large_record(void **state)
     want[n + SIZE + 1] = '\n';
     assert_int_equal(print(trace.data, trace.size, false, &err), 0);
     expect_written(want, n + SIZE + 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_to_text),
-        cmocka_unit_test(test_text_to_bytes),
-        cmocka_unit_test(test_padded_numbers_are_read),
-        cmocka_unit_test(test_comments_and_blanks),
-        cmocka_unit_test(test_archive),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_raw_quotes_and_escapes),
-        cmocka_unit_test(test_text_errors),
-        cmocka_unit_test(test_byte_errors),
-        cmocka_unit_test(test_sink_that_refuses),
-        cmocka_unit_test(test_large_record),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

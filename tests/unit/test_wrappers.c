@@ -1,11 +1,7 @@
 /* Which frames name a place, and how the functions called there are shown. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "../lib/unit.h"
 #include "words/function_name.h"
 #include "words/place.h"
 #include "words/runtimes.h"
@@ -33,9 +29,8 @@ static void check(const char *const *skip, const struct ranked *cases, size_t co
 }
 #define CHECK(skip, cases) check(skip, cases, sizeof(cases) / sizeof(cases)[0])
 
-static void waits_and_locks_of_libraries_name_no_place(void **state)
+TEST(waits_and_locks_of_libraries_name_no_place)
 {
-    (void)state;
     static const struct ranked cases[] = {
         {"pthread_mutex_lock", "", FRAME_WRAPPER},
         {"trail::record::Region::new", "", FRAME_WRAPPER},
@@ -82,9 +77,8 @@ static void waits_and_locks_of_libraries_name_no_place(void **state)
     CHECK(NULL, cases);
 }
 
-static void functions_of_the_program_name_their_place(void **state)
+TEST(functions_of_the_program_name_their_place)
 {
-    (void)state;
     static const struct ranked cases[] = {
         {"latch_waiter", "/src/cpp20.cpp", FRAME_OWN},
         {"main", "", FRAME_OWN},
@@ -103,9 +97,8 @@ static void functions_of_the_program_name_their_place(void **state)
     CHECK(NULL, cases);
 }
 
-static void an_address_is_worse_than_a_name_and_better_than_a_wrapper(void **state)
+TEST(an_address_is_worse_than_a_name_and_better_than_a_wrapper)
 {
-    (void)state;
     static const struct ranked cases[] = {
         {"app+0x1234", "", FRAME_ADDRESS},
         {"libc.so.6+0x891f6", "", FRAME_NAMELESS},
@@ -118,9 +111,8 @@ static void an_address_is_worse_than_a_name_and_better_than_a_wrapper(void **sta
                 FRAME_WRAPPER > FRAME_NAMELESS);
 }
 
-static void what_runs_a_script_is_worse_than_a_function_of_it(void **state)
+TEST(what_runs_a_script_is_worse_than_a_function_of_it)
 {
-    (void)state;
     static const struct ranked cases[] = {
         {"_PyEval_EvalFrameDefault", "", FRAME_RUNTIME},
         {"v8::internal::Builtin_HandleApiCall(int, unsigned long*, v8::internal::Isolate*)", "",
@@ -132,9 +124,8 @@ static void what_runs_a_script_is_worse_than_a_function_of_it(void **state)
     assert_true(FRAME_OWN > FRAME_RUNTIME && FRAME_RUNTIME > FRAME_ADDRESS);
 }
 
-static void go_has_a_rule_of_its_own(void **state)
+TEST(go_has_a_rule_of_its_own)
 {
-    (void)state;
     static const struct ranked cases[] = {
         {"runtime.gopark", "/go/src/runtime/proc.go", FRAME_WRAPPER},
         {"sync.(*Mutex).Lock", "/go/src/sync/mutex.go", FRAME_WRAPPER},
@@ -149,9 +140,8 @@ static void go_has_a_rule_of_its_own(void **state)
     CHECK(NULL, cases);
 }
 
-static void patterns_of_the_user_add_to_the_table(void **state)
+TEST(patterns_of_the_user_add_to_the_table)
 {
-    (void)state;
     static const char *const skip[] = {"pool::*", "file:*/pool/*", "wait_until_*_done", "exact",
                                        NULL};
     static const struct ranked cases[] = {
@@ -171,9 +161,8 @@ static void patterns_of_the_user_add_to_the_table(void **state)
     assert_int_equal(frame_rank(go, text("main.LockAll"), text("/src/main.go")), FRAME_WRAPPER);
 }
 
-static void a_pattern_that_covers_everything_is_none(void **state)
+TEST(a_pattern_that_covers_everything_is_none)
 {
-    (void)state;
     static const char *const good[] = {"a", "*a", "file:x*", "operator new*", "files:*"};
     static const char *const bad[] = {"*", "**", "file:", "file:*", "a\tb"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -182,9 +171,8 @@ static void a_pattern_that_covers_everything_is_none(void **state)
         assert_non_null(skip_pattern_error(bad[i]));
 }
 
-static void names_are_without_result_parameters_and_inner_arguments(void **state)
+TEST(names_are_without_result_parameters_and_inner_arguments)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> "
          ">(std::chrono::duration<long, "
@@ -243,9 +231,8 @@ static void names_are_without_result_parameters_and_inner_arguments(void **state
     }
 }
 
-static void a_name_is_cut_where_it_is_too_long(void **state)
+TEST(a_name_is_cut_where_it_is_too_long)
 {
-    (void)state;
     char name[2000], buf[FUNCTION_NAME_SIZE];
     memset(name, 'a', sizeof name);
     name[1999] = '(';
@@ -256,9 +243,8 @@ static void a_name_is_cut_where_it_is_too_long(void **state)
                 FUNCTION_NAME_SIZE);
 }
 
-static void what_is_not_known_of_a_place_is_left_out(void **state)
+TEST(what_is_not_known_of_a_place_is_left_out)
 {
-    (void)state;
     char buf[PLACE_TEXT_SIZE];
     trail_string f = text("work(int)"), file = text("/src/a.cpp"), none = {NULL, 0};
     assert_string_equal(place_of_frame(f, file, 7, PLACE_PARENTHESES, buf, sizeof buf),
@@ -292,9 +278,8 @@ static trail_string frame_of(const void *context, size_t frame, trail_string *fi
     return text(stack->frames[frame][0]);
 }
 
-static void a_stack_shows_what_a_library_waits_for(void **state)
+TEST(a_stack_shows_what_a_library_waits_for)
 {
-    (void)state;
     static const struct {
         struct stack stack;
         int wait;
@@ -422,9 +407,8 @@ static void a_stack_shows_what_a_library_waits_for(void **state)
     }
 }
 
-static void a_condition_can_be_known_by_its_name(void **state)
+TEST(a_condition_can_be_known_by_its_name)
 {
-    (void)state;
     const struct runtime_wait *found = runtime_wait_of_object("_PyRuntime+0x188");
     assert_non_null(found);
     assert_int_equal(found->wait, WIRE_LOG_INTERPRETER);
@@ -432,9 +416,8 @@ static void a_condition_can_be_known_by_its_name(void **state)
     assert_null(runtime_wait_of_object("my_PyRuntime+0x188"));
 }
 
-static void what_started_the_outermost_function_is_left_out(void **state)
+TEST(what_started_the_outermost_function_is_left_out)
 {
-    (void)state;
     static const struct stack rust = {{{"syscall"},
                                        {"app::work", "main.rs"},
                                        {"std::rt::lang_start", "/rustc/5/library/std/src/rt.rs"},
@@ -448,9 +431,8 @@ static void what_started_the_outermost_function_is_left_out(void **state)
 }
 
 /* Only the kernel's own waits, whose call was not observed, have no class. */
-static void each_kind_of_wait_has_a_class(void **state)
+TEST(each_kind_of_wait_has_a_class)
 {
-    (void)state;
     static const char *const kinds[] = {
 #define WAIT_KIND(name, word, ...) word,
 #include "wire/wait_kinds.def"
@@ -467,25 +449,4 @@ static void each_kind_of_wait_has_a_class(void **state)
     assert_int_equal(wait_class_of(text("work")), WAIT_CLASS_IDLE);
     assert_int_equal(wait_class_of(text("GC mark assist wait for work")), WAIT_CLASS_RUNTIME);
     assert_int_equal(wait_class_of(text("")), WAIT_CLASS_UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_and_locks_of_libraries_name_no_place),
-        cmocka_unit_test(functions_of_the_program_name_their_place),
-        cmocka_unit_test(an_address_is_worse_than_a_name_and_better_than_a_wrapper),
-        cmocka_unit_test(what_runs_a_script_is_worse_than_a_function_of_it),
-        cmocka_unit_test(go_has_a_rule_of_its_own),
-        cmocka_unit_test(patterns_of_the_user_add_to_the_table),
-        cmocka_unit_test(a_pattern_that_covers_everything_is_none),
-        cmocka_unit_test(names_are_without_result_parameters_and_inner_arguments),
-        cmocka_unit_test(a_name_is_cut_where_it_is_too_long),
-        cmocka_unit_test(what_is_not_known_of_a_place_is_left_out),
-        cmocka_unit_test(a_stack_shows_what_a_library_waits_for),
-        cmocka_unit_test(a_condition_can_be_known_by_its_name),
-        cmocka_unit_test(what_started_the_outermost_function_is_left_out),
-        cmocka_unit_test(each_kind_of_wait_has_a_class),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
