@@ -567,8 +567,8 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     int64_t holder_ns = most_ns(findings, "holder-not-running");
     if (holder_ns > 0)
         finding_last(findings)->weight = share_of(holder_ns, length) / 2;
-    /* Times of several goroutines do not show that other programs took most of the trace's. Of several
-     * Ps, one took up what was ready late, or had no CPU. */
+    /* The sums over goroutines do not show that other programs took most of the CPU time. With several
+     * Ps, some P took ready goroutines late, or had no CPU. */
     if (lacked_cpus(findings) ||
         (findings->waits->is_go && !why_ready_has_limits(findings->analysis->reader)))
         finding_last(findings)->note = !one_p;

@@ -6,7 +6,7 @@
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
 
-/* Thresholds; shares are of the time. */
+/* Thresholds. A share is a part of the time. */
 #define ALONE_LEAST    INT64_C(50000000)
 #define ALONE_SHARE    0.3
 #define ALONE_REST     0.1
@@ -17,7 +17,7 @@
 #define UNSEEN_WAITS   50
 #define UNSEEN_SHARE   0.2 /* of the time of its threads, but for that without a CPU */
 
-/* What `ns` of serial work can gain, were it spread over all Ps. */
+/* Returns the gain if `ns` of serial work were spread over all Ps. */
 static int64_t spread_gain(const struct findings *findings, int64_t ns)
 {
     uint64_t procs = findings->activity->sums.procs;

@@ -6,7 +6,7 @@
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
 
-/* Thresholds; shares are of the time. */
+/* Thresholds. A share is a part of the time. */
 #define ONCE_SHARE    0.2
 #define ONCE_LEAST    INT64_C(100000000)
 #define BALANCE_LEAST INT64_C(50000000)
@@ -18,7 +18,7 @@
 
 /* MARK: Once */
 
-/* Whether others waited for that goroutine's initialisation, which is no work to be divided. */
+/* Whether others waited for that goroutine's initialisation, which cannot be divided. */
 static bool is_initialiser(const struct findings *findings, int64_t goroutine)
 {
     const struct blame *blame = &findings->waits->blame;

@@ -6,7 +6,7 @@
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
 
-/* Thresholds; shares are of the time. */
+/* Thresholds. A share is a part of the time. */
 #define SPIN_COUNT         5
 #define SPIN_SHARE         0.5
 #define SPIN_PAUSE         INT64_C(1000000) /* of running, per value */

@@ -19,7 +19,7 @@
 #define LACKED_SHARE  0.5 /* of its holds, without a CPU */
 #define MOST_RAN      0.1 /* kept the holder from a CPU */
 
-/* Whether both rows are of one lock. */
+/* Whether both rows are about the same lock. */
 static bool same_lock(const struct blame_row *a, const struct blame_row *b)
 {
     return a->lock && b->lock && a->wait == b->wait && (a->named ? b->named : a->at == b->at);
@@ -34,7 +34,7 @@ static bool is_much(const struct blame *blame, const struct blame_row *row)
     return waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
 }
 
-/* The time of all waits for the lock, whoever held it. */
+/* The time of all waits for the lock, regardless of the holder. */
 static int64_t waited_for(const struct blame *blame, const struct blame_row *row)
 {
     int64_t ns = 0;

@@ -8,7 +8,7 @@
 #include "analyze/waits.h"
 #include "words/process_name.h"
 
-/* Thresholds; shares are of the time. */
+/* Thresholds. A share is a part of the time. */
 #define POLL_TIMES 200               /* returns to a sleep */
 #define POLL_MOST  INT64_C(5000000)  /* a sleep, on average */
 #define WAIT_MOST  INT64_C(10000000) /* the same of a wait that times out */
@@ -345,7 +345,7 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     finding_last(findings)->weight /= 4;
 }
 
-/* From which share of the time on it is reported: lower where programs hardly ever wait on purpose. */
+/* The least share of the time that is reported: lower where programs hardly ever wait on purpose. */
 static const double outside_least[WIRE_WAITS] = {
     [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
     [WIRE_WAIT_LOOKUP] = 0.15, [WIRE_WAIT_CONNECT] = OUTSIDE_SHARE,
@@ -463,8 +463,8 @@ static bool waits_for_lock(const struct findings *findings, trail_name start, tr
 }
 
 /*
- * Returns the finding about a lock for which one of those that ended the longest wait of the row waited
- * during most of that; NULL: there is none.
+ * Returns the finding about a lock that a goroutine which ended the row's longest wait waited for during
+ * most of that wait; NULL: there is none.
  */
 static const trail_finding *lock_behind(const struct findings *findings,
                                         const struct outside_row *row)
@@ -790,7 +790,7 @@ static bool works_for(const struct findings *findings, trail_name start, trail_n
     return false;
 }
 
-/* Returns one that the waits of the row ask, where none else ends waits of those that ask; or 0. */
+/* Returns a group that the row's waiters ask, if only those that they ask end their waits; or 0. */
 static trail_name asked_by(const struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;

@@ -7,7 +7,7 @@
 #include "analyze/waits.h"
 #include "words/process_name.h"
 
-/* Thresholds; shares are of the time. */
+/* Thresholds. A share is a part of the time. */
 #define BUSY_MOST      0.8
 #define HELPER_SHARE   0.1 /* of what the main goroutine runs */
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
@@ -253,8 +253,7 @@ static bool is_asked(const struct findings *findings, const struct blame_pair *p
     return room && results;
 }
 
-/* Whether several of Go's goroutines, all at the same time, take work from a channel, of which the waits
- * of `pair` are for room. */
+/* Whether several Go goroutines at once take work from the channel in which `pair` waits for room. */
 static bool makes_room(const struct findings *findings, const struct blame_pair *pair)
 {
     const struct waits *waits = findings->waits;
@@ -303,8 +302,8 @@ static const struct outside_row *waits_mostly_in(const struct findings *findings
 }
 
 /*
- * The time of a pool that `asker` asks for results, more often than it can work at once. What it
- * reads is no work then, as from a server, unless it comes from those that ask or that they feed.
+ * The time of a pool of which `asker` wants more results at once than it can make. Reads that neither
+ * `asker` nor a group that it feeds ended then count as waits for something else, such as a server.
  */
 static struct group_time time_when_asked(const struct findings *findings,
                                          const struct wait_group *pool, trail_name asker)

@@ -5,7 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/waits.h"
 
-/* Thresholds of several kinds; shares are of the time. */
+/* Thresholds of several kinds; a share is a part of the time. */
 #define QUEUE_SHARE 0.3
 #define QUEUE_WAITS 3
 #define ALIKE_SHARE 0.8

@@ -1,5 +1,5 @@
 /*
- * Waits for work, as of a worker of a pool for its next job: waits of a kind that can be one
+ * Waits for work, such as those of a pool's worker for its next job: waits of a kind that can be one
  * (WIRE_WAIT_IDLE), to which a goroutine returned at least IDLE_RETURNS times at one place, and which
  * make up more than half of its life. The wait that is open at its end counts as a return; its time
  * counts neither as waiting nor as life.

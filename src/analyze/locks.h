@@ -3,8 +3,8 @@
  *
  * In recordings of C programs a log "wait" before a wait names its lock, and a log "held" gives the
  * holder and the hold time; the row is that lock. Elsewhere a mutex has a row for each
- * stack of a wait, whoever ends it; a channel or the like one for each pair of stacks, of the wait
- * and of the waker.
+ * stack of a wait, whichever goroutine ends it; other objects, such as a channel, have one for each
+ * pair of stacks, of the wait and of the waker.
  *
  * Chains: when a wait ends, its waker is known, and so are the waker's own waits up to then. Each
  * goroutine keeps its last few pieces of time in which it waited, each with a list of links:
@@ -29,8 +29,8 @@ struct lock {
     trail_lock row; /* first: pointers to rows are pointers to it */
     size_t place;   /* index among the rows; set at the end */
     bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
-    /* Of a semaphore or futex: the goroutines that have waited, and how long waits lasted in sum
-     * that one of these ended, as of a lock, in contrast to a producer of work. */
+    /* Of a semaphore or futex: the goroutines that have waited, and the sum of the waits that one of
+     * these ended. Users of a lock end each other's waits; a producer of work does not wait for it. */
     bool can_be_lock;
     struct idmap waited;
     int64_t among_ns;

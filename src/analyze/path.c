@@ -420,8 +420,8 @@ static bool first_transition(struct path *path, const trail_event *event)
     return set_waker(path, &entry, g, event->goroutine) && log_add(path, g, &entry) != 0;
 }
 
-/* If the last log of a hold names what the wait that the entry ends was for, its waker has just
- * released it: records that. */
+/* If the last hold logged is of the object of the wait that the entry ends, the waker has just
+ * released that object: records how long it held it. */
 static bool note_held(struct path *path, uint64_t entry, trail_name wait, const trail_event *event)
 {
     const struct path_hold *hold = &path->hold;

@@ -174,7 +174,7 @@ static bool read_time(struct parser *parser, int64_t *ns)
     for (c += *c == '.'; c < digits && *c != '.'; c++, part /= 10)
         sum += part / 10 * (*c - '0') + part % 10 * (*c - '0') / 10;
     if (c < digits)
-        return wrong(parser, begin, end, "a time has one point");
+        return wrong(parser, begin, end, "a time has at most one decimal point");
     if (__builtin_mul_overflow(whole, unit, &whole) || __builtin_add_overflow(whole, sum, ns))
         return wrong(parser, begin, end, "that is longer than any trace");
     return true;

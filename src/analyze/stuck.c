@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "wire/waits.h"
 
-/* Waits, in order of goroutines, for which all others are looked at: there may be very many of both. */
+/* The most waits, in order of goroutines, for which all others are examined: there may be very many. */
 enum { MOST_LOOKS = 64 };
 
 /* MARK: The end */

@@ -127,8 +127,8 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
                                          int64_t goroutine);
 
 /*
- * Marks the waits that can go on. A wait with a row that cannot is linked to one that it waits for:
- * of a process with the other end. Returns false on out of memory.
+ * Marks the waits that can go on. One that cannot, and has a row, is linked to a wait that keeps it from
+ * going on, in a process with the other end. Returns false on out of memory.
  */
 bool stuck_endless_find(struct stuck *stuck, int64_t now);
 

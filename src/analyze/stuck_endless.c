@@ -150,8 +150,8 @@ static bool mark(struct stuck *stuck, struct active *active, int64_t now)
 }
 
 /*
- * Returns the index of the next wait of the same process, after its last one its first: none of its
- * threads can end the wait at `at`, of which it has the other end.
+ * Returns the index of the next wait of the process, or of its first after the last. The process has the
+ * other end of the wait at `at`, which none of its threads can end.
  */
 static size_t next_of_own(const struct stuck *stuck, size_t at)
 {

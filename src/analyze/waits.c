@@ -13,8 +13,8 @@
  * ready is counted. */
 #define HELD_LEAST_NS 50000000
 
-/* The same, of one that is preempted in the end: that it was so late may be since other programs
- * had the CPU. */
+/* The same for one that is preempted in the end, perhaps so late because other programs had the
+ * CPU. */
 #define HELD_PREEMPTED_NS 500000000
 
 /* MARK: Groups */

@@ -70,7 +70,7 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
 
-/* Whether the function is of a package of Go that calls the system for the program. */
+/* Whether the function belongs to a Go package that calls the system for the program. */
 static bool is_of_library(const struct waits *waits, trail_name function)
 {
     static const char *const packages[] = {
@@ -188,7 +188,7 @@ bool waits_enter_answer(struct waits *waits, struct goroutine *g, const trail_ev
     return outside_begin(&waits->outside, &begun);
 }
 
-/* An answer has come, of a server if `waker` is known. */
+/* An answer has arrived, from a server if `waker` is known. */
 static void answer_leave(struct waits *waits, const struct goroutine *g,
                          const struct goroutine *waker, int64_t now)
 {
@@ -249,7 +249,7 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
 /* A P that has no idle one beside it looks at its timers when a goroutine stops; within this time. */
 #define LATE_MOST_NS 50000
 
-/* The sleep of a goroutine of Go has ended: counts it if that was when another one was preempted. */
+/* The sleep of a Go goroutine has ended: counts it if another goroutine had just been preempted. */
 static void note_late(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);

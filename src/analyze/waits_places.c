@@ -165,7 +165,7 @@ void waits_works(struct waits *waits, int64_t id)
         objects_drop(&waits->parked, (uint64_t)id);
 }
 
-/* Whether the goroutine waits for a lock: to pass that on is no work. */
+/* Whether the goroutine waits for a lock: passing that on does not count as work. */
 static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
 {
     const struct parked *parked =

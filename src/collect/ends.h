@@ -46,7 +46,7 @@ void ends_find(struct ends *ends, const char *link, int not_access, struct peers
 /* Reads a descriptor's link: a path, "pipe:[INODE]", "socket:[INODE]". */
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size);
 
-/* Returns the number in a link "pipe:[7]" whose kind is "pipe:["; 0: it is of another kind. */
+/* Returns the number in a link "pipe:[7]" whose kind is "pipe:["; 0: another kind. */
 unsigned long ends_inode(const char *link, const char *kind);
 
 /* Returns the process of a thread; `tid` if it has ended. */

@@ -46,7 +46,7 @@ static void write_all_requested(struct recorder *r)
 
 /* MARK: Snapshots of something slow */
 
-/* What follows the slow event for so long is in its snapshot, too. */
+/* How long after the slow event its snapshot ends. */
 #define AFTER_NS COLLECT_DELAY_NS
 
 void recorder_found_slow(void *to, const struct slow_event *event)

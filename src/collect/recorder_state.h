@@ -117,7 +117,7 @@ struct recorded {
     struct recorded_trace *to;
     struct collect *collect; /* of the program that it executes now; NULL: completely written, see
                               * summary */
-    /* Of its earlier programs, until the trace has all of them. */
+    /* Of the programs that it executed before, until they are completely written. */
     struct collect **formers;
     size_t former_count, former_room;
     struct collect_summary summary; /* of the programs whose collectors have been closed */

@@ -210,8 +210,7 @@ static void add_environment(struct facts *facts)
     if (TRAIL_IS_STATIC)
         fact(facts, FACT_OK, "debuginfod", NULL, "a static trail fetches nothing from the network");
     else if (urls && *urls)
-        fact(facts, FACT_OK, "debuginfod", NULL, "lines that are missing are fetched from %s",
-             urls);
+        fact(facts, FACT_OK, "debuginfod", NULL, "missing line numbers are fetched from %s", urls);
     else
         fact(facts, FACT_OK, "debuginfod", NULL,
              "DEBUGINFOD_URLS is not set: nothing is fetched from the network");

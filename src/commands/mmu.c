@@ -319,8 +319,8 @@ const struct command command_mmu = {
         "program had in any of them. 0 % at 1 ms: for a millisecond it did not run at all. The "
         "first figure is Go's, which counts background workers twice; the second counts them "
         "once.\n\n"
-        "The minimum is of one window; --quantiles is for all of them: with 0.99, what 99 % of "
-        "all windows of that length have or exceed, wherever they begin.",
+        "The minimum belongs to one window; --quantiles is about all of them: with 0.99, what "
+        "99 % of all windows of that length have or exceed, wherever they begin.",
     .examples = "  trail mmu app.trace\n"
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
                 "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"

@@ -13,7 +13,7 @@ struct stream_lock {
     void *owner; /* pthread_self() */
 };
 
-/* NULL: the stream is of one thread alone. */
+/* Returns NULL if only one thread uses the stream. */
 ALWAYS struct stream_lock *stream_lock_of(const FILE *file)
 {
     return (struct stream_lock *)file->_lock;

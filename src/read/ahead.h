@@ -29,7 +29,7 @@ long ahead_next(struct ahead *ahead, const trail_event **events);
 void ahead_lend(struct ahead *ahead, bool (*work)(void *context), void *context);
 void ahead_has_work(struct ahead *ahead);
 
-/* Returns the reader's stats as of the events that ahead_next returned last. */
+/* Returns the reader's stats at the end of the events that ahead_next returned last. */
 const trail_reader_stats *ahead_stats(const struct ahead *ahead);
 
 /*

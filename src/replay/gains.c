@@ -29,7 +29,7 @@ enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
 static const struct removal {
     const char *kind;
     enum change_kind changes[2];
-    bool none; /* that it gains nothing is said, too */
+    bool none; /* also report that it gains nothing */
 } removals[] = {
     {"lock-serialises", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"lock-contention", {CHANGE_FREE, CHANGE_KINDS}, true},

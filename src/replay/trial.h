@@ -59,7 +59,7 @@ bool trial_misses_places(const struct chains *chains);
 /*
  * Whether threads may run until another stops them, which leaves nothing in the trace: they lived
  * for most of it, and the one that decides the end waited for their exit, but not for long. The
- * replay takes all that they did for work that must be done, so that it may end too late.
+ * replay treats all that they did as work that must be done, so it may end too late.
  */
 bool trial_may_be_stopped(const struct chains *chains);
 

@@ -118,7 +118,7 @@ static void add_parameter(struct words *words, struct exchange *exchange,
         [FORM_TEXT] = "a name",
         [FORM_NUMBER] = "a number",
         [FORM_NUMBERS] = "numbers with commas between",
-        [FORM_WORD] = "a word as of the command's option",
+        [FORM_WORD] = "a word that the command's option takes",
         [FORM_FLAG] = "1, or not there",
         [FORM_PATTERN] = "a pattern",
     };

@@ -58,7 +58,7 @@ static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const tr
     return is_about(lanes, &hold, lock) ? hold.held_ns : -1;
 }
 
-/* Whether the log is of a lock that its thread holds while it waits. */
+/* Whether the log is about a lock that its thread holds while it waits. */
 static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
 {
     trail_string text = trail_lanes_text(lanes, log->name);

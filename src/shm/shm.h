@@ -131,9 +131,9 @@ enum shm_kind {
 enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
     SHM_TIMED_OUT = 2, /* waited: it reached its time limit or failed; no release ended it */
-    SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
-    /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's
-       own handle then */
+    SHM_COARSE = 4,    /* released: `end`, when the hold began, was read from the coarse clock */
+    /* waited: longjmp, an exception or a cancellation ended the call; `release` is then a release of
+       the thread's own handle */
     SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
     /* waited: its time limit ended it. `release` and, if it is not for a descriptor, `generation`
@@ -293,7 +293,7 @@ static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
     return object >> 3 << 48 | (pc & UINT64_MAX >> 16);
 }
 
-/* In the PC of a lock's holder: it is of the first reader, for the lock's name only. */
+/* In the PC of a lock's holder: it belongs to the first reader, and only names the lock. */
 #define SHM_FIRST_READER (UINT64_C(1) << 63)
 
 /* The smallest objects, spin locks and futexes, have 4 bytes: neighbours get slots of their own. */

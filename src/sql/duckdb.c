@@ -109,7 +109,8 @@ static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_o
         if (!settings[i].value)
             continue;
         if (duckdb->set_config(config, settings[i].name, settings[i].value) != 0) {
-            print_message("DuckDB takes no %s of '%s'", settings[i].name, settings[i].value);
+            print_message("DuckDB refuses the value '%s' for %s", settings[i].value,
+                          settings[i].name);
             return false;
         }
     }

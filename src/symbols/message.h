@@ -1,6 +1,6 @@
 /*
  * Questions to the process that reads programs, and its answers: numbers and texts in an agreed order.
- * Each side is of the same build. The process may have been taken over by a file that it read: reading a
+ * Both sides come from the same build. The process may have been taken over by a file that it read: reading a
  * message checks everything, and fails beyond its end.
  */
 #ifndef TRAIL_SYMBOLS_MESSAGE_H

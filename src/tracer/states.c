@@ -502,8 +502,8 @@ void states_carry_stack(trail_g *g, uint64_t generation)
     if ((state_load(&g->state_) & STATE_MASK) != TRAIL_G_WAITING_)
         return;
     /*
-     * The generation is loaded first: if it is the one that ends, the stack is of it or of the
-     * next, and both tables exist.
+     * The generation is loaded first: if it is the one that ends, the stack belongs to it or to the
+     * next one, and both tables exist.
      */
     if (__atomic_load_n(&g->block_generation_, __ATOMIC_ACQUIRE) == generation)
         stack = __atomic_load_n(&g->block_stack_, __ATOMIC_ACQUIRE);

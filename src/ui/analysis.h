@@ -65,7 +65,7 @@ struct analysis {
 /* Called after the options: takes the one file argument. Returns EXIT_GOOD or EXIT_USAGE. */
 int analysis_words(struct analysis *analysis, const struct options *options);
 
-/* The same for commands with other arguments, too. */
+/* The same for commands that have other arguments as well. */
 int analysis_word(struct analysis *analysis, const char *word);
 
 /* Parses the command line into the request that begins with `analysis`: options and one file.
