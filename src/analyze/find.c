@@ -5,7 +5,6 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
-#include "base/order.h"
 #include "base/text.h"
 
 /* Something that a goroutine did, or a state it was in: a candidate for a step. */

@@ -8,7 +8,6 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/text.h"
-#include "base/whole.h"
 
 /* MARK: What counts */
 

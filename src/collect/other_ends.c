@@ -9,7 +9,6 @@
 
 #include "base/grow.h"
 #include "base/small_file.h"
-#include "base/text.h"
 #include "collect/ends.h"
 #include "collect/parts.h"
 #include "collect/recorder_state.h"

@@ -4,7 +4,6 @@
  */
 #include "commands/export_tables.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>

@@ -12,7 +12,6 @@
 #include "ui/follow_up.h"
 #include "ui/rows.h"
 #include "ui/spark.h"
-#include "ui/values.h"
 
 struct request {
     struct analysis analysis;

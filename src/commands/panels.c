@@ -3,7 +3,6 @@
  * locks, latency, mmu and summary. The viewer's server runs it (serve/ahead.def has the order).
  */
 #include "commands/panels.h"
-#include "ui/values.h"
 
 struct request {
     struct analysis analysis;

@@ -1,7 +1,6 @@
 /*
  * trail print: the ordered events of a trace, as text, in the format of Go's tools, or as JSON.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /*
  * trail profile: waits and running time of the program, by stack.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

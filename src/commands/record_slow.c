@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "collect/states.h"
 #include "ui/follow_up.h"
-#include "ui/show.h"
 #include "ui/values.h"
 #include "wire/waits.h"
 

@@ -16,7 +16,6 @@
 #include "ui/follow_up.h"
 #include "ui/input.h"
 #include "ui/progress.h"
-#include "ui/values.h"
 
 enum { WARNINGS = 4, LIMIT = 20 };
 

@@ -1,7 +1,6 @@
 /*
  * trail view: serves a trace to a browser on this machine.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * SA_RESTART). Each thread's timer counts its CPU time, so a waiting thread gets no signals.
  */
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 

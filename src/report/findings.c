@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 
-#include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/report.h"

@@ -1,8 +1,6 @@
 /* See descriptors.h. Everything but the other ends of Unix sockets comes from /proc (proc(5)). */
 #include "stuck/descriptors.h"
 
-#include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

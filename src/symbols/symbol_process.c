@@ -1,7 +1,6 @@
 /* Starts, asks and ends the process that reads programs: see symbol_process.h. */
 #include "symbols/symbol_process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracer/memory.h"
 #include "tracer/output.h"
 #include "tracer/read.h"
 #include "wire/wire.h"

@@ -10,7 +10,6 @@
 #include "base/powers.h"
 #include "ui/facts.h"
 #include "ui/spark.h"
-#include "ui/values.h"
 
 int groups_column_take(const struct command *command, void *member, const char *word)
 {

@@ -2,7 +2,6 @@
 #include "ui/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
