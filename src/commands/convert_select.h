@@ -26,7 +26,7 @@ bool selection_is_some(const struct selection *selection);
     {'g', "goroutine", "N,...",                                                                    \
      "only these goroutines, those that woke or created them, and garbage collection",            \
      TO_IDS(request, selection.goroutines, "gG")},                                                 \
-    {0, "name", "PATTERN", "the same for all with such a start function: 'main.*'",                \
+    {0, "name", "PATTERN", "the same for goroutines with this start function: 'main.*'",           \
      TO_PARSED(request, selection, struct selection, selection_name)},                             \
     {0, "task", "N|NAME",                                                                          \
      "the same for all that took part in this task, or in those of that type",                    \

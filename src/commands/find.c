@@ -26,7 +26,7 @@ static const struct option rows[] = {
     {'n', "limit", "N", "stop after N hits (default 100; 0: all)", TO_LIMIT(struct request, limit),
      .expects = "a number"},
     {'s', "stacks", NULL, "show whole stacks, one frame per line", TO_FLAG(struct request, stacks)},
-    {'c', "count", NULL, "print only the number of hits; of all hits, without --limit",
+    {'c', "count", NULL, "print only the number of hits: of all, unless --limit is given",
      TO_FLAG(struct request, count)},
     GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,

@@ -181,9 +181,8 @@ static const struct option rows[] = {
     {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
      TO_WORD(struct recording, flight_signal, signals)},
     {0, "snapshot-if", "CONDITION",
-     "flight recorder: write a snapshot also of what was slow: 'task:request > 200ms', "
-     "'region:parse > "
-     "50ms', 'wait:mutex > 50ms', 'lock > 50ms', 'wait > 500ms'; repeatable",
+     "flight recorder: also write a snapshot when something was slow: 'task:request > 200ms', "
+     "'region:parse > 50ms', 'wait:mutex > 50ms', 'lock > 50ms', 'wait > 500ms'; repeatable",
      TO_PARSED(struct recording, slow, struct record_slow, record_slow_add)},
     {0, "snapshot-every", "TIME", "... at most one in this time (1m)",
      TO_TIME(struct recording, options.snapshot_every_ns), .least = 1000000000},

@@ -102,7 +102,7 @@ static void print_heap(const struct collect_summary *s)
     if (s->has_heap)
         fprintf(stderr, "  heap: %.2f MB at most\n", (double)s->heap_peak / 1e6);
     else if (s->heap_wanted)
-        fputs("  heap: not seen: the program's malloc is its own, or a sanitizer's\n", stderr);
+        fputs("  heap: not recorded: the program has its own malloc, or a sanitizer's\n", stderr);
 }
 
 static const char *numbered(uint64_t count, const char *one, const char *many)

@@ -286,7 +286,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
     if (!is_known_host(http, host))
-        return refuse(connection, MHD_HTTP_FORBIDDEN, "This Host is not served here.\n");
+        return refuse(connection, MHD_HTTP_FORBIDDEN,
+                      "This server does not answer to this Host.\n");
     if (!is_same_origin(header(connection, "Origin"), host))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "Not from another site.\n");
     if (*state &&

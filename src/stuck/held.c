@@ -665,12 +665,12 @@ bool held_refuse(pid_t pid, trail_error *err)
     (void)small_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
     if (scope > 0)
         error_set(err, TRAIL_IO,
-                  "process %d may not be examined: /proc/sys/kernel/yama/ptrace_scope is %ld; run "
+                  "cannot examine process %d: /proc/sys/kernel/yama/ptrace_scope is %ld; run "
                   "trail as root%s",
                   pid, scope, scope == 1 ? ", or 'sysctl kernel.yama.ptrace_scope=0'" : "");
     else
         error_set(err, TRAIL_IO,
-                  "process %d may not be examined: it belongs to another user, or has more rights; "
+                  "cannot examine process %d: it belongs to another user, or has more rights; "
                   "run trail as root",
                   pid);
     return false;

@@ -548,7 +548,7 @@ bool v2_writer_end(struct v2_writer *w)
     if (w->begun)
         complete(w);
     else if (!v2_writer_failed(w))
-        fail(w, TRAIL_USAGE, "no generation has begun that could end");
+        fail(w, TRAIL_USAGE, "no generation has begun");
     return !v2_writer_failed(w);
 }
 
