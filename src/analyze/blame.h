@@ -57,7 +57,7 @@ struct blame_row {
     trail_name wait;        /* what was waited for; 0: only the place is known */
     trail_name function;    /* that ended the waits, or held the lock; 0: unknown */
     trail_name place;       /* "release (store.c:88)", where it did so last */
-    trail_name caller;      /* ... and who called that, if it is of a library; else 0 */
+    trail_name caller;      /* ... and its caller, if it belongs to a library; else 0 */
     trail_name at;          /* place, or else start function, of the waiters */
     bool lock, once, named; /* named: `wait` identifies the lock; otherwise `at` does */
     uint64_t waits;         /* for locks, of which parts count here; or else all */
