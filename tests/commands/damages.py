@@ -90,6 +90,26 @@ def nearly_all_sound_events_are_shown():
     assert share >= 0.95, share
 
 
+@test
+def clocks_and_numbers_that_no_program_has_cost_few_events():
+    """As in traces made by tests. Their times exceed 64 bits with 1 Hz, so events are only counted."""
+    numbers = random.Random(3).sample(range(1, 10**9), 6)
+    for least, make in ((0.8, {"hz": 1}), (0.95, {"begin": 2**30, "hz": 1000}), (0.87, {"numbers": numbers})):
+        simulation = simulated.Simulation(26, 1, STEPS, 6, **make)
+        wanted = shown = 0
+        for i in range(20):
+            data, pieces = damaged(bytes(simulation.trace), simulated.HEADER, KINDS[i % 5], SIZES, random.Random(i))
+            path = os.path.join(WORK, "odd.trace")
+            with open(path, "wb") as f:
+                f.write(data)
+            there = collections.Counter(key for key, _ in shown_events(path))
+            sound = [e for e in simulation.events if any(a <= e.start and e.end <= b for a, b in pieces)]
+            wanted += len(sound)
+            shown += sum(min(n, there[key]) for key, n in collections.Counter((e.m, NAMES[e.type]) for e in sound).items())
+        print(f"# {100 * shown / wanted:.1f} % of {wanted} sound events: {make}")
+        assert shown >= least * wanted, (make, shown, wanted)
+
+
 def unsure_ns(case):
     """How long each goroutine's state is unknown: from its last sound event before lost ones to the next one after
     them."""
