@@ -13,26 +13,13 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import simulated  # noqa: E402
+from batches import HEADER, batches  # noqa: E402
 from command import EXAMPLES, ROOT, TRAIL, WORK, answer, content, equal, good, good_text, run, run_text, written  # noqa: E402
 from tap import main, test  # noqa: E402
 
-HEADER = 16
 CHANCE = random.Random(1)
 SIMULATED = [written(f"simulated-{v}.trace", simulated.Simulation(v, 1, 2000, 3).trace) for v in (22, 25, 26)]
 TRACES = [*EXAMPLES, os.path.join(ROOT, "examples", "traces", "shop-c.trace"), *SIMULATED]
-def batches(data):
-    """The offsets of the batches of a trace of Go 1.22 to 1.25."""
-    at = HEADER
-    while at < len(data):
-        yield at
-        numbers, at = [], at + 1
-        for _ in range(4):
-            end = next(i for i in range(at, len(data)) if data[i] < 0x80) + 1
-            numbers.append(sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data[at:end])))
-            at = end
-        at += numbers[-1]
-
-
 def events(path, code=0, **more):
     return good("print", "--format=jsonl", path, code=code, **more)
 
@@ -88,7 +75,7 @@ def the_first_block_may_be_lost():
     """Events are lost with it as long as the batch that it cuts, which has at most 64 KiB."""
     for trace in EXAMPLES[2:]:
         data = content(trace)
-        next_batch = next(at for at in batches(data) if at >= 4096)
+        next_batch = next(at for at, _, _ in batches(data) if at >= 4096)
         for start in (data[:HEADER] + bytes(4096 - HEADER), bytes(4096)):
             check = answer("check", written("enclosed.trace", start + data[4096:]), code=1)
             assert check["lost_bytes"] <= next_batch - HEADER, (trace, check["lost_bytes"], next_batch)
