@@ -98,6 +98,7 @@ struct trail_source {
     trail_source *inner;
     struct unwrap *unwrap;
     char form[UNWRAP_NAME_SIZE];
+    bool headless; /* the trace in `inner` has no header */
 
     uint8_t *whole;
     trail_error error; /* the first error, returned again by later calls */
@@ -854,6 +855,7 @@ static bool put_header(trail_source *outer, trail_source *s, int version)
                    version);
     memcpy(outer->peeked, wire_header(version), WIRE_HEADER_SIZE);
     outer->peeked_end = WIRE_HEADER_SIZE;
+    outer->headless = true;
     return true;
 }
 
@@ -1013,6 +1015,13 @@ void trail_source_close(trail_source *s)
     free(s);
 }
 
+bool source_lacks_header(const trail_source *s)
+{
+    while (s && !s->headless)
+        s = s->inner;
+    return s != NULL;
+}
+
 int64_t trail_source_size(const trail_source *source)
 {
     while (source->inner)
@@ -1029,7 +1038,7 @@ int64_t trail_source_position(const trail_source *source)
 
 const char *trail_source_compression(const trail_source *source)
 {
-    while (source->inner && !source->unwrap && !source->codec && !*source->form)
+    while (source->inner && !source->unwrap && !source->codec && !source->headless)
         source = source->inner; /* made by source_from */
     if (source->codec)
         return source->followed ? source->codec->name_followed : source->codec->name;

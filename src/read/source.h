@@ -59,6 +59,9 @@ int source_limit(trail_source *source, const char *form, uint64_t raw, uint64_t 
  */
 bool source_only_zeros_follow(const trail_source *source);
 
+/* Whether the trace has lost its header, which the source supplies. */
+bool source_lacks_header(const trail_source *source);
+
 /* Whether it is a plain file, which source_again can read. */
 bool source_is_file(const trail_source *source);
 

@@ -58,6 +58,9 @@ def a_trace_without_its_header_is_read():
             path = os.path.join(WORK, "enclosed.trace")
             assert "read from    a trace without its header, as go 1." in good_text("check", path)
             assert "damaged" not in good_text("info", path)
+            for strict in (["check", "--strict"], ["print", "--strict"], ["print", "--format=go"]):
+                code, out, err = run_text(*strict, path)
+                assert code == 1 and "its header is lost" in out + err, (strict, out[:200], err)
 
 
 @test
