@@ -93,8 +93,9 @@ TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_erro
 
 /*
  * Returns "none", "gzip", "zstd" or "xz"; or the form that a transfer left the trace in: "base64",
- * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", or "7 bytes of text
- * before it". Valid as long as the source.
+ * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", "zero bytes before it",
+ * "7 bytes of text before it", or "a trace without its header, as go 1.26". "gzip, followed by other
+ * bytes" once these have been found. Valid as long as the source.
  */
 TRAIL_API const char *trail_source_compression(const trail_source *source);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,12 @@ static void write_header(const struct area *area)
     header->magic = SHM_MAGIC;
 }
 
+static bool is_limited(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Makes an area in an open file. NULL with *err. */
 static struct area *make_in(int fd, const struct area_options *options, const struct ticks *ticks,
                             trail_error *err)
@@ -109,8 +116,11 @@ static struct area *make_in(int fd, const struct area_options *options, const st
     }
     memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "cannot map %zu bytes: %s", sizeof *memory,
-                        strerror(errno));
+        const int reason = errno;
+        (void)error_set(err, TRAIL_NO_MEMORY,
+                        "cannot map the %zu MiB that are shared with the program: %s%s",
+                        sizeof *memory >> 20, strerror(reason),
+                        is_limited() ? "; the address space is limited: raise ulimit -v" : "");
         return NULL;
     }
     area = area_over(memory, options, ticks, ticks_now(ticks));

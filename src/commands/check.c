@@ -205,6 +205,10 @@ static void show_notes(const struct verdict *verdict)
         show_line("  text         %" PRIu64 " byte%s of text that the program wrote into the "
                   "trace, at offset %#" PRIx64 ": left out",
                   stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
+    if (verdict->code == EXIT_GOOD && stats->next_trace < 0 && verdict->total > 0 &&
+        stats->bytes < (uint64_t)verdict->total)
+        show_line("  zeros        %" PRIu64 " zero bytes follow the trace",
+                  (uint64_t)verdict->total - stats->bytes);
     if (stats->holes > 0)
         show_line("  holes        %" PRIu64
                   ": reading continued after the damage, and no state is counted across it",
@@ -399,10 +403,10 @@ static int check_file(const char *word, const struct request *request)
         reader = trail_reader_open(source, &options, &verdict.error);
     if (reader) {
         verdict.version = trail_reader_version(reader);
-        verdict.form = trail_source_compression(source);
         if (strcmp(trail_source_compression(source), "none") == 0)
             verdict.total = trail_source_size(source);
         judge(&verdict, reader, source);
+        verdict.form = trail_source_compression(source);
     } else {
         verdict.code = exit_code_of(&verdict.error);
     }

@@ -45,8 +45,13 @@ static int find_table(struct tables_request *tables)
     for (int i = 0; i < TRAIL_TABLES; i++)
         names[i] = trail_table_get((trail_table_id)i)->name;
     const char *near = nearest_word(request->table, names);
-    return usage_error(request->command, "no table '%s'%s%s%s", request->table,
-                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    if (near)
+        return usage_error(request->command, "no table '%s'; did you mean '%s'?", request->table,
+                           near);
+    char file[FOLLOW_UP_SIZE];
+    return usage_error(request->command,
+                       "no table '%s'; if it is a view: trail sql --csv %s 'from %s'",
+                       request->table, shell_file(request->word, file), request->table);
 }
 
 static int find_day(struct tables_request *tables)

@@ -15,6 +15,7 @@
 #include "base/varint.h"
 #include "base/whole.h"
 #include "read/maker.h"
+#include "read/source.h"
 #include "read/v1/lex.h"
 #include "read/wall.h"
 #include "ui/cli.h"
@@ -64,9 +65,9 @@ struct info {
     int version;
     trail_maker maker;
     trail_words words;
-    const char *compression;
-    int64_t size;   /* of the file, -1 if unknown */
-    uint64_t bytes; /* of the trace, uncompressed, as far as it was read */
+    char compression[64]; /* trail_source_compression */
+    int64_t size;         /* of the file, -1 if unknown */
+    uint64_t bytes;       /* of the trace, uncompressed, as far as it was read */
     uint64_t batches;
     uint64_t records; /* v1 */
     struct tally by_batch[BATCH_KINDS];
@@ -81,6 +82,7 @@ struct info {
     uint64_t wall_ticks; /* trace time of the wall clock reading below */
     int64_t wall_s;
     uint32_t wall_ns;
+    bool walked; /* all batches could be found by their headers */
     bool damaged;
     trail_error damage;
     struct part *parts; /* if there are several */
@@ -280,29 +282,50 @@ static bool add_part(struct info *info, const struct part *part)
     return true;
 }
 
-/* Walks the traces behind the first one. Returns false if out of memory. */
-static bool walk_parts(struct info *info, trail_walk *walk, struct progress *progress)
+/*
+ * Walks the trace that begins `offset` bytes into the walk, which is `base` bytes into the file, and
+ * lists it. Returns 1, 0 if it is damaged, -1 if out of memory.
+ */
+static int walk_part(struct info *info, trail_walk *walk, int64_t base, int64_t offset,
+                     struct progress *progress)
 {
     trail_batch batch;
-    struct part part = {.version = info->version, .bytes = info->bytes, .damaged = info->damaged};
-    int64_t offset;
-    while ((offset = trail_walk_next_trace(walk)) >= 0) {
-        if (!add_part(info, &part))
-            return false;
-        part = (struct part){.offset = offset, .bytes = WIRE_HEADER_SIZE};
-        int more = trail_walk_go_on(walk);
-        part.version = more == 0 ? trail_walk_version(walk) : 0;
-        while (more >= 0 && (more = trail_walk_next(walk, &batch)) > 0) {
-            part.bytes = (uint64_t)(batch.offset - offset) + batch.header_size + batch.size;
-            progress_step(progress);
-        }
-        part.damaged = more < 0;
-        if (more < 0)
-            note_damage(info, trail_walk_error(walk));
-        if (more < 0)
-            break;
+    struct part part = {
+        .version = trail_walk_version(walk), .offset = base + offset, .bytes = WIRE_HEADER_SIZE};
+    int more;
+    while ((more = trail_walk_next(walk, &batch)) > 0) {
+        part.bytes = (uint64_t)(batch.offset - offset) + batch.header_size + batch.size;
+        progress_step(progress);
     }
-    return part.offset == 0 || add_part(info, &part);
+    part.damaged = more < 0;
+    if (more < 0)
+        note_damage(info, trail_walk_error(walk));
+    return !add_part(info, &part) ? -1 : more == 0;
+}
+
+/* Walks the traces behind one that has been walked. Returns false if out of memory. */
+static bool walk_parts(struct info *info, trail_walk *walk, int64_t base, struct progress *progress)
+{
+    int64_t offset;
+    int result = 1;
+    while (result > 0 && (offset = trail_walk_next_trace(walk)) >= 0) {
+        if (trail_walk_go_on(walk) < 0) {
+            const struct part unknown = {
+                .offset = base + offset, .bytes = WIRE_HEADER_SIZE, .damaged = true};
+            note_damage(info, trail_walk_error(walk));
+            return add_part(info, &unknown);
+        }
+        result = walk_part(info, walk, base, offset, progress);
+    }
+    return result >= 0;
+}
+
+/* Lists the trace that has been described as the first of several. */
+static bool add_first(struct info *info)
+{
+    const struct part first = {
+        .version = info->version, .bytes = info->bytes, .damaged = info->damaged};
+    return add_part(info, &first);
 }
 
 static int walk_batches(struct info *info, trail_source *source)
@@ -334,8 +357,9 @@ static int walk_batches(struct info *info, trail_source *source)
     } else if (memory && info->version < 22 && info->frequency == 0) {
         note_cut(info, "the end of the trace, with the speed of its clock, is cut off");
     }
-    if (memory && more == 0 && !info->is_part)
-        memory = walk_parts(info, walk, &progress);
+    info->walked = memory && more == 0;
+    if (info->walked && !info->is_part && trail_walk_next_trace(walk) >= 0)
+        memory = add_first(info) && walk_parts(info, walk, 0, &progress);
     progress_end(&progress);
     trail_walk_close(walk);
     return memory ? 0 : -1;
@@ -413,6 +437,10 @@ static int count_events(struct info *info, trail_source *source)
     if (memory && count < 0)
         note_damage(info, trail_reader_error(reader));
     trail_reader_get_stats(reader, &info->stats);
+    if (!info->walked && info->stats.bytes > info->bytes)
+        info->bytes = info->stats.bytes;
+    if (!info->walked && info->stats.generations > info->generations)
+        info->generations = info->stats.generations;
     cpu_limits_find(reader, &info->limits);
     trail_reader_close(reader);
     return memory ? 0 : -1;
@@ -432,7 +460,7 @@ static int64_t ticks_ns(const struct info *info, uint64_t ticks)
 /* Whether all events were decoded; for a damaged trace the batch headers give a better figure. */
 static bool exact_duration(const struct info *info)
 {
-    return info->full && info->event_count > 0 && (!info->damaged || !info->timed);
+    return info->event_count > 0 && (!info->damaged || !info->timed || !info->walked);
 }
 
 static int64_t duration_ns(const struct info *info)
@@ -475,7 +503,7 @@ static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
 static const char *duration_quality(const struct info *info)
 {
     if (exact_duration(info))
-        return "";
+        return info->damaged && !info->walked ? "at least " : "";
     return info->version < 11 ? "at least " : "about ";
 }
 
@@ -622,9 +650,15 @@ static void show_info(const struct info *info)
     }
     printf("  batches      %" PRIu64 "\n", info->batches);
     show_batches(info);
+    if (!info->walked)
+        printf("    counted up to the first bytes that are not a batch\n");
     if (info->full)
         show_full(info, &vocabulary);
     show_parts(info);
+    if (info->stats.text_bytes > 0)
+        printf("  text         %" PRIu64 " byte%s of text that the program wrote into the trace: "
+               "left out\n",
+               info->stats.text_bytes, plural_s(info->stats.text_bytes));
     if (info->damaged) {
         char where[256];
         (void)trail_error_where(&info->damage, where, sizeof where);
@@ -744,6 +778,8 @@ static void json_info(const struct info *info)
             json_full(&json, info);
     }
     json_parts(&json, info);
+    if (info->stats.text_bytes > 0)
+        json_number(&json, "text_bytes", info->stats.text_bytes);
     if (info->damaged)
         json_error(&json, "error", &info->damage);
     json_close(&json, '}');
@@ -764,10 +800,62 @@ static bool with_source(struct info *info, struct input *input,
     }
     if (info->size < 0)
         info->size = trail_source_size(source);
-    info->compression = trail_source_compression(source);
     bool ok = pass(info, source) == 0;
+    (void)snprintf(info->compression, sizeof info->compression, "%s",
+                   trail_source_compression(source));
     trail_source_close(source);
     return ok;
+}
+
+/* Lists the traces behind one whose damage has ended the walk. */
+static void list_behind(struct info *info, struct input *input)
+{
+    trail_error err;
+    struct progress progress;
+    const int64_t base = info->stats.next_trace;
+    trail_source *source = input_open(input, &err);
+    source = source ? source_from(source, base, &err) : NULL;
+    trail_walk *walk = source ? trail_walk_open(source, &err) : NULL;
+    info->bytes = (uint64_t)base;
+    if (add_first(info) && walk) {
+        progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
+        if (walk_part(info, walk, base, 0, &progress) > 0)
+            (void)walk_parts(info, walk, base, &progress);
+        progress_end(&progress);
+    }
+    trail_walk_close(walk);
+    trail_source_close(source);
+}
+
+/*
+ * Headers alone do not show whether bytes that are not a batch are damage or the program's text, nor
+ * everywhere whether there is a frequency: what the reader finds counts, as for all other commands.
+ * A pipe cannot be read again.
+ */
+static bool is_doubtful(const struct info *info, const struct input *input)
+{
+    bool again = input->data || (info->size >= 0 && strcmp(input->word, "-") != 0);
+    bool clockless = info->version < 22 && info->frequency == 0;
+    return again && info->version > 0 && (!info->walked || clockless) &&
+           exit_code_of(&info->damage) != EXIT_INOUT;
+}
+
+static void describe(struct info *info, struct input *input)
+{
+    if (!with_source(info, input, walk_batches) ||
+        (info->full && !with_source(info, input, count_records)))
+        return;
+    const bool doubtful = is_doubtful(info, input);
+    const trail_error headers = info->damage;
+    info->damaged &= !doubtful;
+    if ((!info->full && !doubtful) || !with_source(info, input, count_events))
+        return;
+    if (info->walked && info->stats.frequency_assumed) {
+        info->damaged = true;
+        info->damage = headers;
+    }
+    if (!info->is_part && info->part_count == 0 && info->stats.next_trace >= 0)
+        list_behind(info, input);
 }
 
 static int info_file(const char *word, const struct request *request)
@@ -785,9 +873,7 @@ static int info_file(const char *word, const struct request *request)
     if (input_init(&input, word, request->full, &err) < 0) {
         note_damage(&info, &err);
     } else {
-        (void)(with_source(&info, &input, walk_batches) && request->full &&
-               with_source(&info, &input, count_records) &&
-               with_source(&info, &input, count_events));
+        describe(&info, &input);
     }
     input_free(&input);
     if (info.damaged)

@@ -1,4 +1,4 @@
-/* Printed: whether bytes are text such as programs print. */
+/* Printed: whether bytes are text such as programs print, or only fill a file. */
 #ifndef TRAIL_READ_PRINTED_H
 #define TRAIL_READ_PRINTED_H
 
@@ -15,6 +15,11 @@ static inline bool is_printed(const uint8_t *data, size_t size)
             return false;
     }
     return size > 0;
+}
+
+static inline bool is_zero(const uint8_t *data, size_t size)
+{
+    return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
 }
 
 #endif

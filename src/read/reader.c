@@ -18,6 +18,11 @@ trail_reader *trail_reader_open(trail_source *source, const trail_reader_options
     int version = reader_peek_version(source, err);
     if (version < 0)
         return NULL;
+    if (options->strict && source_lacks_header(source)) {
+        error_set(err, TRAIL_NOT_A_TRACE,
+                  "bad file format: not a Go execution trace: its header is lost");
+        return NULL;
+    }
     if (!trail_version_is_v2(version))
         return v1_reader_open(source, version, options, err);
     if (options->view == TRAIL_VIEW_V1) {

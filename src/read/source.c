@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,19 +33,23 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "read/headless.h"
+#include "read/printed.h"
 #include "read/unwrap.h"
 #include "wire/wire.h"
 
-#define INPUT_SIZE        ((size_t)128 << 10)
+#define INPUT_SIZE        ((size_t)256 << 10) /* holds two batches behind the rest of one */
+#define HASH_SIZE         ((size_t)128 << 10)
 #define PEEK_MAX          512 /* a header of tar */
 #define WRAPPINGS         4   /* at most, one inside another */
 #define WHOLE_AT_FIRST    ((size_t)1 << 20)
 #define XZ_MEMORY         ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE     ((uint64_t)64 << 20)  /* allowed whatever the ratio */
 #define ZSTD_BLOCK_HEADER 3                     /* bytes */
+#define MAGIC_SIZE        6 /* more than any codec needs to recognise its data */
 
 struct codec {
-    const char *name;
+    const char *name, *name_followed; /* by bytes of another kind */
     bool (*matches)(const uint8_t *raw, size_t size);
     bool (*init)(trail_source *source);
     /* Consumes some of [at, end), writes up to `size` bytes; -1 with source->error on an error. */
@@ -80,6 +85,7 @@ struct trail_source {
     size_t zstd_wanted; /* bytes that the library needs next; 0: unknown */
 #endif
     bool between;                          /* the compressed data may end here */
+    bool followed;                         /* by bytes of another kind, which are not read */
     bool pending;                          /* the codec may have more output without more input */
     uint64_t inflated;                     /* bytes produced by the codec */
     uint64_t inflated_max, inflated_ratio; /* their limits, see trail_source_limit_inflated */
@@ -92,6 +98,7 @@ struct trail_source {
     trail_source *inner;
     struct unwrap *unwrap;
     char form[UNWRAP_NAME_SIZE];
+    bool headless; /* the trace in `inner` has no header */
 
     uint8_t *whole;
     trail_error error; /* the first error, returned again by later calls */
@@ -104,6 +111,9 @@ static ssize_t fail_io(trail_source *s, int reason)
                          "the %s data are damaged: they do not match their checksum or cannot be "
                          "decompressed",
                          s->form);
+    if (reason == ENODATA && s->unwrap)
+        return error_set(&s->error, TRAIL_NOT_A_TRACE,
+                         "it has only zero bytes: not a Go execution trace");
     if (reason == ENOMSG && s->unwrap)
         return error_set(&s->error, TRAIL_NOT_A_TRACE, "no file in the %s archive is a trace",
                          s->form);
@@ -340,18 +350,11 @@ static const char *xz_reason(lzma_ret result)
     }
 }
 
-/* Streams may follow each other, with zero bytes in between. */
 static ssize_t xz_decode(trail_source *s, uint8_t *buf, size_t size)
 {
     lzma_stream *z = &s->state.xz;
-    if (s->between) {
-        while (s->at < s->end && *s->at == 0)
-            s->at++;
-        if (s->at == s->end)
-            return 0;
-        if (!xz_init(s))
-            return fail_codec(s, 0, xz_reason(LZMA_MEM_ERROR));
-    }
+    if (s->between && !xz_init(s))
+        return fail_codec(s, 0, xz_reason(LZMA_MEM_ERROR));
     z->next_in = s->at;
     z->avail_in = (size_t)(s->end - s->at);
     z->next_out = buf;
@@ -371,9 +374,9 @@ static void xz_fini(trail_source *s)
 }
 
 static const struct codec codecs[] = {
-    {"gzip", gzip_matches, gzip_init, gzip_decode, gzip_fini},
-    {"zstd", zstd_matches, zstd_init, zstd_decode, zstd_fini},
-    {"xz", xz_matches, xz_init, xz_decode, xz_fini},
+    {"gzip", "gzip, followed by other bytes", gzip_matches, gzip_init, gzip_decode, gzip_fini},
+    {"zstd", "zstd, followed by other bytes", zstd_matches, zstd_init, zstd_decode, zstd_fini},
+    {"xz", "xz, followed by other bytes", xz_matches, xz_init, xz_decode, xz_fini},
 };
 enum { CODECS = sizeof codecs / sizeof *codecs };
 #endif
@@ -432,16 +435,55 @@ void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t m
     s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
 }
 
+/* Adds raw bytes behind those in the buffer. Returns their number, 0 at the end. */
+static ssize_t raw_add(trail_source *s)
+{
+    size_t have = (size_t)(s->end - s->at);
+    if (s->memory || have == 0)
+        return have == 0 ? raw_fetch(s) : 0;
+    memmove(s->input, s->at, have);
+    ssize_t n = raw_read(s, s->input + have, INPUT_SIZE - have);
+    s->at = s->input;
+    s->end = s->input + have + (n > 0 ? n : 0);
+    return n;
+}
+
+/*
+ * Compressed data may follow each other, with zero bytes in between; zeros also fill the last block
+ * of a tape or disk. Returns 1 if more follow, 0 if not, -1 on an error.
+ */
+static int codec_goes_on(trail_source *s)
+{
+    ssize_t more = 1;
+    for (;;) {
+        while (s->at < s->end && *s->at == 0)
+            s->at++;
+        if (more <= 0 || s->end - s->at >= MAGIC_SIZE)
+            break;
+        more = raw_add(s);
+    }
+    if (more < 0)
+        return -1;
+    s->followed = s->at < s->end && !s->codec->matches(s->at, (size_t)(s->end - s->at));
+    return s->at < s->end && !s->followed;
+}
+
 /* Returns as soon as the codec has produced anything. */
 static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
 {
     for (;;) {
-        if (s->at == s->end && !s->pending) {
+        if (s->followed)
+            return 0;
+        if (s->between && !s->pending) {
+            int more = codec_goes_on(s);
+            if (more <= 0)
+                return more;
+        } else if (s->at == s->end && !s->pending) {
             ssize_t fetched = raw_fetch(s);
             if (fetched < 0)
                 return -1;
             if (fetched == 0)
-                return s->between ? 0 : fail_truncated(s);
+                return fail_truncated(s);
         }
         ssize_t n = s->codec->decode(s, buf, size);
         if (n > 0 && count_inflated(s, (uint64_t)n) < 0)
@@ -584,7 +626,7 @@ int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
 /* Blocks of a fixed size are hashed, so that how much one read returns makes no difference. */
 int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err)
 {
-    const size_t block = INPUT_SIZE;
+    const size_t block = HASH_SIZE;
     uint8_t *data = malloc(block);
     size_t size = 0;
     ssize_t n = 1;
@@ -617,6 +659,16 @@ ssize_t source_peek_at(const trail_source *s, uint64_t from, void *buf, size_t s
     if (size > 0)
         memcpy(buf, s->memory + place, size);
     return (ssize_t)size;
+}
+
+bool source_only_zeros_follow(const trail_source *s)
+{
+    uint8_t block[16384];
+    uint64_t from = 0;
+    ssize_t n;
+    while ((n = source_peek_at(s, from, block, sizeof block)) > 0 && is_zero(block, (size_t)n))
+        from += (uint64_t)n;
+    return n == 0;
 }
 
 bool source_is_file(const trail_source *s)
@@ -778,15 +830,45 @@ static ssize_t read_inner(void *inner, void *buf, size_t size)
     return source_read(inner, buf, size, NULL);
 }
 
+/* Returns the version of a trace without its header, 0 if the source is something else. */
+static int version_without_header(const trail_source *s)
+{
+    uint8_t last;
+    const size_t size = (size_t)(s->end - s->at);
+    if (s->codec || (size >= WIRE_HEADER_SIZE && wire_header_parse(s->at) != 0))
+        return 0;
+    bool known = s->size > 0 && source_peek_at(s, (uint64_t)s->size - 1, &last, 1) == 1;
+    return headless_version(s->at, size, known ? last : -1);
+}
+
+/* Makes `outer` deliver a header and then the bytes of `s`. */
+static bool put_header(trail_source *outer, trail_source *s, int version)
+{
+    outer->input = malloc(INPUT_SIZE);
+    if (!outer->input)
+        return false;
+    outer->at = outer->end = outer->input;
+    outer->inner = s;
+    outer->read = read_inner;
+    outer->context = s;
+    (void)snprintf(outer->form, sizeof outer->form, "a trace without its header, as go 1.%d",
+                   version);
+    memcpy(outer->peeked, wire_header(version), WIRE_HEADER_SIZE);
+    outer->peeked_end = WIRE_HEADER_SIZE;
+    outer->headless = true;
+    return true;
+}
+
 /* Returns a source of the trace in `s`: `s` itself unless the trace is in another form. */
 static trail_source *unwrapped(trail_source *s, trail_error *err)
 {
     char name[UNWRAP_NAME_SIZE];
     const struct unwrap_form *form = form_of(s, name);
-    trail_source *outer = form ? source_new(s->name, err) : s;
-    if (outer == s)
-        return s;
-    struct unwrap *unwrap = outer ? unwrap_begin(form, read_inner, s) : NULL;
+    const int version = form ? 0 : version_without_header(s);
+    trail_source *outer = form || version > 0 ? source_new(s->name, err) : s;
+    if (outer == s || (outer && version > 0 && put_header(outer, s, version)))
+        return outer;
+    struct unwrap *unwrap = outer && form ? unwrap_begin(form, read_inner, s) : NULL;
     if (!unwrap) {
         error_set(err, TRAIL_NO_MEMORY, "no memory to open %s", s->name);
         trail_source_close(outer);
@@ -933,6 +1015,13 @@ void trail_source_close(trail_source *s)
     free(s);
 }
 
+bool source_lacks_header(const trail_source *s)
+{
+    while (s && !s->headless)
+        s = s->inner;
+    return s != NULL;
+}
+
 int64_t trail_source_size(const trail_source *source)
 {
     while (source->inner)
@@ -949,9 +1038,9 @@ int64_t trail_source_position(const trail_source *source)
 
 const char *trail_source_compression(const trail_source *source)
 {
-    while (source->inner && !source->unwrap && !source->codec)
+    while (source->inner && !source->unwrap && !source->codec && !source->headless)
         source = source->inner; /* made by source_from */
     if (source->codec)
-        return source->codec->name;
+        return source->followed ? source->codec->name_followed : source->codec->name;
     return source->inner ? source->form : "none";
 }

@@ -53,6 +53,15 @@ trail_source *source_from(trail_source *source, int64_t offset, trail_error *err
 int source_limit(trail_source *source, const char *form, uint64_t raw, uint64_t size,
                  trail_error *err);
 
+/*
+ * Whether no other than zero bytes follow those delivered, as in a file whose space was reserved.
+ * Returns false if the source is neither memory nor a plain file.
+ */
+bool source_only_zeros_follow(const trail_source *source);
+
+/* Whether the trace has lost its header, which the source supplies. */
+bool source_lacks_header(const trail_source *source);
+
 /* Whether it is a plain file, which source_again can read. */
 bool source_is_file(const trail_source *source);
 

@@ -9,9 +9,11 @@
 #include <zlib.h>
 #endif
 
+#include "read/printed.h"
+#include "read/v2/batch.h"
 #include "wire/wire.h"
 
-#define INPUT_SIZE ((size_t)64 << 10)
+#define INPUT_SIZE ((size_t)128 << 10)
 #define TAR_BLOCK  512
 #define HEX_LINE   4096
 
@@ -117,18 +119,35 @@ static bool compressed_matches(const uint8_t *data, size_t size)
            (size >= sizeof xz && memcmp(data, xz, sizeof xz) == 0);
 }
 
-/* MARK: Text before the trace */
+/* MARK: Text or other bytes before the trace */
 
 #define TEXT_MOST INPUT_SIZE
 
-/* Returns the offset of a trace's header behind text; 0 if there is none. */
+/* Whether a batch begins at `at`: a program may contain the bytes of a header. */
+static bool begins_batch(int version, const uint8_t *at, size_t size)
+{
+    struct v2_batch_header header;
+    size_t length;
+    if (!trail_version_is_v2(version))
+        return size > 0 && *at == (V1_Batch | 1 << V1_COUNT_SHIFT);
+    return v2_batch_header(at, size, version, &header, &length, NULL) == V2_HEADER_OK &&
+           header.generation > 0 && header.size > 0;
+}
+
+/* Returns the offset of a trace's header behind text, or behind other bytes if a batch follows it;
+ * 0 if there is none. */
 static size_t text_size(const uint8_t *data, size_t size)
 {
+    bool text = true;
     if (size > TEXT_MOST)
         size = TEXT_MOST;
-    for (size_t at = 0; at + WIRE_HEADER_SIZE <= size && data[at] != '\0'; at++)
-        if (data[at] == 'g' && wire_header_parse(data + at) > 0)
+    for (size_t at = 0; at + WIRE_HEADER_SIZE <= size; at++) {
+        int version = data[at] == 'g' ? wire_header_parse(data + at) : 0;
+        const uint8_t *next = data + at + WIRE_HEADER_SIZE;
+        if (version > 0 && (text || begins_batch(version, next, (size_t)(data + size - next))))
             return at;
+        text &= data[at] != '\0';
+    }
     return 0;
 }
 
@@ -149,6 +168,28 @@ static ssize_t text_read(struct unwrap *u, uint8_t *buf, size_t size)
         u->at = text_size(u->input, u->end);
     u->begun = true;
     return take_rest(u, buf, size);
+}
+
+/* MARK: Zero bytes before the trace, as in a log that was truncated while it was being written */
+
+#define ZEROS_LEAST 4
+#define ZEROS_MOST  (UINT64_C(1) << 30)
+
+static bool zeros_match(const uint8_t *data, size_t size)
+{
+    return size >= ZEROS_LEAST && is_zero(data, ZEROS_LEAST);
+}
+
+static ssize_t zeros_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    while (!u->begun && u->dumped < ZEROS_MOST && more(u) > 0 && u->input[u->at] == 0) {
+        u->at++;
+        u->dumped++;
+    }
+    if (!u->begun)
+        u->over = u->missing = u->dumped == ZEROS_MOST || more(u) <= 0;
+    u->begun = true;
+    return u->over ? 0 : take_rest(u, buf, size);
 }
 
 /* MARK: CRLF */
@@ -680,12 +721,13 @@ static const struct unwrap_form forms[] = {
     {"compressed data", false, compressed_matches, take_rest},
 #endif
     {"text", false, text_matches, text_read},
+    {"zero bytes before it", false, zeros_match, zeros_read},
 };
 
 static bool is_form(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (!forms[i].of_trace && forms[i].matches(data, size))
+        if (!forms[i].of_trace && forms[i].matches != zeros_match && forms[i].matches(data, size))
             return true;
     return false;
 }
@@ -698,8 +740,8 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
         if (is_trace != forms[i].of_trace || !forms[i].matches(data, size))
             continue;
         if (forms[i].matches == text_matches)
-            (void)snprintf(name, UNWRAP_NAME_SIZE, "%zu bytes of text before it",
-                           text_size(data, size));
+            (void)snprintf(name, UNWRAP_NAME_SIZE, "%zu bytes%s before it", text_size(data, size),
+                           is_printed(data, text_size(data, size)) ? " of text" : "");
         else
             (void)snprintf(name, UNWRAP_NAME_SIZE, "%s", forms[i].name);
         return &forms[i];
@@ -712,9 +754,7 @@ bool unwrap_is_undecided(const uint8_t *data, size_t size)
     char name[UNWRAP_NAME_SIZE];
     if (size < WIRE_HEADER_SIZE)
         return true;
-    if (wire_header_parse(data) != 0 || unwrap_recognise(data, size, name))
-        return false;
-    return size < TAR_BLOCK || (size < TEXT_MOST && !memchr(data, '\0', size));
+    return wire_header_parse(data) == 0 && !unwrap_recognise(data, size, name);
 }
 
 struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context)
@@ -734,7 +774,7 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     ssize_t n = 0;
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
-    errno = u->failed ? EIO : u->damaged ? EBADMSG : ENOMSG;
+    errno = u->failed ? EIO : u->damaged ? EBADMSG : u->form->read == zeros_read ? ENODATA : ENOMSG;
     return n == 0 && (u->failed || u->damaged || u->missing) ? -1 : n;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Unwrap: traces as transfers leave them: behind text, in a tar or zip archive, as base64, as a hex
+ * Unwrap: traces as transfers leave them: behind text or zero bytes, in a tar or zip archive, as base64, as a hex
  * dump, in a response of HTTP, compressed twice, or with line ends converted to CRLF. A source in
  * such a form is wrapped in one that delivers the trace.
  */
@@ -21,7 +21,7 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
 
 /*
  * Whether more bytes may change the result of unwrap_recognise. They do not once a trace's header
- * was read, so that a live trace is never waited for; a form without one is found within 64 KiB.
+ * was read, so that a live trace is never waited for; a form without one is found within 128 KiB.
  */
 bool unwrap_is_undecided(const uint8_t *data, size_t size);
 

@@ -612,7 +612,8 @@ def what_cannot_be_read_is_named():
         for code, _, err in (run_text("summary", written("form", form)), run_text("summary", "-", stdin=form)):
             equal(code, 1, name)
             assert "not a Go execution trace: " in err and name in err, (name, err)
-    assert "not a Go execution trace (at" in run_text("summary", written("form", bytes(99)))[2]
+    assert "not a Go execution trace (at" in run_text("summary", written("form", b"\7" * 99))[2]
+    assert "it has only zero bytes: not a Go execution trace" in run_text("summary", written("form", bytes(99)))[2]
 
 
 @test

@@ -14,8 +14,9 @@ import random
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import batches  # noqa: E402
 import simulated  # noqa: E402
-from command import WORK, run, run_text  # noqa: E402
+from command import ROOT, WORK, content, run, run_text, written  # noqa: E402
 from damage import KINDS, damaged  # noqa: E402
 from go_readers import go_of, go_prints  # noqa: E402
 from tap import main, test  # noqa: E402
@@ -88,6 +89,46 @@ def nearly_all_sound_events_are_shown():
     share = sum(shown.values()) / sum(sound.values())
     print(f"# all: {100 * share:.1f} %")
     assert share >= 0.95, share
+
+
+@test
+def nearly_all_sound_events_of_real_traces_are_shown():
+    """Whose batches are up to 64 KiB, so that damage is often in the first."""
+    definitions = content(os.path.join(ROOT, "src", "wire", "v2.def")).decode()
+    sound, shown = collections.Counter(), collections.Counter()
+    for name in ("load-go1.22", "load-go1.23", "shop-c", "pool"):
+        data = content(os.path.join(ROOT, "examples", "traces", name + ".trace"))
+        events = list(batches.events(data, definitions))
+        for i in range(25):
+            kind = KINDS[i % 5]
+            broken, pieces = damaged(data, simulated.HEADER, kind, SIZES, random.Random(i))
+            here = sum(any(a <= start and end <= b for a, b in pieces) for start, end in events)
+            verdict = run_text("check", "--json", written("real.trace", broken))[1]
+            sound[kind] += here
+            shown[kind] += min(here, json.loads(verdict)["file_events"])
+    for kind in KINDS:
+        print(f"# {kind}: {100 * shown[kind] / sound[kind]:.1f} % of {sound[kind]} sound events")
+        assert shown[kind] >= 0.95 * sound[kind], kind
+
+
+@test
+def clocks_and_numbers_that_no_program_has_cost_few_events():
+    """As in traces made by tests. Their times exceed 64 bits with 1 Hz, so events are only counted."""
+    numbers = random.Random(3).sample(range(1, 10**9), 6)
+    for least, make in ((0.8, {"hz": 1}), (0.95, {"begin": 2**30, "hz": 1000}), (0.96, {"numbers": numbers})):
+        simulation = simulated.Simulation(26, 1, STEPS, 6, **make)
+        wanted = shown = 0
+        for i in range(20):
+            data, pieces = damaged(bytes(simulation.trace), simulated.HEADER, KINDS[i % 5], SIZES, random.Random(i))
+            path = os.path.join(WORK, "odd.trace")
+            with open(path, "wb") as f:
+                f.write(data)
+            there = collections.Counter(key for key, _ in shown_events(path))
+            sound = [e for e in simulation.events if any(a <= e.start and e.end <= b for a, b in pieces)]
+            wanted += len(sound)
+            shown += sum(min(n, there[key]) for key, n in collections.Counter((e.m, NAMES[e.type]) for e in sound).items())
+        print(f"# {100 * shown / wanted:.1f} % of {wanted} sound events: {make}")
+        assert shown >= least * wanted, (make, shown, wanted)
 
 
 def unsure_ns(case):

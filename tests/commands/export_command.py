@@ -34,6 +34,8 @@ def the_format_is_told_or_shown_by_the_name():
             assert f.read() == trail("export", f"--to={to}", trace), name
     fails(2, "no format given", trace)
     fails(2, "did you mean 'chrome'", "--to=crome", trace)
+    fails(2, f"trail sql --csv {trace} 'from holds'", "--to=csv", "--table=holds", trace)
+    fails(2, "did you mean 'states'", "--to=csv", "--table=state", trace)
     fails(2, "--type is for profiles", "--to=chrome", "--type=net", trace)
     fails(2, "this format writes a folder", "--to=ctf", trace)
     fails(2, "no trace given", "--to=chrome")

@@ -4,7 +4,7 @@
 usage: shown.py TRAIL SOURCE_ROOT [--write]
 
 In a document's code, a line "$ trail ..." is followed by its output, up to the next "$" or the end
-of the code. A last line of dots stands for omitted lines; dots alone become the first ten lines.
+of the code. It may be a pipeline, or several joined by "&&": then it runs where all their programs are installed. A last line of dots stands for omitted lines; dots alone become the first ten lines.
 Commands on traces in examples/traces are run there and compared; --write replaces the output with
 the current one.
 
@@ -16,28 +16,47 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from go_readers import go_of  # noqa: E402
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 WRITE = "--write" in sys.argv[3:]
 FOLDER = ROOT / "examples/traces"
-ENV = {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+GO = os.path.dirname(go_of("1.27") or "")
+PATH = os.pathsep.join(filter(None, [os.path.dirname(TRAIL), os.environ.get("PATH"), GO]))
+ENV = {**os.environ, "PATH": PATH, "GOTOOLCHAIN": "local", "TZ": "UTC", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+JOINS = {"|", "&&"}
 DOTS = re.compile(r"^\s*\.\.\.$")
 ANSWER_LINES = 10
 
 
 def is_run(line):
     """Whether all its traces exist."""
-    traces = [word for word in shlex.split(line) if word.endswith(".trace")]
-    return line.startswith("$ trail ") and bool(traces) and all((FOLDER / name).exists() for name in traces)
+    words = shlex.split(line)
+    traces = [word for word in words if word.endswith(".trace")]
+    programs = [after for word, after in zip(words, words[1:]) if word in JOINS]
+    known = all((FOLDER / name).exists() for name in traces) and all(shutil.which(p, path=PATH) for p in programs)
+    return line.startswith("$ trail ") and bool(traces) and known
+
+
+def run(line):
+    words = shlex.split(line)[2:]
+    options = {"env": ENV, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "timeout": 240}
+    if not JOINS & set(words):
+        return subprocess.run([TRAIL, *words], cwd=FOLDER, **options)
+    with tempfile.TemporaryDirectory() as folder:  # which the commands may write to
+        for trace in FOLDER.glob("*.trace"):
+            os.symlink(trace, os.path.join(folder, trace.name))
+        return subprocess.run(["bash", "-c", line[2:]], cwd=folder, **options)
 
 
 def output(line):
-    words = shlex.split(line)[2:]
-    done = subprocess.run(
-        [TRAIL, *words], cwd=FOLDER, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240
-    )
+    done = run(line)
     return [text.rstrip() for text in done.stdout.decode().split("\n")[:-1]]
 
 

@@ -45,9 +45,11 @@ class Thread:
 
 
 class Simulation:
-    def __init__(self, version, seed, steps, generations, threads=4):
+    def __init__(self, version, seed, steps, generations, threads=4, begin=BEGIN, hz=10**9 // TICK_NS, numbers=None):
+        """`numbers`: of the generations, if they do not count from 1."""
         self.random = randoms.Random(seed)
-        self.version, self.now = version, BEGIN
+        self.version, self.now, self.hz = version, begin, hz
+        self.numbers = numbers or range(1, generations + 1)
         self.threads = [Thread(100 + i) for i in range(threads)]
         self.p_status = {i: P_IDLE for i in range(threads - 1)}
         self.state, self.since, self.seq = {}, {}, {}
@@ -56,7 +58,7 @@ class Simulation:
         self.trace = bytearray(f"go 1.{version} trace".encode().ljust(HEADER, b"\0"))
         self.events = []
         self.enter(1, WAITING)
-        for n in range(1, generations + 1):
+        for n in self.numbers:
             self.run(n, steps // generations)
         for g in list(self.state):
             self.leave(g)
@@ -211,7 +213,7 @@ class Simulation:
         return start, body
 
     def write(self, start):
-        clock = bytes([FREQUENCY]) + number(10**9 // TICK_NS)
+        clock = bytes([FREQUENCY]) + number(self.hz)
         if self.version >= 25:
             clock = bytes([SYNC]) + clock + bytes([CLOCK, 0]) + number(start * TICK_NS) + number(10**9) + number(0)
         self.batch(NOBODY, start, clock)

@@ -207,4 +207,16 @@ def the_quota_of_the_control_group_is_known():
         os.rmdir(group)
 
 
+@tap.test
+def an_address_space_that_is_too_small_is_named():
+    def limited(*args):
+        command = ["sh", "-c", 'ulimit -v 60000 && exec "$@"', "sh", TRAIL, *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=240)
+
+    if limited("--version").returncode != 0:
+        raise Skip("built with a sanitizer, which needs more")
+    done = limited("record", "-o", TRACE, "--", "true")
+    assert done.returncode == 3 and "the address space is limited: raise ulimit -v" in done.stderr, done.stderr
+
+
 sys.exit(tap.main())

@@ -569,7 +569,8 @@ TEST(test_garbage_after_gzip)
     trail_error err;
     trail_source *source = trail_source_open_memory(raw.data, raw.size, &err);
     assert_int_equal(drain(source, &err), 5);
-    assert_int_equal(err.code, TRAIL_CORRUPT);
+    assert_int_equal(err.code, TRAIL_OK);
+    assert_string_equal(trail_source_compression(source), "gzip, followed by other bytes");
     trail_source_close(source);
     free(raw.data);
 }
@@ -596,7 +597,8 @@ static size_t drain_limited(struct bytes raw, uint64_t max_bytes, uint64_t max_r
 
 TEST(test_what_compressed_data_give_is_limited)
 {
-    struct bytes plain = {calloc(100, MIB), 100 * MIB};
+    struct bytes plain = {malloc(100 * MIB), 100 * MIB};
+    memset(plain.data, 'x', plain.size);
     for (int encoding = GZIP; encoding < ENCODINGS; encoding++) {
         struct bytes raw = encode(plain, encoding);
         trail_error err;

@@ -775,7 +775,7 @@ TEST(test_malformed_records)
         trail_code code;
         const char *message;
     } cases[] = {
-        {"\x00", 1, TRAIL_CORRUPT, "unknown event type 0"},
+        {"\x00\x01", 2, TRAIL_CORRUPT, "unknown event type 0"},  /* a 0 alone may fill the file */
         {"\xf1\x00", 2, TRAIL_CORRUPT, "unknown event type 49"}, /* CPUSample: from 1.19 on */
         {"\x05\x00", 2, TRAIL_CORRUPT, "ProcStart has wrong number of arguments"},
         {"\x46\x80", 2, TRAIL_TRUNCATED, "offset 0x"},

@@ -9,6 +9,7 @@
 #include "base/search.h"
 #include "base/utf8.h"
 #include "read/printed.h"
+#include "read/source.h"
 
 /* Ticks per second of any clock that Go uses. */
 #define LOWEST_HZ  100000
@@ -552,6 +553,30 @@ static bool is_doubtful(const struct v1_index *index, const struct v1_record *re
 }
 
 /*
+ * Whether only zero bytes follow. If the record before them ends in one, they may have completed a
+ * record that is cut.
+ */
+static bool is_padding(struct v1_input *input, const uint8_t **at)
+{
+    trail_error none;
+    const struct v1_bytes *bytes = &input->bytes;
+    size_t zeros = 0;
+    int more = 1;
+    if (*at == bytes->data || (*at)[-1] == 0 || **at != 0)
+        return false;
+    while (more > 0) {
+        const uint8_t *from = *at + zeros, *end = bytes->data + bytes->size;
+        if (!is_zero(from, (size_t)(end - from)))
+            return false;
+        if (input->again)
+            return source_only_zeros_follow(input->source);
+        zeros = (size_t)(end - *at);
+        more = v1_input_more(input, at, &none);
+    }
+    return more == 0;
+}
+
+/*
  * The bytes at *at are not a record, for `reason`. Continues after the damage if that is wanted and
  * possible. Returns as sweep_some.
  */
@@ -563,6 +588,11 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
     *sweep->err = reason;
     if (!sweep->salvage || reason.code == TRAIL_NO_MEMORY || reason.code == TRAIL_IO)
         return -1;
+    index->padded = !sweep->orphaned && is_padding(&index->input, at);
+    if (index->padded) {
+        error_clear(sweep->err);
+        return 0;
+    }
     int is_text = sweep->orphaned ? 0 : cut_text(sweep, at);
     if (is_text != 0)
         return is_text;

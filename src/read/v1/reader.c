@@ -174,8 +174,9 @@ static int read_index(struct v1_reader *r)
         v1_index_build(&r->index, &r->format, r->base.source, &r->base.tables, salvage, &err);
     trail_reader_stats *stats = &r->base.stats;
     stats->next_trace = r->index.next_trace;
-    stats->bytes =
-        stats->next_trace >= 0 ? (uint64_t)stats->next_trace : v1_input_size(&r->index.input);
+    stats->bytes = stats->next_trace >= 0 ? (uint64_t)stats->next_trace
+                   : r->index.padded      ? r->index.end
+                                          : v1_input_size(&r->index.input);
     stats->wire_events = r->index.timed;
     stats->good_bytes = r->index.end < stats->bytes ? r->index.end : stats->bytes;
     stats->strings = r->base.tables.string_ids.count;

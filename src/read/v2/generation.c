@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/utf8.h"
 #include "base/varint.h"
 #include "read/printed.h"
 #include "read/source.h"
@@ -472,8 +473,9 @@ static enum extent place_batch(struct v2_generation *g, const struct v2_batch_he
                       "broken trace: missing end-of-generation event, or generations are "
                       "interleaved (%" PRIu64 " in %" PRIu64 ")",
                       header->generation, g->number);
-            return header->generation == g->number + 1 && forgives(g, err) ? EXTENT_END
-                                                                           : EXTENT_ERROR;
+            return (header->generation == g->number + 1 || g->irregular) && forgives(g, err)
+                       ? EXTENT_END
+                       : EXTENT_ERROR;
         }
         if (header->generation == g->number + 1)
             return EXTENT_END;
@@ -521,6 +523,27 @@ static bool ends_in_trace(struct v2_generation *g, size_t at)
         wire_header_parse(g->buffer + at) == 0)
         return false;
     g->next_trace = g->offset + (int64_t)at;
+    g->filled = at;
+    g->at_end = true;
+    return true;
+}
+
+/* Whether zero bytes may have completed the last batch, which is cut. */
+static bool may_be_completed(const struct v2_generation *g, const struct extent_state *s)
+{
+    const struct v2_batch batch = {.at = s->last, .size = (uint32_t)(s->at - s->last)};
+    return s->any && g->buffer[s->at - 1] == 0 && sound_size(g, &batch) < batch.size;
+}
+
+/* Whether only zero bytes follow, as in a file whose space was reserved. If so, this trace ends. */
+static bool ends_in_zeros(struct v2_generation *g, const struct extent_state *s)
+{
+    trail_error none;
+    const size_t at = s->at;
+    if (at == g->filled || g->buffer[at] != 0 || may_be_completed(g, s) ||
+        require(g, at, V2_RESYNC_REACH, &none) < 0 || !is_zero(g->buffer + at, g->filled - at) ||
+        (!g->at_end && !source_only_zeros_follow(g->source)))
+        return false;
     g->filled = at;
     g->at_end = true;
     return true;
@@ -582,7 +605,7 @@ static size_t find_own(const struct v2_generation *g, struct extent_state *s, si
             V2_HEADER_OK ||
         header.generation == g->number)
         return at;
-    const struct v2_resync rules = {g->version, g->number, 0, g->time_ticks, false};
+    const struct v2_resync rules = {g->version, g->number, 0, g->time_ticks, false, false};
     size_t from = at > s->foreign ? at : s->foreign;
     size_t own = from < end ? from + v2_resync_find(&rules, g->buffer + from, end - from) : end;
     if (own < end)
@@ -596,9 +619,18 @@ static bool ends_later(const struct v2_generation *g, size_t from, size_t end)
 {
     if (!g->at_end)
         return false;
-    const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks, true};
+    const struct v2_resync rules = {g->version,    g->number, FAR_GENERATION,
+                                    g->time_ticks, true,      g->irregular};
     return end + 1 == g->filled && g->buffer[end] == V2_EndOfGeneration &&
            v2_resync_find(&rules, g->buffer + from, end - from) < end - from;
+}
+
+/* Whether the program printed these bytes. */
+static bool is_text(const struct v2_generation *g, size_t at, size_t end)
+{
+    const uint8_t *data = g->buffer + at;
+    return end > at && is_printed(data, end - at) &&
+           utf8_valid((trail_string){(const char *)data, end - at});
 }
 
 /*
@@ -623,12 +655,16 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
         limit = g->filled;
     const size_t two_headers = (size_t)2 * WIRE_HEADER_SIZE;
     s->searched = limit > two_headers ? limit - two_headers : 0;
-    const struct v2_resync rules = {g->version, s->any && sure ? g->number : 0, 1,
-                                    sure ? g->time_ticks : 0, limit == g->filled && g->at_end};
+    const struct v2_resync rules = {g->version,
+                                    s->any && sure ? g->number : 0,
+                                    1,
+                                    sure ? g->time_ticks : 0,
+                                    limit == g->filled && g->at_end,
+                                    g->irregular};
     size_t end = limit;
     if (!last || limit > s->at)
         end = from + v2_resync_find(&rules, g->buffer + from, limit - from);
-    if (!last && end == limit && !(g->at_end && is_printed(g->buffer + s->at, end - s->at)))
+    if (!last && end == limit && !(g->at_end && is_text(g, s->at, end)))
         return false;
     if (s->any && sure && end < limit) {
         if (ends_later(g, from, end))
@@ -637,10 +673,12 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     }
     size_t at = end < s->at ? end : s->at;
     g->gaps[g->gap_count++] = (struct v2_gap){at, end};
-    if (end > at && is_printed(g->buffer + at, end - at)) {
+    /* The version in the header is that of another trace, or assumed. */
+    const bool is_end = end == at + 1 && g->buffer[at] == V2_EndOfGeneration;
+    if (!is_end && is_text(g, at, end)) {
         g->text_offset = g->text_offset < 0 ? g->offset + (int64_t)at : g->text_offset;
         g->text_bytes += end - at;
-    } else {
+    } else if (!is_end) {
         set_fault(g, err, g->offset + (int64_t)at);
         g->lost_bytes += end - at;
         g->events_lost = true;
@@ -657,8 +695,8 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
     for (;;) {
         if (require(g, at, V2_RESYNC_REACH, err) < 0)
             return false;
-        const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks,
-                                        g->at_end};
+        const struct v2_resync rules = {g->version,    g->number, FAR_GENERATION,
+                                        g->time_ticks, g->at_end, g->irregular};
         size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
         /* A possible start of a batch at the end is examined again, with more bytes. */
         if (trace_behind(g, at, at + found)) {
@@ -721,7 +759,7 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
     enum extent extent = extend_plain(g, s, err);
     if (extent != EXTENT_ERROR || !g->salvage || !v2_is_damage(err))
         return extent;
-    if (ends_in_trace(g, s->at)) {
+    if (ends_in_trace(g, s->at) || ends_in_zeros(g, s)) {
         error_clear(err);
         return end_of_input(g, s, err);
     }
@@ -739,8 +777,8 @@ static void give_back(struct v2_generation *g, struct extent_state *s)
         return;
     size_t left = g->filled - s->at,
            limit = left < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
-    const struct v2_resync rules = {g->version, g->number + 1, FAR_GENERATION, g->time_ticks,
-                                    left < V2_RESYNC_REACH};
+    const struct v2_resync rules = {g->version,    g->number + 1,          FAR_GENERATION,
+                                    g->time_ticks, left < V2_RESYNC_REACH, g->irregular};
     size_t end = s->last + v2_resync_find(&rules, g->buffer + s->last, limit - s->last);
     if (end >= s->at)
         return;
@@ -874,6 +912,8 @@ enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err, trail
     }
     if (extent != V2_LOADED)
         return extent;
+    g->irregular |= !g->events_lost && g->undamaged > 0 && g->number != g->undamaged + 1;
+    g->undamaged = g->events_lost ? 0 : g->number;
     trail_error later; /* occurs again when the next generation is loaded */
     g->looked_ahead = g->salvage && (g->events_lost || behind->code != TRAIL_OK) &&
                       require(g, g->used, V2_RESYNC_REACH, &later) >= 0;
@@ -885,8 +925,8 @@ uint64_t v2_generation_next_time(const struct v2_generation *g, uint64_t thread)
     struct v2_batch_header header;
     size_t length, left = g->filled - g->used,
                    end = g->used + (left < V2_RESYNC_REACH ? left : V2_RESYNC_REACH);
-    const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks,
-                                    left < V2_RESYNC_REACH};
+    const struct v2_resync rules = {
+        g->version, g->number, FAR_GENERATION, g->time_ticks, left < V2_RESYNC_REACH, g->irregular};
     if (!g->looked_ahead)
         return 0;
     size_t at = g->used + v2_resync_find(&rules, g->buffer + g->used, end - g->used);

@@ -67,6 +67,8 @@ struct v2_generation {
     uint64_t time_ticks;             /* the earliest of any batch so far */
     bool events_lost;                /* from this generation: states after it are unknown */
     bool behind_loss;                /* the next generation begins after lost bytes */
+    uint64_t undamaged;              /* number of the previous generation; 0: none, or damaged */
+    bool irregular;                  /* numbers do not follow each other, as in traces of tests */
     bool looked_ahead;               /* bytes after it were read: see v2_generation_next_time */
     double usual_ns_per_tick;        /* of the previous generation; 0: unknown */
     uint64_t text_bytes, lost_bytes; /* of the trace so far */

@@ -15,19 +15,6 @@
 #include "read/v2/force.h"
 
 /*
- * Where events are lost, an event that waits for a lost one must not wait until its thread lags
- * behind all others: being late by this much is enough.
- */
-#define LATE_NS 1000000
-
-/*
- * Where no damage is known, an event that is delayed by this much may be waiting for a lost one. It
- * may also be delayed because a clock went back, or because a thread lost its CPU between a
- * sequence number and the time.
- */
-#define LAG_NS 10000000
-
-/*
  * Converts ticks to ns. On Linux a tick is 64 ns, and integers give the same result as Go's
  * floating point.
  */
@@ -101,6 +88,7 @@ static __attribute__((noinline)) enum v2_merge
 merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *which)
 {
     struct v2_head *heads = frontier->heads;
+    const uint64_t moment_ns = (uint64_t)order->clock.moment_ns;
     for (size_t i = 1; i < frontier->count; i++) { /* a stable sort; a sorted heap is a heap */
         struct v2_head moving = heads[i];
         size_t j = i;
@@ -115,11 +103,20 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
         struct v2_cursor *c = heads[i].cursor;
         struct v2_output before = order->output;
         uint64_t lag_ns = (uint64_t)heads[i].time_ns - (uint64_t)heads[0].time_ns;
-        if (order->lenient && lag_ns > LATE_NS)
+        /*
+         * Where events are lost, an event that waits for a lost one must not wait until its thread
+         * lags behind all others: being late by a tenth of a moment is enough.
+         */
+        if (order->lenient && lag_ns > moment_ns / 10)
             break;
         *which = i;
+        /*
+         * Where no damage is known, an event that is delayed by a moment may be waiting for a lost
+         * one. It may also be delayed because a clock went back, or because a thread lost its CPU
+         * between a sequence number and the time.
+         */
         if (UNLIKELY(heads[i].time_ns > order->usual_end_ns) ||
-            (UNLIKELY(lag_ns > LAG_NS) && !order->strict && heads[i].time_ns > order->looked_ns))
+            (UNLIKELY(lag_ns > moment_ns) && !order->strict && heads[i].time_ns > order->looked_ns))
             return V2_MERGE_LATE;
         enum v2_step step = v2_order_advance_any(order, c);
         if (step == V2_WAIT && v2_force_is_due(order, c))

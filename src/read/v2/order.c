@@ -808,6 +808,12 @@ void v2_order_fini(struct v2_order *order)
     v2_drop_tasks(order);
 }
 
+static int64_t moment_ns(double ns_per_tick)
+{
+    double ns = (double)V2_MOMENT_TICKS * ns_per_tick;
+    return ns < (double)V2_MOMENT_NS ? V2_MOMENT_NS : ns < 0x1p62 ? (int64_t)ns : INT64_MAX;
+}
+
 bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick)
 {
     static const char *const names[TRAIL_RANGES] = {
@@ -819,6 +825,7 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
     order->clock = (struct v2_clock){
         .ns_per_tick = ns_per_tick,
         .exact = whole ? (uint64_t)ns_per_tick : 0,
+        .moment_ns = moment_ns(ns_per_tick),
         .exact_until = whole ? UINT32_MAX : 0,
     };
     order->generation = generation;

@@ -102,7 +102,15 @@ struct v2_clock {
     double ns_per_tick;
     uint64_t exact;
     uint64_t exact_until; /* the number of ticks up to which `exact` may be used */
+    /*
+     * What is a long time between two events: 10 ms, or as many ticks as Go's clock has in that
+     * time. The frequency may be any number in traces that no program has written.
+     */
+    int64_t moment_ns;
 };
+
+#define V2_MOMENT_NS    INT64_C(10000000)
+#define V2_MOMENT_TICKS (V2_MOMENT_NS / 64)
 
 /* Converts ticks to nanoseconds: trunc(ticks * ns_per_tick), as Go computes it on amd64. */
 static inline int64_t v2_ticks_to_ns(double ns_per_tick, uint64_t ticks)

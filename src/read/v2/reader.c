@@ -30,9 +30,6 @@
 #define MAX_STEP (V2_MAX_EMIT + 3 * V2_MAX_FORCED)
 _Static_assert(READER_ROOM > MAX_STEP, "there is room for a step");
 
-/* An event this much later than the previous one, and than all batches, is examined: see late(). */
-#define MOMENT_NS INT64_C(10000000)
-
 /* Twice the usual length of a generation. */
 #define LENGTH_NS INT64_C(2000000000)
 
@@ -411,8 +408,9 @@ static int begin_generation(struct v2_reader *r)
     r->last_batch_ns = last_batch_of(g);
     /* Late events are normal, because a thread may be idle for long. They are doubted only after
      * damage. */
-    r->order.usual_end_ns =
-        r->order.strict || is_undamaged(r) ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
+    r->order.usual_end_ns = r->order.strict || is_undamaged(r)
+                                ? INT64_MAX
+                                : ns_later(r->last_batch_ns, r->order.clock.moment_ns);
     r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
     r->order.looked_ns = INT64_MIN;
     r->order.successors = NULL;
@@ -820,7 +818,7 @@ static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
     return true;
 }
 
-/* An event is late: all batches have begun, or all events before it wait. The cause may be
+/* An event is late by a moment: all batches have begun, or all events before it wait. The cause may be
  * damage. */
 static int late(struct v2_reader *r, struct v2_cursor *c)
 {
@@ -831,8 +829,8 @@ static int late(struct v2_reader *r, struct v2_cursor *c)
     /* Without known damage, a clock that went back is as likely. */
     if (r->order.usual_end_ns == INT64_MAX)
         return 0;
-    r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
-    if (since_ns < MOMENT_NS || !is_too_late(r, c))
+    r->order.usual_end_ns = ns_later(c->last_ns, r->order.clock.moment_ns);
+    if (since_ns < r->order.clock.moment_ns || !is_too_late(r, c))
         return 0;
     error_set(&r->base.error, TRAIL_CORRUPT, "the time of an event is damaged");
     set_position(r, c);

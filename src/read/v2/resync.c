@@ -2,6 +2,7 @@
 #include "read/v2/resync.h"
 
 #include "read/v2/batch.h"
+#include "read/v2/decode.h"
 #include "wire/wire.h"
 
 /*
@@ -9,19 +10,37 @@
  * mostly small numbers, do not look like them.
  */
 #define NEAR_TICKS     (UINT64_C(1) << 44)
+#define HIGHEST_TICKS  (UINT64_C(1) << 60)
 #define HIGHEST_THREAD (UINT64_C(1) << 40)
 
 static bool plausible(const struct v2_resync *rules, const struct v2_batch_header *header)
 {
+    const uint64_t half =
+        rules->time_ticks == 0 ? HIGHEST_TICKS / 2 : rules->time_ticks + NEAR_TICKS;
     if (header->end_of_generation)
         return true;
     if (header->generation == 0 || header->size == 0 ||
         (header->thread > HIGHEST_THREAD && header->thread != UINT64_MAX) ||
-        header->time < rules->time_ticks / 2 || header->time / 2 > rules->time_ticks + NEAR_TICKS)
+        header->time < rules->time_ticks / 2 || header->time / 2 > half)
         return false;
-    return rules->generation == 0 ? header->generation < UINT64_C(1) << 32
-                                  : header->generation >= rules->generation &&
-                                        header->generation - rules->generation <= rules->reach;
+    return rules->generation == 0 || rules->irregular
+               ? header->generation < UINT64_C(1) << 32
+               : header->generation >= rules->generation &&
+                     header->generation - rules->generation <= rules->reach;
+}
+
+/* Whether a batch has a table, or well-formed events. */
+static bool is_well_formed(const struct v2_resync *rules, const struct v2_batch_header *header,
+                           const uint8_t *at)
+{
+    struct v2_wire_event event;
+    const uint8_t *end = at + header->size;
+    if (header->end_of_generation ||
+        v2_batch_kind(header, *at, rules->version) != TRAIL_BATCH_EVENTS)
+        return true;
+    while (at && at < end)
+        at = v2_decode_any(at, end, &event);
+    return at != NULL;
 }
 
 /* Returns the end of the plausible batch at `at`, with its generation; 0 if there is none. */
@@ -33,6 +52,9 @@ static size_t batch_end(const struct v2_resync *rules, const uint8_t *data, size
     if (v2_batch_header(data + at, size - at, rules->version, &header, &length, NULL) !=
             V2_HEADER_OK ||
         !plausible(rules, &header) || header.size > size - at - length)
+        return 0;
+    /* Without a time to compare, small numbers in events often look like a header. */
+    if (rules->time_ticks == 0 && !is_well_formed(rules, &header, data + at + length))
         return 0;
     *generation = header.generation;
     return at + length + (size_t)header.size;

@@ -19,6 +19,7 @@ struct v2_resync {
     uint64_t reach;      /* by how much the next may be larger */
     uint64_t time_ticks; /* the earliest of any batch so far; 0: unknown */
     bool at_end;         /* the trace has no bytes after these */
+    bool irregular;      /* any generation may follow */
 };
 
 /*
