@@ -1,6 +1,6 @@
 /*
- * Histograms compared with sorted values, and shares of windows with a window that is moved over
- * the series by single nanoseconds.
+ * Histograms compared with sorted values, shares of windows with a window that is moved over the
+ * series by single nanoseconds, and unions of intervals with the nanoseconds that they cover.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/blame.h"
 #include "analyze/utilisation.h"
 #include "base/quantile.h"
 
@@ -291,6 +292,28 @@ static void test_a_quantile_has_its_share_of_windows_above(void **state)
     }
 }
 
+/* MARK: Unions */
+
+/* So short that no more than BLAME_STRETCHES intervals are apart from each other in it. */
+enum { SPAN = 2 * BLAME_STRETCHES };
+
+static void test_a_union_is_as_long_as_what_its_intervals_cover(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 2000; round++) {
+        struct blame_union of = {0};
+        uint64_t covered = 0;
+        for (unsigned n = 0; n < 12; n++) {
+            int64_t begin = (int64_t)draw(SPAN), end = begin + 1 + (int64_t)draw(3);
+            end = end < SPAN ? end : SPAN;
+            blame_union_add(&of, begin, end);
+            for (int64_t ns = begin; ns < end; ns++)
+                covered |= UINT64_C(1) << ns;
+            assert_int_equal(blame_union_ns(&of), __builtin_popcountll(covered));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
         cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),
         cmocka_unit_test(test_a_quantile_has_its_share_of_windows_above),
+        cmocka_unit_test(test_a_union_is_as_long_as_what_its_intervals_cover),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
