@@ -14,13 +14,15 @@ enum { PIECES = 8 }; /* a power of two */
 /* A wait, or a part of one, of a goroutine. */
 struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
-    size_t row;       /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
-    bool room;        /* `row` counts only for waits for room, too */
-    bool in_vain;     /* a wait for a permit that no other goroutine ended */
-    int64_t exec_ns;  /* of that: what the goroutine had run */
+    int64_t exec_ns;  /* with `in_vain`: what the goroutine had run */
+    uint32_t row;     /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     trail_name wait, outside_at;
+    bool room;    /* `row` counts only for waits for room, too */
+    bool in_vain; /* a wait for a permit that no other goroutine ended */
 };
+
+_Static_assert(sizeof(struct piece) == 64, "a cache line: waits of others look at all pieces");
 
 /* The last waits of a goroutine, in order of their ends; `next` is the oldest. */
 struct blame_past {
@@ -44,7 +46,8 @@ void blame_init(struct blame *blame, struct aside *const *aside)
 
 void blame_free(struct blame *blame)
 {
-    intern_free(&blame->keys);
+    idmap_free(&blame->subjects);
+    idmap_free(&blame->row_numbers);
     free(blame->rows);
     idmap_free(&blame->pair_numbers);
     free(blame->pairs);
@@ -56,7 +59,8 @@ static void clear(struct blame *blame)
     objects_clear(&blame->pasts);
     idmap_clear(&blame->pair_numbers);
     blame->pair_count = 0;
-    intern_clear(&blame->keys);
+    idmap_clear(&blame->subjects);
+    idmap_clear(&blame->row_numbers);
     blame->count = 0;
 }
 
@@ -102,6 +106,12 @@ void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
     begin = of->ns > 0 ? later(begin, of->since_ns) : begin;
     if (begin >= end)
         return;
+    /* Nearly all overlap with the last stretch, and with no other. */
+    struct blame_stretch *last = at > 0 ? &of->last[at - 1] : NULL;
+    if (last && begin <= last->end && end >= last->begin && (at == 1 || begin > last[-1].end)) {
+        *last = (struct blame_stretch){earlier(begin, last->begin), later(end, last->end)};
+        return;
+    }
     while (at > 0 && of->last[at - 1].end >= begin)
         at--;
     while (at < of->count && of->last[at].begin <= end) {
@@ -137,23 +147,32 @@ void blame_most_add(struct blame_most *most, int64_t key, int64_t ns)
 
 /* MARK: Rows */
 
+/* Returns the number of a key, from 1, the next one if it is new; 0 on out of memory. */
+static size_t number_of(struct idmap *numbers, uint64_t key)
+{
+    uintptr_t number = (uintptr_t)idmap_find(numbers, key);
+    if (number == 0 && idmap_put(numbers, key, (void *)(numbers->count + 1)))
+        number = numbers->count;
+    return number;
+}
+
 /* Returns the number of the row, from 1; 0 on out of memory. */
 static size_t row_of(struct blame *blame, const struct blame_wait *wait)
 {
-    const trail_name key[] = {wait->wait, wait->named ? 0 : wait->at, wait->function, wait->lock};
-    bool fresh;
-    if (!GROW(blame->rows, blame->capacity, blame->count + 1))
+    uint64_t object = (uint64_t)wait->wait << 32 | (wait->named ? 0 : wait->at);
+    size_t subject = number_of(&blame->subjects, object);
+    uint64_t key = (uint64_t)subject << 33 | (uint64_t)wait->function << 1 | wait->lock;
+    if (subject == 0 || !GROW(blame->rows, blame->capacity, blame->count + 1))
         return 0;
-    size_t number = (size_t)intern_put(&blame->keys, key, sizeof key, &fresh);
-    if (number == 0 || !fresh)
-        return number;
-    blame->rows[blame->count++] = (struct blame_row){.wait = wait->wait,
-                                                     .function = wait->function,
-                                                     .at = wait->at,
-                                                     .lock = wait->lock,
-                                                     .once = wait->once,
-                                                     .last_waker = TRAIL_NONE,
-                                                     .named = wait->named};
+    size_t number = number_of(&blame->row_numbers, key);
+    if (number > blame->count)
+        blame->rows[blame->count++] = (struct blame_row){.wait = wait->wait,
+                                                         .function = wait->function,
+                                                         .at = wait->at,
+                                                         .lock = wait->lock,
+                                                         .once = wait->once,
+                                                         .last_waker = TRAIL_NONE,
+                                                         .named = wait->named};
     return number;
 }
 
@@ -254,16 +273,12 @@ static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
 /* Counts a wait by start functions. Returns false on out of memory. */
 static bool pair_add(struct blame *blame, const struct blame_wait *wait)
 {
-    uint64_t key = (uint64_t)wait->own_start << 32 | wait->start;
-    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
-    if (!number) {
-        if (!GROW(blame->pairs, blame->pair_capacity, blame->pair_count + 1) ||
-            !idmap_put(&blame->pair_numbers, key, (void *)(blame->pair_count + 1)))
-            return false;
-        number = ++blame->pair_count;
-        blame->pairs[number - 1] =
+    size_t number = number_of(&blame->pair_numbers, (uint64_t)wait->own_start << 32 | wait->start);
+    if (number == 0 || !GROW(blame->pairs, blame->pair_capacity, number))
+        return false;
+    if (number > blame->pair_count)
+        blame->pairs[blame->pair_count++] =
             (struct blame_pair){.waiter = wait->own_start, .waker = wait->start};
-    }
     struct blame_pair *pair = &blame->pairs[number - 1];
     int64_t ns = ns_between(wait->begin_ns, wait->end_ns);
     pair->waits++;
@@ -343,7 +358,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
         piece_put(own, &rest);
         return true;
     }
-    rest.row = row_of(blame, wait);
+    rest.row = (uint32_t)row_of(blame, wait);
     if (rest.row == 0)
         return false;
     const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);

@@ -11,7 +11,6 @@
 
 #include <trail/analyze.h>
 
-#include "base/intern.h"
 #include "base/objects.h"
 
 /* Shorter waits are not followed: for locks and the like, and for all else. */
@@ -115,7 +114,8 @@ struct aside;
 struct blame {
     struct aside *const
         *aside; /* where waits are counted, if *aside is not NULL: rows are incomplete until then */
-    struct intern keys; /* the number is the index in `rows`, + 1 */
+    struct idmap subjects;    /* wait << 32 | at -> its number, from 1 */
+    struct idmap row_numbers; /* number << 33 | function << 1 | lock -> index in `rows`, + 1 */
     struct blame_row *rows;
     size_t count, capacity;
     struct idmap pair_numbers; /* waiter << 32 | waker -> index in `pairs`, + 1 */

@@ -62,17 +62,23 @@ static bool take_log(void *part, const trail_event *event)
     return !holders->analysis->names.failed;
 }
 
+static __attribute__((noinline)) void forget(struct holders *holders, uint64_t goroutine)
+{
+    const struct holds *holds = objects_find(&holders->holds, goroutine);
+    if (holds) {
+        free(holds->at);
+        objects_drop(&holders->holds, goroutine);
+    }
+}
+
 /* The wait after the logs has ended, or another goroutine has the ID. */
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
     struct holders *holders = part;
-    bool over = g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
-                event->transition.from <= TRAIL_GO_NOT_EXIST;
-    const struct holds *holds = over ? objects_find(&holders->holds, (uint64_t)g->id) : NULL;
-    if (holds) {
-        free(holds->at);
-        objects_drop(&holders->holds, (uint64_t)g->id);
-    }
+    if (__builtin_expect(holders->holds.map.count > 0, 0) &&
+        (g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
+         event->transition.from <= TRAIL_GO_NOT_EXIST))
+        forget(holders, (uint64_t)g->id);
     return true;
 }
 

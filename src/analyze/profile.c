@@ -212,15 +212,6 @@ static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const st
     return joined && !row_join(p, key, row) ? 0 : (uint32_t)rows->count;
 }
 
-/* The slow path of row_find, for rows with only a stack. */
-static __attribute__((noinline)) uint32_t
-row_of_stack(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
-{
-    if (!GROW_ZEROED(rows->places, rows->place_capacity, p->stack_count + 1))
-        return 0;
-    return rows->places[key->stack] = row_make(p, rows, &(struct row_key){.stack = key->stack});
-}
-
 static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
     bool fresh;
@@ -228,13 +219,31 @@ static uint32_t row_of_key(struct profiles *p, struct profile_rows *rows, const 
     return fresh ? row_make(p, rows, key) : (uint32_t)number;
 }
 
+/* The slow path of row_of_stack. */
+static __attribute__((noinline)) uint32_t row_look_up(struct profiles *p, struct profile_rows *rows,
+                                                      uint32_t stack)
+{
+    if (!GROW_ZEROED(rows->places, rows->place_capacity, p->stack_count + 1))
+        return 0;
+    return rows->places[stack] = row_of_key(p, rows, &(struct row_key){.stack = stack});
+}
+
+/* Returns the row of only a stack. */
+static uint32_t row_of_stack(struct profiles *p, struct profile_rows *rows, uint32_t stack)
+{
+    if (__builtin_expect(stack < rows->place_capacity && rows->places[stack], 1))
+        return rows->places[stack];
+    return row_look_up(p, rows, stack);
+}
+
 /* Returns the row of a stack and kind; of a stack where kinds are not recorded. */
 static uint32_t row_of_kind(struct profiles *p, struct profile_rows *rows,
                             const struct row_key *key)
 {
     const struct wait_facts *facts = wait_facts_of(&p->analysis->names, key->reason);
-    return row_of_key(
-        p, rows, &(struct row_key){.stack = key->stack, .reason = facts ? facts->kind_name : 0});
+    if (!facts)
+        return row_of_stack(p, rows, key->stack);
+    return row_of_key(p, rows, &(struct row_key){.stack = key->stack, .reason = facts->kind_name});
 }
 
 static bool row_add(struct profiles *p, trail_profile_type type, const struct wait *wait,
@@ -247,20 +256,15 @@ static bool row_add(struct profiles *p, trail_profile_type type, const struct wa
         place = row_of_key(p, rows, key);
     else if (type == TRAIL_PROFILE_SYNC && p->options->by_kind)
         place = p->last_place = row_of_kind(p, rows, key);
-    else if (__builtin_expect(key->stack < rows->place_capacity && rows->places[key->stack], 1))
-        place = rows->places[key->stack];
     else
-        place = row_of_stack(p, rows, key);
+        place = row_of_stack(p, rows, key->stack);
     if (place == 0)
         return false;
     trail_profile_sample *row = &rows->items[place - 1];
     row->nameless = wait->nameless;
     row->count++;
     ns_add(&row->ns, ns);
-    rows->sum_count++;
-    ns_add(&rows->sum_ns, ns);
-    return !wants(p->analysis, TRAIL_ANALYZE_DISTRIBUTIONS) ||
-           (trail_histogram_add(&row->times, ns) && trail_histogram_add(&rows->times, ns));
+    return !wants(p->analysis, TRAIL_ANALYZE_DISTRIBUTIONS) || trail_histogram_add(&row->times, ns);
 }
 
 /* Counts `ns` of a wait for all its types. */
@@ -708,12 +712,19 @@ static int by_time(const void *a, const void *b)
     return x->frame_count < y->frame_count ? -1 : x->frame_count > y->frame_count;
 }
 
+/* Adds up the rows and sorts them. Returns false on out of memory. */
 static bool finish(void *part, int64_t ns)
 {
     struct profiles *profiles = part;
     (void)ns;
     for (int i = 0; i < TRAIL_PROFILES; i++) {
         struct profile_rows *rows = &profiles->rows[i];
+        for (size_t n = 0; n < rows->count; n++) {
+            rows->sum_count += rows->items[n].count;
+            ns_add(&rows->sum_ns, rows->items[n].ns);
+            if (!trail_histogram_merge(&rows->times, &rows->items[n].times))
+                return false;
+        }
         if (rows->count > 0)
             qsort(rows->items, rows->count, sizeof *rows->items, by_time);
     }

@@ -27,11 +27,12 @@ struct profile_stack {
 };
 
 struct profile_rows {
-    uint32_t *places; /* + 1, by number of the stack; 0: none. OFFCPU uses `keys` instead */
+    uint32_t *places; /* of keys that are only a stack: the row, + 1, by its number; 0: not known */
     size_t place_capacity;
     struct intern keys; /* of stack, waker, reason; the number is the index of the row, + 1 */
     trail_profile_sample *items;
     size_t count, capacity;
+    /* Set at the end: the sums of all rows. */
     uint64_t sum_count;
     int64_t sum_ns;
     trail_histogram times;

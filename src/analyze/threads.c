@@ -13,11 +13,11 @@
 struct placed {
     int64_t id;
     int64_t since_ns;
-    int64_t thread, proc; /* TRAIL_NONE: unknown, or none */
-    int64_t taken_ns;     /* when its P was stolen, if `taken` */
-    uint8_t state;        /* trail_go_state */
-    bool found;           /* it was running or in a system call when the trace began */
-    bool is_placed;       /* thread and proc are known */
+    size_t thread, proc; /* their rows; SIZE_MAX: unknown, or none */
+    int64_t taken_ns;    /* when its P was stolen, if `taken` */
+    uint8_t state;       /* trail_go_state */
+    bool found;          /* it was running or in a system call when the trace began */
+    bool is_placed;      /* thread and proc are known */
     bool taken;
 };
 
@@ -31,22 +31,26 @@ static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *pl
     return found || idmap_put(places, (uint64_t)id, (void *)(uintptr_t)(++*count));
 }
 
-/* Returns NULL on out of memory. */
-static trail_thread *thread_get(struct threads *threads, int64_t id, int64_t now)
+/* Sets the row of the event's thread, SIZE_MAX: none. Returns false on out of memory. */
+static bool thread_get(struct threads *threads, const trail_event *event, size_t *place)
 {
     struct thread_rows *rows = &threads->thread_rows;
-    size_t place;
     bool fresh;
+    *place = SIZE_MAX;
+    if (event->thread < 0)
+        return true;
     if (!GROW(rows->items, rows->capacity, rows->count + 1) ||
-        !place_of(&threads->thread_places, id, &rows->count, &place, &fresh))
-        return NULL;
+        !place_of(&threads->thread_places, event->thread, &rows->count, place, &fresh))
+        return false;
     if (fresh)
-        rows->items[place] =
-            (trail_thread){.id = id, .first_ns = now, .last_ns = now, .goroutine = TRAIL_NONE};
-    return &rows->items[place];
+        rows->items[*place] = (trail_thread){.id = event->thread,
+                                             .first_ns = event->time_ns,
+                                             .last_ns = event->time_ns,
+                                             .goroutine = TRAIL_NONE};
+    return true;
 }
 
-/* Sets the index of a P. Returns false on out of memory. */
+/* Sets the row of a P. Returns false on out of memory. */
 static bool proc_get(struct threads *threads, int64_t id, size_t *place)
 {
     struct proc_rows *rows = &threads->proc_rows;
@@ -75,63 +79,51 @@ static int64_t counted(const struct threads *threads, int64_t since, int64_t now
 static bool credit(struct threads *threads, const struct placed *g, int64_t now)
 {
     bool runs = g->state == TRAIL_GO_RUNNING;
-    size_t place;
-    if (g->thread >= 0) {
-        trail_thread *thread = thread_get(threads, g->thread, now);
-        if (!thread)
-            return false;
+    if (g->thread != SIZE_MAX) {
+        trail_thread *thread = &threads->thread_rows.items[g->thread];
         ns_add(runs ? &thread->running_ns : &thread->syscall_ns,
                counted(threads, g->since_ns, now));
         thread->goroutine = g->id;
-        place = (size_t)(thread - threads->thread_rows.items);
-        if (runs && !slices_add(&threads->thread_slices, place, g->since_ns, now))
+        if (runs && !slices_add(&threads->thread_slices, g->thread, g->since_ns, now))
             return false;
         if (g->found && g->since_ns < thread->first_ns)
             thread->first_ns =
                 g->since_ns > threads->counted_from_ns ? g->since_ns : threads->counted_from_ns;
     }
-    if (g->proc < 0)
+    if (g->proc == SIZE_MAX)
         return true;
-    if (!proc_get(threads, g->proc, &place))
-        return false;
-    trail_proc *proc = &threads->proc_rows.items[place];
+    trail_proc *proc = &threads->proc_rows.items[g->proc];
     ns_add(runs ? &proc->running_ns : &proc->syscall_ns,
            counted(threads, g->since_ns, g->taken ? g->taken_ns : now));
-    if (runs && !slices_add(&threads->proc_slices, place, g->since_ns, now))
+    if (runs && !slices_add(&threads->proc_slices, g->proc, g->since_ns, now))
         return false;
-    if (threads->procs[place].syscalling == g)
-        threads->procs[place].syscalling = NULL;
+    if (threads->procs[g->proc].syscalling == g)
+        threads->procs[g->proc].syscalling = NULL;
     return true;
 }
 
-/* The goroutine begins to run or a system call on this thread and P. */
-static bool count_begin(struct threads *threads, struct placed *g, const trail_event *event)
+/* The goroutine begins to run or a system call on its thread and P. */
+static void count_begin(struct threads *threads, struct placed *g, unsigned from)
 {
     bool runs = g->state == TRAIL_GO_RUNNING;
-    bool back = runs && event->transition.from == TRAIL_GO_SYSCALL;
-    size_t place;
-    if (g->thread >= 0 && !g->found && !back) {
-        trail_thread *thread = thread_get(threads, g->thread, event->time_ns);
-        if (!thread)
-            return false;
+    bool fresh = !g->found && !(runs && from == TRAIL_GO_SYSCALL);
+    if (g->thread != SIZE_MAX && fresh) {
+        trail_thread *thread = &threads->thread_rows.items[g->thread];
         thread->goroutine = g->id;
         thread->runs += runs;
         thread->syscalls += !runs;
     }
-    if (g->proc < 0)
-        return true;
-    if (!proc_get(threads, g->proc, &place))
-        return false;
-    if (!g->found && !back) {
-        threads->proc_rows.items[place].runs += runs;
-        threads->proc_rows.items[place].syscalls += !runs;
+    if (g->proc == SIZE_MAX)
+        return;
+    if (fresh) {
+        threads->proc_rows.items[g->proc].runs += runs;
+        threads->proc_rows.items[g->proc].syscalls += !runs;
     }
     if (!runs)
-        threads->procs[place].syscalling = g;
-    return true;
+        threads->procs[g->proc].syscalling = g;
 }
 
-static bool go_transition(struct threads *threads, const trail_event *event)
+static bool go_transition(struct threads *threads, const trail_event *event, size_t thread)
 {
     unsigned from = event->transition.from, to = event->transition.to;
     struct placed *g = objects_find(&threads->going, (uint64_t)event->transition.id);
@@ -153,26 +145,29 @@ static bool go_transition(struct threads *threads, const trail_event *event)
     *g = (struct placed){
         .id = event->transition.id,
         .since_ns = found ? threads->sync_ns : event->time_ns,
-        .thread = found ? TRAIL_NONE : event->thread,
-        .proc = found ? TRAIL_NONE : event->proc,
+        .thread = found ? SIZE_MAX : thread,
+        .proc = SIZE_MAX,
         .state = (uint8_t)to,
         .found = found,
         .is_placed = !found,
     };
     threads->unplaced += found;
-    return count_begin(threads, g, event);
+    if (!found && event->proc >= 0 && !proc_get(threads, event->proc, &g->proc))
+        return false;
+    count_begin(threads, g, from);
+    return true;
 }
 
-/* Places a goroutine that was found running, by an event of its own. */
-static void place_found(struct threads *threads, const trail_event *event)
+/* Places a goroutine that was found running, by an event of its own. Returns false on out of memory. */
+static bool place_found(struct threads *threads, const trail_event *event, size_t thread)
 {
     struct placed *g = objects_find(&threads->going, (uint64_t)event->goroutine);
     if (!g || g->is_placed || event->proc >= TRAIL_FAKE_PROC)
-        return;
+        return true;
     g->is_placed = true;
-    g->thread = event->thread;
-    g->proc = event->proc;
+    g->thread = thread;
     threads->unplaced--;
+    return event->proc < 0 || proc_get(threads, event->proc, &g->proc);
 }
 
 /* MARK: Ps */
@@ -188,7 +183,7 @@ static void proc_credit(struct threads *threads, size_t place, int64_t now)
         ns_add(&row->idle_ns, counted(threads, proc->since_ns, now));
 }
 
-static bool proc_transition(struct threads *threads, const trail_event *event)
+static bool proc_transition(struct threads *threads, const trail_event *event, size_t thread)
 {
     unsigned from = event->transition.from, to = event->transition.to;
     size_t place;
@@ -210,31 +205,30 @@ static bool proc_transition(struct threads *threads, const trail_event *event)
     if (from != TRAIL_PROC_IDLE || to != TRAIL_PROC_RUNNING)
         return true;
     row->starts++;
-    trail_thread *thread =
-        event->thread >= 0 ? thread_get(threads, event->thread, event->time_ns) : NULL;
-    if (thread)
-        thread->procs++;
-    return thread || event->thread < 0;
+    if (thread != SIZE_MAX)
+        threads->thread_rows.items[thread].procs++;
+    return true;
 }
 
 static inline bool take_event(struct threads *threads, const trail_event *event)
 {
-    if (event->thread >= 0) {
-        trail_thread *thread = thread_get(threads, event->thread, event->time_ns);
-        if (!thread)
-            return false;
-        thread->events++;
-        thread->last_ns = event->time_ns;
+    size_t thread;
+    if (!thread_get(threads, event, &thread))
+        return false;
+    if (thread != SIZE_MAX) {
+        threads->thread_rows.items[thread].events++;
+        threads->thread_rows.items[thread].last_ns = event->time_ns;
     }
-    if (threads->unplaced > 0 && event->goroutine >= 0)
-        place_found(threads, event);
+    if (threads->unplaced > 0 && event->goroutine >= 0 && !place_found(threads, event, thread))
+        return false;
     if (event->kind == TRAIL_SYNC)
         threads->sync_ns = event->time_ns;
     if (event->kind != TRAIL_STATE_TRANSITION)
         return true;
     if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE)
-        return go_transition(threads, event);
-    return event->transition.resource != TRAIL_RESOURCE_PROC || proc_transition(threads, event);
+        return go_transition(threads, event, thread);
+    return event->transition.resource != TRAIL_RESOURCE_PROC ||
+           proc_transition(threads, event, thread);
 }
 
 static bool take_events(void *part, const trail_event *event, const trail_event *end)

@@ -776,7 +776,7 @@ static void drop(void *part)
     outside_free(&waits->outside);
     families_free(&waits->families);
     objects_free(&waits->stragglers);
-    idmap_free(&waits->connections.stacks);
+    free(waits->connections.by_stack);
     idmap_free(&waits->connections.accepts);
     idmap_free(&waits->connections.serves);
     idmap_free(&waits->blamed_places);

@@ -156,7 +156,8 @@ struct straggler {
 
 /* Connections of a Go program. */
 struct connections {
-    struct idmap stacks;  /* trail_stack -> enum connection, + 1, as a pointer */
+    uint8_t *by_stack; /* of each trail_stack: enum connection, + 1; 0: not known yet */
+    size_t stack_capacity;
     struct idmap accepts; /* goroutines that accept connections: an entry */
     struct idmap serves;  /* those that such a goroutine created: an entry */
     int64_t reply_ns;     /* the last write of one of these, */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/text.h"
 
 /* An answer comes at most so long after it was written by the same program. */
@@ -128,14 +129,24 @@ static enum connection connection_of_frames(const struct waits *waits, trail_sta
     return CONNECTION_NONE;
 }
 
+/* The slow path of connection_of. */
+static __attribute__((noinline)) enum connection connection_make(struct waits *waits,
+                                                                 trail_stack stack)
+{
+    struct connections *connections = &waits->connections;
+    enum connection what = connection_of_frames(waits, stack);
+    if (GROW_ZEROED(connections->by_stack, connections->stack_capacity, (size_t)stack + 1))
+        connections->by_stack[stack] = (uint8_t)(what + 1);
+    return what;
+}
+
 static enum connection connection_of(struct waits *waits, trail_stack stack)
 {
-    uintptr_t known = (uintptr_t)idmap_find(&waits->connections.stacks, stack);
-    if (known)
-        return (enum connection)(known - 1);
-    enum connection what = connection_of_frames(waits, stack);
-    (void)idmap_put(&waits->connections.stacks, stack, (void *)((uintptr_t)what + 1));
-    return what;
+    const struct connections *connections = &waits->connections;
+    if (__builtin_expect(stack < connections->stack_capacity && connections->by_stack[stack] != 0,
+                         1))
+        return (enum connection)(connections->by_stack[stack] - 1);
+    return connection_make(waits, stack);
 }
 
 static bool has_entry(const struct idmap *map, int64_t goroutine)

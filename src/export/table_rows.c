@@ -100,10 +100,14 @@ static void csv_titles(struct out *out, const trail_table *table, uint32_t wante
  * MARK: RowBinary: little-endian numbers, texts preceded by their size, a byte per nullable value
  */
 
+/* Compilers make one store of the loop, also where `size` is smaller: what follows is overwritten. */
 static void binary_number(struct out *out, uint64_t value, unsigned size)
 {
-    for (unsigned i = 0; i < size; i++)
-        out_char(out, (char)(value >> (8 * i) & 0xff));
+    out_room(out, sizeof value);
+    char *at = out->at;
+    for (unsigned i = 0; i < sizeof value; i++)
+        at[i] = (char)(value >> (8 * i) & 0xff);
+    out->at = at + size;
 }
 
 static void binary_text(struct out *out, trail_string text)

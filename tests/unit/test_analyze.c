@@ -1,12 +1,13 @@
 /*
- * Histograms compared with sorted values, and shares of windows with a window that is moved over
- * the series by single nanoseconds.
+ * Histograms compared with sorted values, shares of windows with a window that is moved over the
+ * series by single nanoseconds, and unions of intervals with the nanoseconds that they cover.
  */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdlib.h>
 
 #include "../lib/unit.h"
+#include "analyze/blame.h"
 #include "analyze/utilisation.h"
 #include "base/quantile.h"
 
@@ -274,5 +275,26 @@ TEST(test_a_quantile_has_its_share_of_windows_above)
         }
         assert_true(utilisation_quantile(&u, window, 1) == least);
         assert_true(utilisation_quantile(&u, LENGTH * 2, 0.5) == utilisation_least(&u, LENGTH * 2));
+    }
+}
+
+/* MARK: Unions */
+
+/* So short that no more than BLAME_STRETCHES intervals are apart from each other in it. */
+enum { SPAN = 2 * BLAME_STRETCHES };
+
+TEST(test_a_union_is_as_long_as_what_its_intervals_cover)
+{
+    for (unsigned round = 0; round < 2000; round++) {
+        struct blame_union of = {0};
+        uint64_t covered = 0;
+        for (unsigned n = 0; n < 12; n++) {
+            int64_t begin = (int64_t)draw(SPAN), end = begin + 1 + (int64_t)draw(3);
+            end = end < SPAN ? end : SPAN;
+            blame_union_add(&of, begin, end);
+            for (int64_t ns = begin; ns < end; ns++)
+                covered |= UINT64_C(1) << ns;
+            assert_int_equal(blame_union_ns(&of), __builtin_popcountll(covered));
+        }
     }
 }
