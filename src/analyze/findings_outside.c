@@ -290,10 +290,11 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     const struct names *names = &findings->analysis->names;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *lock = &blame->rows[i];
-        if (lock->lock && wait_of_holder(findings, lock) &&
-            wait_kind_name(names, (trail_name)lock->outside.key) ==
-                wait_kind_name(names, row->wait) &&
-            (lock->function == row->function || (trail_name)lock->outside_at.key == row->place) &&
+        bool its = wait_of_holder(findings, lock) &&
+                   wait_kind_name(names, (trail_name)lock->outside.key) ==
+                       wait_kind_name(names, row->wait) &&
+                   (trail_name)lock->outside_at.key == row->place;
+        if (lock->lock && (its || lock->function == row->function) &&
             blame_union_ns(&lock->held) >= blame_union_ns(&row->at_least_one) / 2)
             return true;
     }

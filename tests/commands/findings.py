@@ -3885,7 +3885,7 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
-def committed(child=False, lock="mutex a_mu"):
+def committed(child=False, lock="mutex a_mu", at_place="main.commit", part=3500 * US):
     """Each holds the lock for 4 ms, sleeps or waits for a child process for 3.5 ms of these, and passes it on to the
     longest waiter."""
     trace = Trace(4)
@@ -3899,9 +3899,9 @@ def committed(child=False, lock="mutex a_mu"):
         following = holder % 4 + 1
         if child:
             trace.log(at - 5, holder - 1, "wait", "child process")
-        trace.block(at, holder - 1, "sync" if child else "sleep", ("main.commit",))
-        trace.at(at + 3500 * US, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
-        trace.start(at + 3500 * US + 10, holder - 1, holder)
+        trace.block(at, holder - 1, "sync" if child else "sleep", (at_place,))
+        trace.at(at + part, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
+        trace.start(at + part + 10, holder - 1, holder)
         trace.wake(at + 4 * MS, holder - 1, following, ("main.commit",))
         trace.start(at + 4 * MS + 10, following - 1, following)
         trace.log(at + 4 * MS + 20, holder - 1, "wait", lock)
@@ -3920,6 +3920,9 @@ def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
 def a_lock_held_over_waits_for_child_processes_comes_before_these_waits():
     found = committed(child=True)
     assert list(found)[0] == "lock-serialises" and found["outside"]["weight"] < 0.25, found
+    # Also if the holder is busy for most of that time, in the same function; in another one, what it waits for counts.
+    assert committed(child=True, part=1500 * US)["outside"]["weight"] < 0.1
+    assert committed(child=True, part=1500 * US, at_place="main.run")["outside"]["weight"] > 0.3
     # Nothing is held over them.
     assert committed(child=True, lock="condition a_cv")["outside"]["weight"] > 0.8
 
