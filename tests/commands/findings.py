@@ -3844,8 +3844,9 @@ def a_slow_worker_that_another_polls_for_is_named():
     assert "imbalance" not in watched(sleep=21 * MS)
 
 
-def unseen(count, lasts=MS, ready=0, threads=1):
-    """Threads wait this often in calls that are not recorded; they are ready for some time after each."""
+def unseen(count, lasts=MS, ready=0, threads=1, inferred=0, seen=False):
+    """Threads wait this often in calls that are not recorded; they are ready for some time after each. Then they run, which is
+    `inferred`; `seen`: at first one waits for a lock that a look has shown."""
     trace = Trace(threads + 1)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
@@ -3854,6 +3855,12 @@ def unseen(count, lasts=MS, ready=0, threads=1):
         trace.create(10 + n, 0, n, ("main.format",))
         trace.start(30 + n, n, n)
         at = MS
+        if seen:
+            trace.log(at, n, "wait", "futex main_arena (in malloc)")
+            trace.block(at + 10, n, "sync", ("main.format",))
+            trace.at(at + 20, n, f"GoUnblock g={n} g_seq=%d stack=0", n)
+            trace.start(at + 30, n, n)
+            at += 40
         for _ in range(count):
             trace.log(at, n, "wait", "kernel, call not seen")
             trace.at(at + 10, n, f"GoSyscallBegin p_seq=%d stack={trace.stack(('main.format',))}", f"p{n}")
@@ -3862,6 +3869,9 @@ def unseen(count, lasts=MS, ready=0, threads=1):
                 trace.at(at + lasts + 10, n, f"GoStop reason_string={trace.string('preempted')} stack=0")
                 trace.start(at + lasts + 10 + ready, n, n)
             at += lasts + ready + MS
+        if inferred and n == 1:
+            trace.log(at, n, "trail.readiness", "inferred")
+        at += inferred
         trace.at(at + 10, n, "GoDestroy")
     trace.log(29, 0, "wait", "join main.format")
     trace.block(30, 0, "sync", ("main.main",))
@@ -3876,6 +3886,11 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "unseen-waits" in found, found
     assert "main.format waited in the kernel 50 times, in calls that are not recorded. These waits took 50.0 ms, 50 % of the time of its 1 thread." in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
+    # What is inferred shows no such waits.
+    text = unseen(50, inferred=900 * MS, seen=True)["unseen-waits"]["text"]
+    assert "These waits took 50.0 ms, 50 % of the time of its 1 thread in the 101 ms for which context switches are recorded. " in text, text
+    assert "Where the recorder looked, threads waited for futex main_arena (in malloc) at main.format (main.go:10). " in text, text
+    assert "looked" not in unseen(50)["unseen-waits"]["text"]
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
     # They are ready because of their locks.
     found = unseen(50, ready=2 * MS, threads=2)
