@@ -22,8 +22,8 @@ struct names {
     uint64_t epoch;
     struct idmap waits; /* names of announced waits -> struct wait_facts (wait_names.h) */
     struct idmap
-        kinds; /* names of threads that end in a number -> that of the kind, as a pointer */
-    bool failed;        /* out of memory: some non-empty names are 0 */
+        kinds;   /* names of threads that end in a number -> that of the kind, as a pointer */
+    bool failed; /* out of memory: some non-empty names are 0 */
 };
 
 /* Called when a batch of events arrives. */
