@@ -462,10 +462,10 @@ void finding_few_workers(struct findings *findings)
         if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
             continue;
         const struct blame_row *row = awaits(findings, pool);
-        int64_t ns = row ? blame_union_ns(&row->held) : 0;
-        if (share_of(ns, length) < BUSY_SHARE ||
+        if (!row || share_of(blame_union_ns(&row->held), length) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", pool->row.name))
             continue;
+        int64_t ns = blame_union_ns(&row->held);
         const struct finding_of of =
             finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
         say_too_small(findings, &of, pool, &time, row->at, ns,
