@@ -177,9 +177,10 @@ static inline void stretch_check(struct activity *a, int64_t now, uint64_t lone_
 static __attribute__((noinline)) bool alone_count(struct activity *a, int64_t goroutine, int64_t ns)
 {
     const struct goroutine *g = goroutines_find(&a->analysis->goroutines, goroutine);
+    trail_name name = g ? names_kind(&a->analysis->names, g->name) : 0;
     struct alone_sum *sum = NULL;
     for (size_t i = 0; i < a->alone_count && !sum; i++)
-        if (g && a->alone_sums[i].name == g->name)
+        if (a->alone_sums[i].name == name)
             sum = &a->alone_sums[i];
     if (!g)
         return true;
@@ -187,7 +188,7 @@ static __attribute__((noinline)) bool alone_count(struct activity *a, int64_t go
         if (!GROW(a->alone_sums, a->alone_capacity, a->alone_count + 1))
             return false;
         sum = &a->alone_sums[a->alone_count++];
-        *sum = (struct alone_sum){.name = g->name, .last = TRAIL_NONE};
+        *sum = (struct alone_sum){.name = name, .last = TRAIL_NONE};
     }
     sum->count++;
     sum->goroutines += sum->last != goroutine;

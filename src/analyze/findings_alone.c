@@ -1,6 +1,7 @@
 /* Findings: work that one does alone, and waits that are not recorded. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
@@ -231,34 +232,78 @@ void finding_one_at_a_time(struct findings *findings)
     }
 }
 
-/* Threads wait again and again in calls of a library that the recorder does not see. */
+/* The lock of a library's own in most waits for such, where it was seen, with its place; NULL: none. */
+static const struct place *library_lock(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct place *most = NULL;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        trail_string lock = text_of(findings, place->lock);
+        if (place->lock != 0 && memmem(lock.data, lock.size, " (in ", 5) &&
+            (!most || place->waits > most->waits))
+            most = place;
+    }
+    return most;
+}
+
+static void explain_unseen(struct findings *findings, const struct wait_group *group, double share,
+                           int64_t known_ns)
+{
+    const struct place *seen = library_lock(findings);
+    char known[120] = "";
+    if (known_ns < length_of(findings))
+        (void)snprintf(known, sizeof known, " in the %s for which context switches are recorded",
+                       duration(known_ns).text);
+    finding_explain(findings,
+                    "These waits took %s, %.0f %% of the time of its %s %s%s. Usually they are "
+                    "for a lock in the C library: of allocation (malloc, "
+                    "free), stdio or the loader.",
+                    duration(group->unseen_ns).text, 100 * share, counted(group->workers).text,
+                    word(findings, group->workers == 1 ? TERM_task : TERM_tasks), known);
+    if (!seen)
+        return;
+    trail_string lock = text_of(findings, seen->lock), at = text_of(findings, seen->name);
+    finding_explain(findings, "Where the recorder looked, threads waited for %.*s at %.*s.",
+                    SHOWN(lock), SHOWN(at));
+}
+
+/* The share of the group's time, but for that without a CPU, or if some of it is inferred, of the rest. */
+static double unseen_share(const struct findings *findings, const struct wait_group *group,
+                           int64_t known_ns)
+{
+    int64_t all = wait_time_of(findings, group).all;
+    ns_add(&all, group->unseen_ns);
+    if (known_ns == length_of(findings) || group->workers == 0)
+        return share_of(group->unseen_ns, all);
+    return share_of(group->unseen_ns, known_ns) / (double)group->workers;
+}
+
+/*
+ * Threads wait again and again in calls of a library that the recorder does not see. What is inferred,
+ * since so many context switches cost too much, shows no such waits: the rest counts.
+ */
 void finding_unseen(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
+    int64_t length = length_of(findings),
+            known_ns = ns_between(findings->activity->sums.inferred_ns, length);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
-        struct group_time time = wait_time_of(findings, group);
-        ns_add(&time.all, group->unseen_ns);
-        if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
-            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
+        double share = unseen_share(findings, group, known_ns);
+        if (group->unseen < UNSEEN_WAITS || share < UNSEEN_SHARE ||
+            share_of(group->unseen_ns, known_ns) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
             finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         const struct finding_of of = {
-            "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
+            "unseen-waits", .gain_ns = group->unseen_ns < known_ns ? group->unseen_ns : known_ns,
             .moment = &group->busiest, .function = group->row.name};
         char name[STARTED_SIZE];
         finding_say(
             findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",
             word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
             counted(group->unseen).text);
-        finding_explain(findings,
-                        "These waits took %s, %.0f %% of the time of its %s %s. Usually they are "
-                        "for a lock in the C library: of allocation (malloc, "
-                        "free), stdio or the loader.",
-                        duration(group->unseen_ns).text, 100 * share_of(group->unseen_ns, time.all),
-                        counted(group->workers).text,
-                        word(findings, group->workers == 1 ? TERM_task : TERM_tasks));
+        explain_unseen(findings, group, share, known_ns);
         finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
     }
 }

@@ -14,6 +14,7 @@
 #define WATCH_TIMES   20                /* short sleeps until a worker has ended */
 #define WATCH_MOST    INT64_C(20000000) /* a sleep, on average */
 #define BALANCE_TIMES 2                 /* the busiest compared with the mean of the others */
+#define SERVER_JOINED 0.1               /* its exit is waited for: it does not serve others */
 #define UNEVEN_LEAST  0.1               /* of the time in which others wait for the busiest one */
 
 /* MARK: Once */
@@ -348,6 +349,18 @@ void finding_wait_for_own(struct findings *findings)
 }
 
 /*
+ * Whether the program's end needs those that wait in this row. Threads of a C program may wait for
+ * one at whose own pace they work, and end together: its exit must not be waited for.
+ */
+static bool needs_waiter(const struct findings *findings, const struct blame_row *row)
+{
+    int64_t length = length_of(findings);
+    return wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE) &&
+           (findings->waits->is_go ||
+            share_of(finding_exit_awaited_ns(findings, row->start), length) < SERVER_JOINED);
+}
+
+/*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
  * may be a client that has nothing to do; and the main goroutine, or several, may pace others.
  */
@@ -355,7 +368,7 @@ void finding_sleeper(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     int64_t length = length_of(findings);
-    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+    for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         int64_t ns = blame_union_ns(&row->held);
         double share = wait_own_share(row);
@@ -367,7 +380,8 @@ void finding_sleeper(struct findings *findings)
             share_of(ns, length) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
-            !wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
+            (!waits->is_go && finding_names(findings, "sleeper", row->start)) ||
+            !needs_waiter(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("sleeper", ns, &row->longest, row->start, row->wait);

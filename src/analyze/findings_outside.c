@@ -63,11 +63,13 @@ static bool are_many(const struct outside_row *row)
     return at_once(row) >= AT_ONCE;
 }
 
-/* How long one that polls runs between such sleeps, at most. */
-static int64_t most_between(const trail_histogram *sleeps)
+/* Whether it usually only looks between such sleeps; what it finds may be work. */
+static bool only_looks(const struct outside_row *row)
 {
-    int64_t part = mean(sleeps->sum_ns, sleeps->count) / POLL_EXEC_PART;
-    return part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
+    int64_t part = mean(row->spread.sum_ns, row->spread.count) / POLL_EXEC_PART;
+    int64_t most = part < POLL_EXEC ? POLL_EXEC : part < POLL_EXEC_MOST ? part : POLL_EXEC_MOST;
+    return mean(row->exec_ns, row->returns) <= most ||
+           trail_histogram_quantile(&row->runs, 0.5) <= most / 2;
 }
 
 /*
@@ -119,8 +121,7 @@ void finding_polling(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
         if (row->kind != WIRE_WAIT_SLEEP || !(sleeps_often(row) || looks_for_end(findings, row)) ||
-            is_late(row) || (findings->waits->is_go && are_many(row)) ||
-            mean(row->exec_ns, row->returns) > most_between(spread) ||
+            is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count ||
             share_of(blame_union_ns(&row->at_least_one),
@@ -289,14 +290,48 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     const struct names *names = &findings->analysis->names;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *lock = &blame->rows[i];
-        if (lock->lock && wait_of_holder(findings, lock) &&
-            wait_kind_name(names, (trail_name)lock->outside.key) ==
-                wait_kind_name(names, row->wait) &&
-            (lock->function == row->function || (trail_name)lock->outside_at.key == row->place) &&
+        bool its = wait_of_holder(findings, lock) &&
+                   wait_kind_name(names, (trail_name)lock->outside.key) ==
+                       wait_kind_name(names, row->wait) &&
+                   (trail_name)lock->outside_at.key == row->place;
+        if (lock->lock && (its || lock->function == row->function) &&
             blame_union_ns(&lock->held) >= blame_union_ns(&row->at_least_one) / 2)
             return true;
     }
     return false;
+}
+
+/* For how long both went on at the same time. */
+static int64_t common_ns(const trail_longest *a, const trail_longest *b)
+{
+    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
+            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
+    int64_t end = a_end < b_end ? a_end : b_end;
+    return begin < end ? ns_between(begin, end) : 0;
+}
+
+/*
+ * Names what waited to read from a pipe in another process meanwhile, as the caller of a shell does: the
+ * ends of all processes that have the pipe end that.
+ */
+static void explain_reader(struct findings *findings, const struct outside_row *row,
+                           const struct process_name *own)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *of = &outside->rows[i];
+        const struct wait_facts *its = facts_of(findings, of->wait);
+        struct process_name other;
+        if (of->kind != WIRE_WAIT_READ || of->peer.start != 0 || !its ||
+            !text_begins(names_text(&findings->analysis->names, its->object), "pipe:") ||
+            common_ns(&of->longest, &row->longest) < row->longest.ns / 2 ||
+            !process_name_of(text_of(findings, of->waiter), &other) || other.pid == own->pid)
+            continue;
+        trail_string place = text_of(findings, of->place), wait = text_of(findings, of->wait);
+        finding_explain(findings, "Meanwhile, %.*s waited (%.*s).", SHOWN(place), SHOWN(wait));
+        return;
+    }
 }
 
 /* Names the wait for the same child in another process, as in the caller of a shell. */
@@ -314,8 +349,10 @@ static void explain_caller(struct findings *findings, const struct outside_row *
             (!most || of->longest.ns > most->longest.ns))
             most = of;
     }
-    if (!most)
+    if (!most) {
+        explain_reader(findings, row, &own);
         return;
+    }
     trail_name place = most->at;
     for (size_t i = 0; i < findings->waits->outside.count; i++) {
         const trail_longest *longest = &findings->waits->outside.rows[i].longest;
@@ -440,16 +477,6 @@ void finding_database(struct findings *findings)
 static bool took_most(const struct outside_row *row, int64_t ns)
 {
     return row->peer.start != 0 && ns >= row->longest.ns / 2;
-}
-
-/* For how long both went on at the same time. */
-static int64_t common_ns(const trail_longest *a, const trail_longest *b)
-{
-    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
-    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
-            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
-    int64_t end = a_end < b_end ? a_end : b_end;
-    return begin < end ? ns_between(begin, end) : 0;
 }
 
 /* Whether goroutines with this start function waited for the lock. */

@@ -355,6 +355,30 @@ static int64_t pair_gain(const struct findings *findings, const struct blame_pai
     return gain < length ? gain : length;
 }
 
+/* The pool hardly waited for work, and others waited for it at `at` for `ns`. */
+static void say_too_small(struct findings *findings, const struct finding_of *of,
+                          const struct wait_group *pool, const struct group_time *time,
+                          trail_name at, int64_t ns, struct several waits)
+{
+    const struct outside_row *mostly_in = waits_mostly_in(findings, pool, time->most);
+    trail_string name = text_of(findings, of->function), wait = text_of(findings, of->object),
+                 where = text_of(findings, at), why = text_of(findings, time->most->reason),
+                 in = mostly_in ? text_of(findings, mostly_in->function) : (trail_string){"", 0};
+    finding_say(findings, of, "%.*s is the bottleneck: its pool of %s %s is too small", SHOWN(name),
+                counted(pool->workers).text,
+                word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
+    finding_explain(findings,
+                    "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
+                    "other things (mostly %.*s%s%.*s). Others waited for it at %.*s (%.*s) during "
+                    "%.0f %% of the time: %s.",
+                    duration(time->work).text, duration(time->all).text,
+                    100 * share_of(time->others, time->all), SHOWN(why), in.size ? " in " : "",
+                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * share_of(ns, length_of(findings)),
+                    waits.text);
+    finding_advise(findings, "Let more %s take from the queue, or make it faster.",
+                   word(findings, TERM_tasks));
+}
+
 /*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
@@ -386,42 +410,67 @@ void finding_pool_too_small(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("pool-too-small", pair_gain(findings, pair),
                                                    &pair->longest, pair->waker, pair->wait);
-        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
-                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason),
-                     in = {"", 0};
-        const struct outside_row *mostly_in = waits_mostly_in(findings, pool, time.most);
-        if (mostly_in)
-            in = text_of(findings, mostly_in->function);
-        finding_say(findings, &of, "%.*s is the bottleneck: its pool of %s %s is too small",
-                    SHOWN(name), counted(pool->workers).text,
-                    word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
-        finding_explain(
-            findings,
-            "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
-            "other things (mostly %.*s%s%.*s). Others waited for it at %.*s (%.*s) during "
-            "%.0f %% of the time: %s.",
-            duration(time.work).text, duration(time.all).text,
-            100 * share_of(time.others, time.all), SHOWN(why), in.size ? " in " : "", SHOWN(in),
-            SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
-            several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
-        finding_advise(findings, "Let more %s take from the queue, or make it faster.",
-                       word(findings, TERM_tasks));
+        say_too_small(findings, &of, pool, &time, pair->at, ns,
+                      several(pair->waits, "wait", pair->ns, pair->longest.ns));
     }
 }
 
-/* For how long others waited for the goroutines of a group to exit. */
-static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
+/* The row with the longest waits of others for what the goroutines of a pool do, or for their exit; NULL:
+ * none. */
+static const struct blame_row *awaits(const struct findings *findings,
+                                      const struct wait_group *pool)
 {
     const struct blame *blame = &findings->waits->blame;
-    int64_t most = 0;
+    const struct blame_row *most = NULL;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        const struct wait_facts *facts = facts_of(findings, row->wait);
-        int64_t ns = blame_union_ns(&row->held);
-        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && ns > most)
-            most = ns;
+        if (row->start == pool->row.name && row->waiter != pool->row.name && !row->lock &&
+            (!most || blame_union_ns(&row->held) > blame_union_ns(&most->held)))
+            most = row;
     }
     return most;
+}
+
+/* Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait for
+ * files or the like for it, in many pieces. */
+static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
+                          const struct group_time *time)
+{
+    const struct waits *waits = findings->waits;
+    if (pool->workers < 2 || pool->workers > findings->activity->sums.procs ||
+        pool->row.created != pool->workers || !is_held_up(time) || time->work_waits == 0 ||
+        time->most->spread.count < POOL_WAITS * pool->workers)
+        return false;
+    const struct wait_facts *facts = facts_of(findings, time->most->reason);
+    return time->most->reason == waits->sleep ||
+           (facts && (facts->kind == WIRE_WAIT_FILE || facts->kind == WIRE_WAIT_FAULT ||
+                      facts->kind == WIRE_WAIT_CHILD || facts->kind == WIRE_WAIT_CONNECT ||
+                      facts->kind == WIRE_WAIT_LOOKUP));
+}
+
+/*
+ * The same where all work was handed over before the first results: a thread of a C program waits for
+ * all of it, or for the exit of the pool's threads.
+ */
+void finding_few_workers(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; !waits->is_go && i < waits->count; i++) {
+        const struct wait_group *pool = waits->items[i];
+        struct group_time time = wait_time_of(findings, pool);
+        if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
+            continue;
+        const struct blame_row *row = awaits(findings, pool);
+        if (!row || share_of(blame_union_ns(&row->held), length) < BUSY_SHARE ||
+            finding_names(findings, "pool-too-small", pool->row.name))
+            continue;
+        int64_t ns = blame_union_ns(&row->held);
+        const struct finding_of of =
+            finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
+        say_too_small(findings, &of, pool, &time, row->at, ns,
+                      several(row->waits, "wait", row->ns, row->longest.ns));
+    }
 }
 
 /* For how long goroutines with the start function `waiter` waited for those of `name` to exit. */
@@ -558,8 +607,8 @@ void finding_slow_producer(struct findings *findings)
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
             share_of(ns, length) < CONSUMER_WAITS ||
-            (share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
-             share_of(exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
+            (share_of(finding_exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
+             share_of(finding_exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
             finding_names(findings, "bottleneck", pair->waker))
             continue;
         bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;

@@ -58,6 +58,20 @@ bool wait_is_needed(const struct findings *findings, const trail_longest *longes
     return longest->goroutine == 1 || finding_all_awaited(findings, start, share);
 }
 
+int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == start && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
 int64_t wait_time_but(const struct findings *findings, int64_t ready_ns)
 {
     int64_t length = length_of(findings);

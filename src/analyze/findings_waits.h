@@ -44,6 +44,9 @@ bool wait_is_for_room(const struct findings *findings, const struct blame_row *r
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share);
 
+/* For how long others waited for the goroutines with this start function to exit. */
+int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start);
+
 /* The time, but for that in which those that wait had no CPU. */
 int64_t wait_time_but(const struct findings *findings, int64_t ready_ns);
 

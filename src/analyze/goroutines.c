@@ -53,10 +53,13 @@ static struct followed *make(void *context)
 
 static bool named(void *context, struct followed *followed, const trail_frame *start)
 {
-    (void)context;
+    struct trail_analysis *analysis = context;
     if (start)
         goroutine_of(followed)->pc = start->pc;
-    return true;
+    /* A function has a file. */
+    if (start && trail_reader_string(analysis->reader, start->file).size == 0)
+        names_thread(&analysis->names, followed->name);
+    return !analysis->names.failed;
 }
 
 static bool ends(void *context, struct followed *followed, const trail_event *event)

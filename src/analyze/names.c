@@ -70,8 +70,49 @@ trail_name names_goroutine(struct names *names, int64_t id, trail_name start)
     return names_put(names, text, size < (int)sizeof text ? (size_t)size : sizeof text - 1);
 }
 
+/* MARK: Kinds of threads */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Returns the text that stands for the kind in the table, which no name of a thread is. */
+static trail_name put_kind(struct names *names, trail_string stem, const char *end)
+{
+    char text[256];
+    int size = snprintf(text, sizeof text, "%.*s%s", (int)stem.size, stem.data, end);
+    return size < (int)sizeof text ? names_put(names, text, (size_t)size) : 0;
+}
+
+void names_thread(struct names *names, trail_name name)
+{
+    static const char mark[] = "\1", any[] = "*";
+    trail_string text = names_text(names, name), stem = text;
+    while (stem.size > 0 && is_digit(stem.data[stem.size - 1]))
+        stem.size--;
+    /* "app+0x1240" is an address. */
+    if (stem.size == 0 || stem.size == text.size || memmem(text.data, text.size, "+0x", 3) ||
+        idmap_find(&names->kinds, name))
+        return;
+    trail_name kind = put_kind(names, stem, mark);
+    trail_name several = put_kind(names, stem, any);
+    if (kind == 0 || several == 0)
+        return;
+    bool first = names_text(names, kind).data[stem.size] == *mark;
+    names->texts[kind] = first ? text : names_text(names, several);
+    names->failed |= !idmap_put(&names->kinds, name, (void *)(uintptr_t)kind);
+}
+
+trail_name names_find_kind(const struct names *names, trail_name name)
+{
+    uintptr_t kind = (uintptr_t)idmap_find(&names->kinds, name);
+    return kind ? (trail_name)kind : name;
+}
+
 void names_free(struct names *names)
 {
+    idmap_free(&names->kinds);
     idmap_free(&names->waits);
     intern_free(&names->intern);
     arena_free(&names->arena);

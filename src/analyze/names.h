@@ -21,7 +21,9 @@ struct names {
     size_t handles, handle_capacity;
     uint64_t epoch;
     struct idmap waits; /* names of announced waits -> struct wait_facts (wait_names.h) */
-    bool failed;        /* out of memory: some non-empty names are 0 */
+    struct idmap
+        kinds;   /* names of threads that end in a number -> that of the kind, as a pointer */
+    bool failed; /* out of memory: some non-empty names are 0 */
 };
 
 /* Called when a batch of events arrives. */
@@ -47,6 +49,20 @@ static inline trail_name names_of(struct names *names, trail_string_handle handl
  * `accept loop (listener)`.
  */
 trail_name names_goroutine(struct names *names, int64_t id, trail_name start);
+
+/* The name is one that a program has given to a thread: threads "worker-1" and "worker-2" are of one
+ * kind, "worker-*". */
+void names_thread(struct names *names, trail_name name);
+
+/* The slow path of names_kind. */
+trail_name names_find_kind(const struct names *names, trail_name name);
+
+/* Returns the name of the kind of goroutines: itself, but for those of threads that differ in a
+ * number. Its text is that of the only one until there are several. */
+static inline trail_name names_kind(const struct names *names, trail_name name)
+{
+    return __builtin_expect(names->kinds.count == 0, 1) ? name : names_find_kind(names, name);
+}
 
 static inline trail_string names_text(const struct names *names, trail_name name)
 {

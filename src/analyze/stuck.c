@@ -251,12 +251,14 @@ static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         bool sends = g->reason == waits->send;
-        if (g->state != TRAIL_GO_WAITING || g->name == wait->name ||
+        trail_name name = names_kind(&stuck->analysis->names, g->name),
+                   waiter = names_kind(&stuck->analysis->names, wait->name);
+        if (g->state != TRAIL_GO_WAITING || name == waiter ||
             !(sends || g->reason == waits->receive) ||
             (wait->asks != TRAIL_NONE && g->id > wait->asks) ||
-            !(sends ? hands_to(&waits->blame, g->name, wait->name)
-                    : hands_to(&waits->blame, wait->name, g->name)) ||
-            is_held_by_others(waits, wait->place, g->name))
+            !(sends ? hands_to(&waits->blame, name, waiter)
+                    : hands_to(&waits->blame, waiter, name)) ||
+            is_held_by_others(waits, wait->place, name))
             continue;
         wait->asks = g->id;
         wait->asks_name = g->name;
@@ -430,7 +432,8 @@ static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
         const struct blame_row *row = &blame->rows[i];
         if (row->wait != g->reason)
             continue;
-        if (row->start != g->name || row->alike_ns != row->direct_ns)
+        if (row->start != names_kind(&stuck->analysis->names, g->name) ||
+            row->alike_ns != row->direct_ns)
             return false;
         any = true;
     }
@@ -531,7 +534,7 @@ bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64
     }
     return may_pass && passed >= TICKS_LEAST && (double)passed >= TICKS_SHARE * (double)all &&
            share_of(g->exec_ns, ns_between(g->creation_ns, now)) <= TICKS_RUN &&
-           !has_woken(&waits->blame, g->name);
+           !has_woken(&waits->blame, names_kind(&stuck->analysis->names, g->name));
 }
 
 /* Whether a goroutine with this start function waits for others at the end. */
@@ -639,7 +642,7 @@ static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
 {
     const struct waits *waits = stuck->waits_at;
     return family->ended == 0 && family->receive == family->created && !family->differ &&
-           hands_to(&waits->blame, g->name, family->start);
+           hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "words/place.h"
+#include "words/wrappers.h"
 
 /* Go preempts a goroutine after 10 ms; one that keeps a P for longer than this while others are
  * ready is counted. */
@@ -120,27 +121,48 @@ static bool take_hold(struct waits *waits, const trail_event *event)
         return true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
     trail_name object = names_put(names, text.object.data, text.object.size);
-    trail_name function = blamed_frame(waits, stack, NULL).function;
-    struct hold_sum *sum = objects_get(&waits->hold_sums, hold_key(object, function));
+    trail_place at = blamed_frame(waits, stack, NULL);
+    struct hold_sum *sum = objects_get(&waits->hold_sums, hold_key(object, at.function));
     struct last_hold *last = objects_get(&waits->last_holds, (uint64_t)event->goroutine);
     if (!sum || !last)
         return false;
     sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
     ns_add(&sum->ns, text.held_ns);
-    *last = (struct last_hold){text.kind, object, function};
+    *last = (struct last_hold){text.kind, object, at};
     return !names->failed && !waits->analysis->stacks.failed;
 }
 
-/* Returns for how long the function has held the lock in all, if the goroutine has logged the hold that
- * ended the wait; 0: not known. */
-static int64_t held_ns(const struct waits *waits, const struct wait_facts *facts, int64_t goroutine,
-                       trail_name function)
+/* Returns the hold of the lock that the goroutine has logged last; NULL: it was another lock's. */
+static const struct last_hold *hold_of(const struct waits *waits, const struct wait_facts *facts,
+                                       int64_t goroutine)
 {
     const struct last_hold *last = objects_find(&waits->last_holds, (uint64_t)goroutine);
-    const struct hold_sum *sum = objects_find(&waits->hold_sums, hold_key(facts->object, function));
-    bool its = last && last->kind == facts->kind && last->object == facts->object &&
-               last->function == function;
-    return its && sum && sum->kind == facts->kind ? sum->ns : 0;
+    return facts && last && last->kind == facts->kind && last->object == facts->object ? last
+                                                                                       : NULL;
+}
+
+/*
+ * Returns the frame that ended a wait; where the lock was taken, if the release shows no function of
+ * the program: with optimisation, it may be the last that several functions do, which leave no frames.
+ */
+static trail_place holder_frame(const struct waits *waits, trail_stack stack,
+                                const struct wait_facts *facts, const struct last_hold *hold)
+{
+    const struct names *names = &waits->analysis->names;
+    trail_place by = blamed_frame(waits, stack, facts);
+    bool is_own = frame_rank(waits->analysis->options.skip_frames, names_text(names, by.function),
+                             names_text(names, by.file)) == FRAME_OWN;
+    return hold && hold->at.function != 0 && !is_own ? hold->at : by;
+}
+
+/* Returns for how long the function has held the lock in all, if it has logged the hold that ended the
+ * wait; 0: not known. */
+static int64_t held_ns(const struct waits *waits, const struct last_hold *hold, trail_name function)
+{
+    const struct hold_sum *sum =
+        hold ? objects_find(&waits->hold_sums, hold_key(hold->object, function)) : NULL;
+    bool its = sum && hold->at.function == function && sum->kind == hold->kind;
+    return its ? sum->ns : 0;
 }
 
 /* MARK: Owners */
@@ -173,9 +195,12 @@ bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t n
     struct owned *owned = objects_get(&waits->owned, *key);
     objects_drop(&waits->owners, (uint64_t)g->id);
     if (owned)
-        *owned = (struct owned){
-            g->id,      g->since_ns, now, g->name, waits->outside.rows[wait->row - 1].function,
-            wait->place};
+        *owned = (struct owned){g->id,
+                                g->since_ns,
+                                now,
+                                names_kind(&waits->analysis->names, g->name),
+                                waits->outside.rows[wait->row - 1].function,
+                                wait->place};
     return owned != NULL;
 }
 
@@ -208,7 +233,7 @@ trail_name waits_blamed(struct waits *waits, trail_name wait)
 trail_name waits_start(const struct waits *waits, int64_t id)
 {
     const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, id);
-    return g ? g->name : 0;
+    return g ? names_kind(&waits->analysis->names, g->name) : 0;
 }
 
 bool waits_hands_over(const struct waits *waits, trail_name wait)
@@ -257,7 +282,8 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         outside_woke(&waits->outside, event->goroutine);
     trail_stack stack = woken ? stacks_of(&waits->analysis->stacks, event->stack) : 0;
     bool pool = waits_is_pool(waits, wait);
-    trail_place by = pool ? calling_frame(waits, stack) : blamed_frame(waits, stack, facts);
+    const struct last_hold *hold = woken ? hold_of(waits, facts, event->goroutine) : NULL;
+    trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
     struct blame_wait ended = {
         .goroutine = g->id,
@@ -268,7 +294,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .wait = waits_blamed(waits, wait),
         .at = place         ? place->name
               : at.function ? waits_name_frame(waits, &at)
-                            : g->name,
+                            : names_kind(&waits->analysis->names, g->name),
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place),
@@ -276,10 +302,10 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = is_once(waits, facts, place),
-        .held_ns = woken && facts ? held_ns(waits, facts, event->goroutine, by.function) : 0,
+        .held_ns = held_ns(waits, hold, by.function),
         .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
-        .own_start = g->name,
+        .own_start = names_kind(&waits->analysis->names, g->name),
         .start = woken ? waits_start(waits, event->goroutine) : 0,
         .function = by.function,
         .place = waits_name_frame(waits, &by),
@@ -376,8 +402,8 @@ static __attribute__((noinline)) void note_preempted(struct waits *waits, const 
                                                      const trail_event *event, int64_t ns)
 {
     if (waits->is_go && event->proc >= 0)
-        waits->preempted[event->proc % PREEMPTED_PROCS] =
-            (struct preempted){event->proc, event->time_ns, ns, g->name};
+        waits->preempted[event->proc % PREEMPTED_PROCS] = (struct preempted){
+            event->proc, event->time_ns, ns, names_kind(&waits->analysis->names, g->name)};
 }
 
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
@@ -498,7 +524,7 @@ static bool join_family(struct waits *waits, const struct goroutine *g, const tr
 {
     struct family of = {
         .place = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack)),
-        .start = g->name,
+        .start = names_kind(&waits->analysis->names, g->name),
         .created_ns = event->time_ns,
     };
     if (!waits_serves(waits, event->goroutine, g->id))

@@ -174,7 +174,8 @@ struct hold_sum {
 /* The last hold that a goroutine logged. */
 struct last_hold {
     enum wire_wait kind;
-    trail_name object, function;
+    trail_name object;
+    trail_place at; /* where it was taken */
 };
 
 /*
@@ -258,15 +259,18 @@ extern const struct analysis_part waits_part;
 /* The slow path of waits_group. */
 struct wait_group *waits_make_group(struct waits *waits, trail_name name);
 
-/* Returns the group of a start function; NULL if there is none. */
+/* Returns the group of a start function, or of named threads of one kind (names_kind); NULL if there
+ * is none. */
 static inline struct wait_group *waits_find_group(const struct waits *waits, trail_name name)
 {
+    name = names_kind(&waits->analysis->names, name);
     return name < waits->by_name_capacity ? waits->by_name[name] : NULL;
 }
 
 /* Returns the group of a start function; NULL on out of memory. */
 static inline struct wait_group *waits_group(struct waits *waits, trail_name name)
 {
+    name = names_kind(&waits->analysis->names, name);
     if (__builtin_expect(name < waits->by_name_capacity && waits->by_name[name], 1))
         return waits->by_name[name];
     return waits_make_group(waits, name);
@@ -280,7 +284,7 @@ trail_wait *waits_row(const struct names *names, struct wait_group *group, trail
 /* Returns the name of a frame's place. */
 trail_name waits_name_frame(struct waits *waits, const trail_place *frame);
 
-/* The start function of a goroutine; 0: unknown. */
+/* The start function of a goroutine, or the kind of a named thread (names_kind); 0: unknown. */
 trail_name waits_start(const struct waits *waits, int64_t id);
 
 /* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */

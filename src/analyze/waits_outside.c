@@ -62,9 +62,10 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .kind = kind,
         .wait = wait,
-        .function = at.function ? at.function : g->name,
-        .place = at.function ? waits_name_frame(waits, &at) : g->name,
-        .waiter = g->name,
+        .function = at.function ? at.function : names_kind(&waits->analysis->names, g->name),
+        .place = at.function ? waits_name_frame(waits, &at)
+                             : names_kind(&waits->analysis->names, g->name),
+        .waiter = names_kind(&waits->analysis->names, g->name),
         .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
         .of_server = of_server,
     };
@@ -210,7 +211,7 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
     struct outside_row *row = &waits->outside.rows[outside->row - 1];
     if (!row->of_server && outside->wait != waits->network)
         return;
-    row->start = g->name;
+    row->start = names_kind(&waits->analysis->names, g->name);
     row->in_region |= g->region != NULL;
     int64_t ns = ns_between(outside->begin_ns, now);
     if (row->of_server) {
@@ -238,7 +239,7 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
         trail_place own = waits_calling_frame(waits, &stack);
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
-        waits->connections.reply_by = g->name;
+        waits->connections.reply_by = names_kind(&waits->analysis->names, g->name);
     }
     return true;
 }
@@ -350,7 +351,7 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
         .wait = names_put(names, title, strlen(title)),
         .function = own.function,
         .place = waits_name_frame(waits, &own),
-        .waiter = g->name,
+        .waiter = names_kind(&waits->analysis->names, g->name),
     };
     return outside_begin(&waits->outside, &call) &&
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
@@ -385,7 +386,7 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
         .wait = g->reason,
         .function = own.function,
         .place = waits_name_frame(waits, &own),
-        .waiter = g->name,
+        .waiter = names_kind(&waits->analysis->names, g->name),
         .deadline = deadline,
     };
     if (!waits->analysis->counting)
@@ -397,7 +398,7 @@ bool waits_leave_timed(struct waits *waits, struct goroutine *g, const trail_eve
     now = objects_find(&waits->outside.now, (uint64_t)g->id);
     struct outside_row *row = now ? &waits->outside.rows[now->row - 1] : NULL;
     if (row && deadline) {
-        row->start = g->name;
+        row->start = names_kind(&waits->analysis->names, g->name);
         row->in_region |= is_request(waits, g);
     } else {
         note_late(waits, g, event);

@@ -42,7 +42,7 @@ static bool is_in_lock(trail_string function)
     return has(function, "sync.(*Mutex)") || has(function, "sync.(*RWMutex)");
 }
 
-/* Whether this inner frame of a Go program waits for the end of a collection that it has asked for. */
+/* Whether this inner frame of a Go program waits for the end of a collection that it asked for. */
 static bool is_in_collection(trail_string function)
 {
     return text_is(function, "runtime.gcWaitOnMark");
@@ -165,11 +165,15 @@ void waits_works(struct waits *waits, int64_t id)
         objects_drop(&waits->parked, (uint64_t)id);
 }
 
-/* Whether the goroutine waits for a lock: passing that on does not count as work. */
+/* Whether the goroutine waits for a lock, perhaps that of a condition variable: passing that on does
+ * not count as work. */
 static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
 {
     const struct parked *parked =
         g->state == TRAIL_GO_WAITING ? objects_find(&waits->parked, (uint64_t)g->id) : NULL;
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
+    if (parked && facts)
+        return wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
     return parked && parked->place && parked->place->kind == PLACE_LOCK;
 }
 
@@ -195,7 +199,7 @@ static void note_futile(struct waits *waits, const struct goroutine *g, struct p
         return;
     place->futile++;
     blame_union_add(&place->futile_for, parked->woken_ns, now);
-    place->waiter = g->name;
+    place->waiter = names_kind(&waits->analysis->names, g->name);
 }
 
 trail_name waits_reason(const struct waits *waits, const trail_event *event)

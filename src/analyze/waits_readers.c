@@ -60,7 +60,7 @@ bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_na
                     event->time_ns);
     lock->wait = waits_blamed(waits, g->reason);
     lock->at = at;
-    lock->waiter = g->name;
+    lock->waiter = names_kind(&waits->analysis->names, g->name);
     return lock->wait != 0;
 }
 

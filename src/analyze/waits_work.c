@@ -85,7 +85,8 @@ void waits_note_spinner(struct waits *waits, const struct goroutine *g, int64_t 
     uintptr_t count =
         waits->served.count > 0 ? (uintptr_t)idmap_remove(&waits->served, (uint64_t)g->id) : 0;
     if (count > 0 && g->block_count == 0 && ran > waits->spinner.exec_ns)
-        waits->spinner = (struct spinner){g->name, count, g->id, g->creation_ns, ran};
+        waits->spinner = (struct spinner){names_kind(&waits->analysis->names, g->name), count,
+                                          g->id, g->creation_ns, ran};
 }
 
 bool waits_count_worker(struct waits *waits, const struct goroutine *g, int64_t ran, int64_t now)

@@ -158,6 +158,7 @@ void collect_step(struct collect *c);
 struct collect_rates {
     uint64_t records; /* records taken */
     bool many_locks;  /* a coarse clock costs less than reading the clock for each lock */
+    bool sleepers;    /* threads began to sleep in calls that are not recorded */
 };
 struct collect_rates collect_rates(const struct collect *c);
 

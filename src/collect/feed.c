@@ -747,8 +747,12 @@ static void compute_rates(struct collect *c, uint64_t holds, uint64_t records)
 
 struct collect_rates collect_rates(const struct collect *c)
 {
-    const struct collect_rates none = {0};
-    return c->ended ? none : c->feed.rates;
+    struct collect_rates rates = {0};
+    if (c->ended)
+        return rates;
+    rates = c->feed.rates;
+    rates.sleepers = c->open_stacks.looks > 0;
+    return rates;
 }
 
 int64_t feed_short_ns(const struct collect *c)

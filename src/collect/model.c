@@ -55,7 +55,7 @@ static void out_elsewhere(struct collect *c, struct thread *thread, const struct
         op = (struct op){
             .kind = OP_BLOCK, .wait = SHM_FAULT, .stack = fault->stack, .name = fault->file};
     else
-        open_describe(thread, sw->ns, &op);
+        open_describe(c, thread, sw->ns, &op);
     if (off_for(c, thread) >= area_options(c->area)->min_wait_ns)
         op_block(c, thread, &op, ns);
     else

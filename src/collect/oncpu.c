@@ -207,6 +207,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     struct kernel_switches *list = &c->switches;
     size_t kept = 0, count = 0;
     bool lost_is_late = false, has_gap = false;
+    list->given_ns = before_ns;
     if (list->count == 0)
         return;
     if (!GROW(list->due, list->due_room, list->count)) {
@@ -498,6 +499,20 @@ int64_t oncpu_next_in(const struct collect *c, const struct thread *thread)
 {
     const struct cpu_switch *in = next_in(&thread->oncpu, thread->oncpu.first);
     return in ? ticks_to_ns(c->ticks, in->time) : INT64_MAX;
+}
+
+int64_t oncpu_off_until(const struct collect *c, const struct thread *thread, int64_t off_ns,
+                        int64_t read_ns)
+{
+    const struct oncpu *o = &thread->oncpu;
+    size_t i = o->first;
+    while (i < o->first + o->count && is_beside(&o->at[i]))
+        i++;
+    if (i < o->first + o->count)
+        return ticks_to_ns(c->ticks, o->at[i].time);
+    return o->newest_out && o->newest_ns == off_ns && read_ns > c->switches.given_ns
+               ? read_ns
+               : c->switches.given_ns;
 }
 
 /*

@@ -74,6 +74,7 @@ struct kernel_switches {
     size_t count, room;
     struct kernel_switch **due; /* to be given out in this step */
     size_t due_room;
+    int64_t given_ns; /* all records before this have been given to their threads */
     struct lost_spans lost;
 };
 
@@ -116,6 +117,11 @@ bool oncpu_is_done_by_others(const struct thread *thread);
 
 /* Returns when the thread, which is off its CPU, is put on one, in ns; INT64_MAX: not known. */
 int64_t oncpu_next_in(const struct collect *c, const struct thread *thread);
+
+/* Returns until when, at least, the thread stays off its CPU, which it has left at `off_ns`; all
+ * records before `read_ns` have been read. */
+int64_t oncpu_off_until(const struct collect *c, const struct thread *thread, int64_t off_ns,
+                        int64_t read_ns);
 
 /* Whether the thread itself does anything more, as far as is known. */
 bool oncpu_does_more(const struct thread *thread);

@@ -190,6 +190,40 @@ static bool read_place(const struct collect *c, const struct thread *thread, str
                   &place->pc) == 9;
 }
 
+/* What the first argument of a system call is: calls.def. Those from FD on are descriptors. */
+enum argument {
+    ARGUMENT_NONE,
+    ARGUMENT_LOCKED,
+    ARGUMENT_CHILD,
+    ARGUMENT_POLLED,
+    ARGUMENT_SELECTED,
+    ARGUMENT_ID,
+    ARGUMENT_FUTEX,
+    ARGUMENT_FD,
+    ARGUMENT_EPOLL,
+    ARGUMENT_URING
+};
+
+struct call {
+    long number;
+    uint8_t wait;
+    enum argument argument;
+};
+
+static const struct call *find_call(long number)
+{
+    static const struct call calls[] = {
+#define CALL(name, kind, argument) {SYS_##name, SHM_##kind, ARGUMENT_##argument},
+#include "collect/calls.def"
+#undef CALL
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (calls[i].number == number)
+            return &calls[i];
+    }
+    return NULL;
+}
+
 /* Whether the thread waits for a futex to change. */
 static bool is_futex_wait(const struct place *place)
 {
@@ -243,46 +277,84 @@ static void describe_futex(struct collect *c, const struct thread *thread, uint6
     to->name = op.name;
 }
 
-static void look(struct collect *c, struct thread *thread)
+/* Describes the wait of a system call, if that waits for one thing. */
+static void describe_call(struct collect *c, const struct place *place, struct unwrapped *to)
 {
-    struct unwrapped *at = &thread->feed.unwrapped;
-    struct unwrapped found = {.off_ns = thread->oncpu.newest_ns, .wait = SHM_KERNEL};
-    struct place place, after;
-    *at = found;
-    if (!read_place(c, thread, &place))
+    const struct call *call = find_call(place->call);
+    uint64_t fd = place->arguments[0];
+    if (!call || call->argument == ARGUMENT_LOCKED || call->argument == ARGUMENT_FUTEX)
         return;
-    found.stack = open_read_stack(
-        c, thread, &(struct cpu_sample){.pc = place.pc - (place.call >= 0), .sp = place.sp});
-    if (is_futex_wait(&place))
-        describe_futex(c, thread, place.arguments[0], NULL, &found);
-    /* All of it belongs together if the thread has not moved. */
-    if (read_place(c, thread, &after) && memcmp(&place, &after, sizeof place) == 0)
-        *at = found;
+    to->wait = call->wait;
+    if (call->argument < ARGUMENT_FD || fd >= SHM_DESCRIPTORS)
+        return;
+    to->detail = (uint32_t)fd + 1;
+    to->name = descriptors_name(c, to->detail, area_generation(c->area, (uint32_t)fd));
 }
 
-/* Whether a thread has been asleep for a while. */
-static bool is_asleep(const struct thread *thread, int64_t now_ns)
+static void add_look(struct collect *c, struct thread *thread, const struct glance *look)
 {
-    return thread->slot && thread->tid && thread->oncpu.newest_out &&
-           now_ns - thread->oncpu.newest_ns >= OPEN_NS;
+    struct glances *looks = thread->feed.glances;
+    if (!looks && !(looks = thread->feed.glances = calloc(1, sizeof *looks))) {
+        collect_no_memory(c);
+        return;
+    }
+    looks->at[looks->count++ % GLANCES] = *look;
 }
+
+static void look(struct collect *c, struct thread *thread)
+{
+    struct glance look = {.began_ns = (int64_t)clock_ns(CLOCK_MONOTONIC),
+                          .found = {.wait = SHM_KERNEL}};
+    struct place place, after;
+    thread->feed.looked_ns = look.began_ns;
+    if (!read_place(c, thread, &place))
+        return;
+    look.found.stack = open_read_stack(
+        c, thread, &(struct cpu_sample){.pc = place.pc - (place.call >= 0), .sp = place.sp});
+    if (is_futex_wait(&place))
+        describe_futex(c, thread, place.arguments[0], NULL, &look.found);
+    else
+        describe_call(c, &place, &look.found);
+    /* All of it belongs together if the thread has not moved. */
+    if (!read_place(c, thread, &after) || memcmp(&place, &after, sizeof place) != 0)
+        return;
+    look.ended_ns = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    add_look(c, thread, &look);
+}
+
+/* Whether a thread sleeps outside of wrapped calls, and has not been looked at since it began to. */
+static bool is_unknown(const struct collect *c, const struct thread *thread)
+{
+    struct area_open open;
+    return thread->slot && thread->tid && thread->oncpu.newest_out &&
+           thread->feed.looked_ns < thread->oncpu.newest_ns &&
+           !area_open_call(c->area, thread->slot, &open);
+}
+
+/* Looks take at most this part of a CPU. */
+#define LOOK_PART 50
 
 void open_look_at_sleepers(struct collect *c)
 {
+    struct open_stacks *o = &c->open_stacks;
+    int64_t cost_ns, begin_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int64_t now_ns = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    struct thread *thread;
-    struct area_open open;
-    unsigned looks = 0;
-    if (c->refused || !c->options.process.pid || area_options(c->area)->stacks == SHM_STACKS_NONE)
+    struct thread *thread = NULL;
+    o->looks = 0;
+    o->before_ns = now_ns;
+    if (now_ns < o->due_ns || c->refused || !c->options.process.pid ||
+        area_options(c->area)->stacks == SHM_STACKS_NONE)
         return;
-    for (size_t at = 0; looks < OPEN_STACKS && (thread = threads_next(c, &at)) != NULL;) {
-        if (!is_asleep(thread, now_ns) ||
-            thread->feed.unwrapped.off_ns == thread->oncpu.newest_ns ||
-            area_open_call(c->area, thread->slot, &open))
+    while (o->looks < OPEN_STACKS && (thread = threads_next(c, &o->next)) != NULL) {
+        if (!is_unknown(c, thread))
             continue;
-        looks++;
+        o->looks++;
         look(c, thread);
     }
+    if (!thread)
+        o->next = 0;
+    cost_ns = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+    o->due_ns = o->looks ? now_ns + cost_ns * LOOK_PART : 0;
 }
 
 static void stream_text(struct collect *c, uint32_t detail, uint32_t generation, char *text,
@@ -336,20 +408,29 @@ void open_replace(const struct thread *thread, uint64_t time, struct op *op)
 
 const struct unwrapped *open_wait_now(const struct thread *thread, const struct area_open *open)
 {
-    const struct unwrapped *at = &thread->feed.unwrapped;
+    const struct glances *looks = thread->feed.glances;
+    const struct glance *last = looks ? &looks->at[(looks->count - 1) % GLANCES] : NULL;
     if (open)
         return thread->feed.within_time == open->time ? &thread->feed.within : NULL;
-    return at->off_ns && thread->oncpu.newest_out && at->off_ns == thread->oncpu.newest_ns ? at
-                                                                                           : NULL;
+    return last && thread->oncpu.newest_out && last->began_ns >= thread->oncpu.newest_ns
+               ? &last->found
+               : NULL;
 }
 
-void open_describe(const struct thread *thread, int64_t off_ns, struct op *op)
+void open_describe(const struct collect *c, const struct thread *thread, int64_t off_ns,
+                   struct op *op)
 {
-    const struct unwrapped *at = &thread->feed.unwrapped;
-    if (!off_ns || at->off_ns != off_ns)
+    const struct glances *looks = thread->feed.glances;
+    int64_t until_ns = oncpu_off_until(c, thread, off_ns, c->open_stacks.before_ns);
+    for (unsigned i = 0; off_ns && looks && i < GLANCES && i < looks->count; i++) {
+        const struct glance *at = &looks->at[i];
+        if (at->began_ns < off_ns || at->ended_ns > until_ns)
+            continue;
+        op->stack = at->found.stack;
+        op->wait = at->found.wait;
+        op->object = at->found.object;
+        op->name = at->found.name;
+        op->detail = at->found.detail;
         return;
-    op->stack = at->stack;
-    op->wait = at->wait;
-    op->object = at->object;
-    op->name = at->name;
+    }
 }

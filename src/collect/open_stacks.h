@@ -8,10 +8,19 @@
  * rights than the recorder, or a security module refuses; such a call has only its place.
  *
  * Waits outside of wrapped calls: locks within the C library and the loader, system calls that a
- * program makes itself, page faults. The kernel's context switches show how long they last. If a
- * thread sleeps in one for a while, the kernel also shows its system call and stack pointer
- * (/proc/PID/task/TID/syscall, proc(5)), so the stack can be copied and
- * walked as for open calls. The address of a futex is known, and its owner if it is a lock of the C library.
+ * program makes itself, page faults. The kernel's context switches show how long they last. Of a
+ * thread that sleeps in one, the kernel also shows the system call and the stack pointer
+ * (/proc/PID/task/TID/syscall, proc(5)), so the stack can be copied and walked as for open calls.
+ * The address of a futex is known, and its owner if it is a lock of the C library.
+ *
+ *     switched out                                     switched in
+ *     |------------------ one wait ---------------------|
+ *               | place, stack, place again |                        describes it
+ *                                          | place, stack, place |   describes nothing
+ *
+ * A look describes the wait during which it began and ended, and no other: the next one may be in
+ * another call. So a wait is described if it lasted until a look came. Looks are limited to a share
+ * of a CPU.
  *
  * The frame pointer is not known: a stack ends at the first function that needs it.
  *
@@ -33,6 +42,10 @@ struct thread;
 struct open_stacks {
     unsigned read;      /* stacks read in this step */
     bool guards_matter; /* a thread waits for a lock that does not record its holder */
+    size_t next;        /* the thread to look at next, for threads_next */
+    int64_t due_ns;     /* no look before this */
+    int64_t before_ns;  /* looks before this were followed by a reading of the kernel's records */
+    unsigned looks;     /* in the last step */
 };
 
 /*
@@ -60,21 +73,34 @@ void open_stacks_step(struct collect *c);
 
 /* MARK: Waits outside of wrapped calls */
 
-/* What is known about a thread's last such wait. */
+/* What a look has shown. */
 struct unwrapped {
-    int64_t off_ns; /* by the kernel's record; 0: there was none */
-    uint64_t stack; /* of the area; 0: not known */
-    uint8_t wait;   /* SHM_KERNEL: for no futex */
+    uint64_t stack;  /* of the area; 0: not known */
+    uint8_t wait;    /* SHM_KERNEL: not known */
+    uint32_t detail; /* this, the object and the name: see struct op */
     uint64_t object;
-    const char *name; /* see struct op */
-    uint64_t owner;   /* the serial of the thread that has the object; 0: not known */
+    const char *name;
+    uint64_t owner; /* the serial of the thread that has the object; 0: not known */
+};
+
+struct glance {
+    int64_t began_ns, ended_ns;
+    struct unwrapped found;
+};
+
+/* A thread's last looks: enough for what the model has not written yet. */
+#define GLANCES 32
+struct glances {
+    struct glance at[GLANCES];
+    unsigned count; /* of all so far; the newest is at[(count - 1) % GLANCES] */
 };
 
 /* Called in each step, after the kernel's records have been read: looks at the threads that sleep. */
 void open_look_at_sleepers(struct collect *c);
 
 /* Adds what is known to the op of a wait that began with the kernel's record of `off_ns`. */
-void open_describe(const struct thread *thread, int64_t off_ns, struct op *op);
+void open_describe(const struct collect *c, const struct thread *thread, int64_t off_ns,
+                   struct op *op);
 
 /* Called for each open call in each step: looks whether it waits for a lock of the C library. */
 void open_look_within(struct collect *c, struct thread *thread, const struct area_open *open);

@@ -245,12 +245,13 @@ int64_t recorder_pause_ns(const struct recorder *r)
 static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
-    bool locks = r->options.heap || !r->ticks.clock.counter;
+    bool locks = r->options.heap || !r->ticks.clock.counter, sleepers = false;
     for (struct recorded *p = r->live; p; p = p->next_live) {
         records += collect_rates(p->collect).records;
         locks |= collect_rates(p->collect).many_locks;
+        sleepers |= collect_rates(p->collect).sleepers;
     }
-    r->busy = records > BUSY_RECORDS || r->samples || r->options.all_holds;
+    r->busy = records > BUSY_RECORDS || sleepers || r->samples || r->options.all_holds;
     /* With all_holds, holds need exact times. */
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }

@@ -158,6 +158,7 @@ static void thread_free(struct thread *thread)
         op_free(op_in_ring(thread, i));
     free(thread->feed.text);
     free(thread->feed.guards);
+    free(thread->feed.glances);
     free(thread->g.regions);
     free(thread->ops.at);
     free(thread);

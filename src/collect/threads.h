@@ -112,7 +112,8 @@ struct thread_feed {
     uint64_t owner;                /* ... the owner's serial */
     uint64_t name_time;            /* of the open call whose object was read from outside, */
     const char *name;              /* ... the object's name; NULL: it could not be read */
-    struct unwrapped unwrapped;    /* its last wait outside of wrapped calls */
+    struct glances *glances;       /* at its waits outside of wrapped calls; NULL: none */
+    int64_t looked_ns;             /* when the last one began, even if it showed nothing */
     uint64_t within_time;          /* of the open call that waits for a lock, */
     struct unwrapped within;       /* ... and the lock */
     struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */

@@ -609,9 +609,9 @@ static void show_processes(const struct request *request)
 static void put_latency(struct row *row, const void *of)
 {
     const trail_wait_group *waits = of;
-    const trail_group *group = overview_group(row->analysis->answers, waits->name);
-    row_number(row, "{tasks}>", NULL, group ? group->count : 0);
-    row_duration(row, "running>", NULL, group ? group->times.exec_ns : 0);
+    struct overview_group group = overview_group(row->analysis->answers, waits->name);
+    row_number(row, "{tasks}>", NULL, group.count);
+    row_duration(row, "running>", NULL, group.exec_ns);
     row_spread(row, SPREAD_TITLES, NULL, &waits->ready);
     row_name(row, "start_function<", NULL, waits->name);
     put_command(row, "the_longest<", &waits->ready_longest);

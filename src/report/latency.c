@@ -131,10 +131,10 @@ static void put_ready(const struct report *report)
     report_table(report, &table, "Scheduling latency (ready until running)",
                  "start_function< {tasks}> running> " ROWS_SPREAD "longest_in<");
     for (size_t i = 0; i < count && i < report->limit; i++) {
-        const trail_group *group = overview_group(report->answers, groups[i]->name);
+        struct overview_group group = overview_group(report->answers, groups[i]->name);
         html_cell_text(&table, report_text(report, groups[i]->name));
-        html_cell_number(&table, group ? group->count : 0);
-        html_cell_duration(&table, group ? group->times.exec_ns : 0);
+        html_cell_number(&table, group.count);
+        html_cell_duration(&table, group.exec_ns);
         rows_spread(&table, &groups[i]->ready);
         rows_longest(report, &table, &groups[i]->ready_longest);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/part.h"
 #include "base/duration.h"
 #include "base/order.h"
 #include "base/show.h"
@@ -148,14 +149,18 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
     return buf;
 }
 
-const trail_group *overview_group(const trail_analysis *answers, trail_name name)
+struct overview_group overview_group(const trail_analysis *answers, trail_name kind)
 {
     const trail_group *groups;
+    struct overview_group sum = {0};
     size_t count = trail_analysis_groups(answers, &groups);
-    for (size_t i = 0; i < count; i++)
-        if (groups[i].name == name)
-            return &groups[i];
-    return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (names_kind(&answers->names, groups[i].name) != kind)
+            continue;
+        sum.count += groups[i].count;
+        sum.exec_ns += groups[i].times.exec_ns;
+    }
+    return sum;
 }
 
 /* MARK: Garbage collection */

@@ -46,8 +46,13 @@ enum { OVERVIEW_SIZE = 400 };
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);
 
-/* Returns the group of goroutines with that start function, or NULL. */
-const trail_group *overview_group(const trail_analysis *answers, trail_name name);
+/* How many goroutines there are with a start function, or of a kind of named threads (names_kind), and
+ * for how long they ran. */
+struct overview_group {
+    uint64_t count;
+    int64_t exec_ns;
+};
+struct overview_group overview_group(const trail_analysis *answers, trail_name kind);
 
 /* Whether most of what CPU slots lacked would be inferred, and is not said. */
 static inline bool overview_lacks_switches(const trail_activity *activity, int64_t length_ns)

@@ -55,7 +55,7 @@ struct call {
 
 static const struct call calls[] = {
 #define CALL(name, kind, argument) {SYS_##name, WIRE_WAIT_##kind, ARGUMENT_##argument},
-#include "stuck/calls.def"
+#include "collect/calls.def"
 #undef CALL
 };
 

@@ -101,7 +101,7 @@ class Trace:
         for frames, number in self.stacks.items():
             out.append(f"Stack id={number} nframes={len(frames)}")
             for i, name in enumerate(frames):
-                file, line = ("", 0) if "sqlite" in name else ("main.go", 10 + i)
+                file, line = ("", 0) if "sqlite" in name or re.search(r"^pthread|-\d+$", name) else ("main.go", 10 + i)
                 out.append(f"\tpc={4096 * number + i} func={self.strings[name]} file={self.strings[file]} line={line}")
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Strings"]
         for text, number in self.strings.items():
@@ -340,6 +340,37 @@ def what_is_done_in_vain_costs_the_time_until_it_waits_again():
 @test
 def taking_the_lock_of_a_condition_again_is_part_of_the_wait():
     equal(list(herd(2 * US, relock=True)), ["futile-wakeups"])
+
+
+def relocked(wait, stack):
+    """Goroutines 2 and 3 are woken together; 3 waits meanwhile, and 2 ends that, and waits again."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    for g in (2, 3):
+        trace.here(g, 2, g - 1)
+        trace.log(90 + g, g - 1, "wait", "condition jobs_cv")
+        trace.block(100 + g, g - 1, "sync.(*Cond).Wait", COND)
+    for i in range(1, 151):
+        now = i * 100 * US
+        for g in (2, 3):
+            trace.wake(now + g, 0, g)
+            trace.start(now + 100 + g, g - 1, g)
+        trace.log(now + 200, 2, "wait", wait)
+        trace.block(now + 210, 2, "sync", stack)
+        trace.wake(now + 300, 1, 3)
+        trace.log(now + 310, 1, "wait", "condition jobs_cv")
+        trace.block(now + 320, 1, "sync.(*Cond).Wait", COND)
+        trace.start(now + 400, 2, 3)
+        trace.log(now + 490, 2, "wait", "condition jobs_cv")
+        trace.block(now + 500, 2, "sync.(*Cond).Wait", COND)
+    return trace.findings(160 * 100 * US).get("futile-wakeups", {"text": ""})["text"]
+
+
+@test
+def to_pass_on_the_mutex_of_a_condition_variable_is_no_work():
+    relock = ("pthread_cond_wait", "main.next")
+    assert "300 of 300 wake-ups had no effect" in relocked("mutex jobs_mu", relock), relocked("mutex jobs_mu", relock)
+    assert "150 of 300 wake-ups had no effect" in relocked("semaphore jobs", relock), relocked("semaphore jobs", relock)
 
 
 @test
@@ -666,6 +697,28 @@ def a_function_held_a_lock_no_longer_than_all_its_holds_took():
     assert "1 wait took 100 ms" in held(own)["text"], held(own)
 
 
+@test
+def where_a_lock_was_taken_counts_if_its_release_shows_no_function_of_the_program():
+    """With optimisation, a release may be the last that the functions of a thread do."""
+
+    def held(release, lock="m"):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.log(MS - 10, 0, "wait", "mutex m")
+        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+        trace.log(101 * MS - 100, 1, "held", f"mutex {lock} 90ms", ("main.vacuum", "main.worker"))
+        trace.wake(101 * MS, 1, 1, release)
+        trace.start(101 * MS + 10, 0, 1)
+        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]["text"]
+
+    library = ("libstdc++.so.6+0xd44a2",)
+    assert held(library).startswith("main.vacuum (main.go:10) held mutex m for 90.0 ms while others waited. "), held(library)
+    assert held(("main.sweep", "main.worker")).startswith("main.sweep (main.go:10) held mutex m for "), held(("main.sweep",))
+    assert held(library, lock="n").startswith("libstdc++.so.6+0xd44a2 (main.go:10) held mutex m for "), held(library, lock="n")
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS, go=False, full=False):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run, and with `full` goroutine 5."""
@@ -745,8 +798,8 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
 
 
-def shell(caller="app (11): main", reads=20 * MS):
-    """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, the last `reads` ns of it."""
+def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]"):
+    """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, or for its end, the last `reads` ns of it."""
     trace = Trace(4)
     trace.here(9, 2, 0)
     for g, start in ((1, caller), (2, "sh (12): main"), (3, "sleep (13): main")):
@@ -754,12 +807,15 @@ def shell(caller="app (11): main", reads=20 * MS):
         trace.start(20 + g, g, g)
     trace.log(MS - 10, 2, "wait", "child process 13 (sleep)")
     trace.block(MS, 2, "sync", ("sh.wait", "sh.main"))
-    trace.log(61 * MS - reads - 10, 1, "wait", "read pipe:[7]")
+    trace.log(61 * MS - reads - 10, 1, "wait", f"read {of}")
     trace.block(61 * MS - reads, 1, "network", ("main.ask", "main.main"))
     trace.wake(61 * MS, 3, 2, ("main.exit",))
     trace.at(61 * MS + 10, 3, "GoDestroy")
     trace.start(61 * MS + 20, 2, 2)
-    trace.wake(61 * MS + 100, 2, 1, ("sh.echo",))
+    if writes:
+        trace.wake(61 * MS + 100, 2, 1, ("sh.echo",))
+    else:
+        trace.at(61 * MS + 100, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
     trace.start(61 * MS + 110, 1, 1)
     return trace.findings(100 * MS, "--from=0ns", f"--to={100 * MS}ns")["outside"]["text"]
 
@@ -770,6 +826,11 @@ def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     assert caller in shell(reads=60 * MS), shell(reads=60 * MS)
     assert caller not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
+    # What ended its wait is not known, as where all that have the pipe have ended.
+    caller = "Meanwhile, main.ask (main.go:10) waited (read pipe:[7]). "
+    assert caller in shell(reads=60 * MS, writes=False), shell(reads=60 * MS, writes=False)
+    assert "Meanwhile" not in shell(reads=29 * MS, writes=False)
+    assert "Meanwhile" not in shell(reads=60 * MS, writes=False, of="socket:[7]")
 
 
 def collects(ns, of, reason="wait until GC ends", inner=()):
@@ -2626,8 +2687,8 @@ def messages_to_many_now_and_then_are_no_small_pieces():
     assert "hand-offs" in broadcast(120, every=MS)
 
 
-def workers(first, others, count=3, kind="barrier step", sleeps=0):
-    """`count` workers run; the last one to reach a barrier, after a sleep, wakes the others."""
+def workers(first, others, count=3, kind="barrier step", sleeps=0, names=None):
+    """`count` workers run, perhaps with names; the last one to reach a barrier, after a sleep, wakes the others."""
     trace = Trace(count + 1)
     trace.here(99, 2, 0)
     if sleeps:
@@ -2638,7 +2699,7 @@ def workers(first, others, count=3, kind="barrier step", sleeps=0):
     trace.log(50, 0, "wait", "join worker")
     trace.block(60, 0, "sync", ("main.main",))
     for n in range(1, count + 1):
-        trace.create(10 + n, 0, n)
+        trace.create(10 + n, 0, n, (names[n - 1],) if names else WORK_STACK)
         trace.start(20 + n, n, n)
         if n > 1:
             trace.log(others, n, "wait", kind)
@@ -2671,6 +2732,16 @@ def workers_on_two_slots():
         trace.at(60 * MS + at + 20, 0, "GoDestroy")
     trace.at(60 * MS + 400, 1, "GoDestroy")
     return trace.findings(60 * MS + 500, "--from=0ns", f"--to={60 * MS + 500}ns")
+
+
+@test
+def threads_whose_names_differ_in_a_number_are_of_one_kind():
+    text = workers(60 * MS, 20 * MS, names=("cell-1", "cell-2", "cell-10"))["imbalance"]["text"]
+    assert text.startswith("The work of cell-* is divided unevenly. "), text
+    assert "imbalance" not in workers(60 * MS, 20 * MS, names=("cell-1", "disk-1", "net-1"))
+    # The only one of its kind keeps its name; functions are different ones.
+    assert produced(of=("fetch-1", "main.parse"), awaited="fetch-1")["slow-producer"]["text"].startswith("fetch-1 is the bottleneck"), "one"
+    assert "imbalance" not in workers(60 * MS, 20 * MS, names=("main.cell1", "main.cell2", "main.cell3"))
 
 
 @test
@@ -3693,6 +3764,94 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" not in produced(late=20)
 
 
+def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran=US):
+    """Workers take work after a wait (the first `took`), and then sleep and run again and again; main waits for their exits."""
+    trace = Trace(workers + 1)
+    trace.string("trail.made by=record")
+    trace.here(99, 2, 0)
+    for n in range(1, workers + 1):
+        trace.create(10 + n, 0, n, ("main.fetch",))
+        trace.start(20 + n, n, n)
+        if n <= took:
+            trace.log(100 + n, n, "wait", wait)
+            trace.block(110 + n, n, "sync", ("main.take", "main.fetch"))
+            trace.wake(200 + n, 0, n, ("main.submit",))
+            trace.start(210 + n, n, n)
+    trace.log(MS - 10, 0, "wait", "join fetch")
+    trace.block(MS, 0, "sync", ("main.finish", "main.main"))
+    for n in range(1, workers + 1):
+        now = MS
+        for _ in range(naps):
+            trace.block(now, n, "sleep", ("main.load", "main.fetch"))
+            now += of
+            trace.at(now, n, f"GoUnblock g={n} g_seq=%d stack=0", n)
+            trace.start(now + 10, n, n)
+            now += 10 + ran
+        if n == workers:
+            trace.wake(now + n, n, 99, ("main.fetch",))
+            trace.start(now + n + 100, 0, 99)
+        trace.at(now + n + 10, n, "GoDestroy")
+    return trace.findings(now + 1000, "--from=0ns", f"--to={now + 1000}ns")
+
+
+@test
+def a_pool_that_got_all_its_work_at_once_is_too_small():
+    text = batched()["pool-too-small"]["text"]
+    assert text.startswith("main.fetch is the bottleneck: its pool of 2 threads is too small. The pool hardly waited for work ("), text
+    assert "(mostly sleep in main.load). Others waited for it at main.finish (main.go:10) (join fetch) during 99 % of the time: 1 wait, " in text, text
+    # Threads of their own pace take no work; one has no pool; a few long sleeps are no pieces of work.
+    equal(batched(took=0), {})
+    equal(batched(workers=1), {})
+    assert "pool-too-small" in batched(naps=10) and "pool-too-small" not in batched(naps=9)
+    equal(batched(wait="barrier start"), {})
+    # They use the CPUs.
+    assert "pool-too-small" not in batched(ran=8 * MS)
+
+
+def answering(naps=8 * MS, joined=0):
+    """Thread 2 sleeps for every answer that thread 1 waits for, and for which main waits, then for 2 for `joined`."""
+    trace = Trace(3)
+    trace.string("trail.made by=record")
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.client",))
+    trace.create(11, 0, 2, ("main.server",))
+    trace.start(20, 1, 1)
+    trace.start(21, 2, 2)
+    trace.log(30, 0, "wait", "join client")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(20):
+        now = MS + i * 10 * MS
+        trace.log(now, 1, "wait", "read socket:[7]")
+        trace.block(now + 10, 1, "network", ("main.ask", "main.client"))
+        trace.block(now + 20, 2, "sleep", ("main.save", "main.server"))
+        trace.at(now + 20 + naps, 2, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + 30 + naps, 2, 2)
+        trace.wake(now + 9 * MS, 2, 1, ("main.reply", "main.server"))
+        trace.start(now + 9 * MS + 10, 1, 1)
+    end = 202 * MS
+    trace.wake(end, 1, 99, ("main.client",))
+    trace.at(end + 10, 1, "GoDestroy")
+    trace.start(end + 20, 0, 99)
+    if joined:
+        trace.log(end + 30, 0, "wait", "join server")
+        trace.block(end + 40, 0, "sync", ("main.main",))
+        trace.wake(end + joined, 2, 99, ("main.server",))
+        trace.at(end + joined + 10, 2, "GoDestroy")
+        trace.start(end + joined + 20, 0, 99)
+    end += joined + 100
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
+    text = answering()["sleeper"]["text"]
+    assert text.startswith("main.server sleeps while others wait for what it makes. They waited at main.client (read socket:[7]) during 89 % of the time, 20 times, "), text
+    assert "it slept (main.save (main.go:10))" in text, text
+    assert "sleeper" not in answering(naps=4 * MS)
+    # Main waits for its exit, too: it may be the one that sets the pace.
+    assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
+
+
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
     """Main sleeps for short times until the last of three workers, which run for `first`, 20 ms and 20 ms, has
     ended."""
@@ -3724,8 +3883,9 @@ def a_slow_worker_that_another_polls_for_is_named():
     assert "imbalance" not in watched(sleep=21 * MS)
 
 
-def unseen(count, lasts=MS, ready=0, threads=1):
-    """Threads wait this often in calls that are not recorded; they are ready for some time after each."""
+def unseen(count, lasts=MS, ready=0, threads=1, inferred=0, seen=False):
+    """Threads wait this often in calls that are not recorded; they are ready for some time after each. Then they run, which is
+    `inferred`; `seen`: at first one waits for a lock that a look has shown."""
     trace = Trace(threads + 1)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
@@ -3734,6 +3894,12 @@ def unseen(count, lasts=MS, ready=0, threads=1):
         trace.create(10 + n, 0, n, ("main.format",))
         trace.start(30 + n, n, n)
         at = MS
+        if seen:
+            trace.log(at, n, "wait", "futex main_arena (in malloc)")
+            trace.block(at + 10, n, "sync", ("main.format",))
+            trace.at(at + 20, n, f"GoUnblock g={n} g_seq=%d stack=0", n)
+            trace.start(at + 30, n, n)
+            at += 40
         for _ in range(count):
             trace.log(at, n, "wait", "kernel, call not seen")
             trace.at(at + 10, n, f"GoSyscallBegin p_seq=%d stack={trace.stack(('main.format',))}", f"p{n}")
@@ -3742,6 +3908,9 @@ def unseen(count, lasts=MS, ready=0, threads=1):
                 trace.at(at + lasts + 10, n, f"GoStop reason_string={trace.string('preempted')} stack=0")
                 trace.start(at + lasts + 10 + ready, n, n)
             at += lasts + ready + MS
+        if inferred and n == 1:
+            trace.log(at, n, "trail.readiness", "inferred")
+        at += inferred
         trace.at(at + 10, n, "GoDestroy")
     trace.log(29, 0, "wait", "join main.format")
     trace.block(30, 0, "sync", ("main.main",))
@@ -3756,6 +3925,11 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "unseen-waits" in found, found
     assert "main.format waited in the kernel 50 times, in calls that are not recorded. These waits took 50.0 ms, 50 % of the time of its 1 thread." in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
+    # What is inferred shows no such waits.
+    text = unseen(50, inferred=900 * MS, seen=True)["unseen-waits"]["text"]
+    assert "These waits took 50.0 ms, 50 % of the time of its 1 thread in the 101 ms for which context switches are recorded. " in text, text
+    assert "Where the recorder looked, threads waited for futex main_arena (in malloc) at main.format (main.go:10). " in text, text
+    assert "looked" not in unseen(50)["unseen-waits"]["text"]
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
     # They are ready because of their locks.
     found = unseen(50, ready=2 * MS, threads=2)
@@ -3765,7 +3939,7 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
-def committed(child=False, lock="mutex a_mu"):
+def committed(child=False, lock="mutex a_mu", at_place="main.commit", part=3500 * US):
     """Each holds the lock for 4 ms, sleeps or waits for a child process for 3.5 ms of these, and passes it on to the
     longest waiter."""
     trace = Trace(4)
@@ -3779,9 +3953,9 @@ def committed(child=False, lock="mutex a_mu"):
         following = holder % 4 + 1
         if child:
             trace.log(at - 5, holder - 1, "wait", "child process")
-        trace.block(at, holder - 1, "sync" if child else "sleep", ("main.commit",))
-        trace.at(at + 3500 * US, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
-        trace.start(at + 3500 * US + 10, holder - 1, holder)
+        trace.block(at, holder - 1, "sync" if child else "sleep", (at_place,))
+        trace.at(at + part, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
+        trace.start(at + part + 10, holder - 1, holder)
         trace.wake(at + 4 * MS, holder - 1, following, ("main.commit",))
         trace.start(at + 4 * MS + 10, following - 1, following)
         trace.log(at + 4 * MS + 20, holder - 1, "wait", lock)
@@ -3800,6 +3974,9 @@ def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
 def a_lock_held_over_waits_for_child_processes_comes_before_these_waits():
     found = committed(child=True)
     assert list(found)[0] == "lock-serialises" and found["outside"]["weight"] < 0.25, found
+    # Also if the holder is busy for most of that time, in the same function; in another one, what it waits for counts.
+    assert committed(child=True, part=1500 * US)["outside"]["weight"] < 0.1
+    assert committed(child=True, part=1500 * US, at_place="main.run")["outside"]["weight"] > 0.3
     # Nothing is held over them.
     assert committed(child=True, lock="condition a_cv")["outside"]["weight"] > 0.8
 
@@ -3870,7 +4047,7 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0, more=0):
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None, until=0, creates=0, more=0, works=0, every=1000000):
     """Goroutine 1, and `more` others at the same time, sleeps repeatedly (at first `until` times until a point in time), and each time wakes another goroutine, or waits for something else in between; at first it creates `creates` others."""
     trace = Trace(2 + more, idle=() if by or more else (1,))
     trace.here(1, 2, 0)
@@ -3903,7 +4080,7 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep
             trace.create(now + 16, 0, 100 + i)
         if wakes:
             trace.wake(now + 100, 0, 2)
-        now += 10 + ran
+        now += 10 + (works if works and i % every == 0 else ran)
         if wakes:
             trace.block(now, 0, "sleep", ("time.Sleep", "main.look"))
             trace.start(now + 5, 0, 2)
@@ -3946,6 +4123,9 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, other=True), {})  # it also waits for something else
     equal(list(polled(202, until=101)), ["polling"])
     equal(polled(202, until=102), {})  # it keeps a pace
+    # It finds something once in four times, or three times in four.
+    equal(list(polled(205, ran=20 * US, works=400 * US, every=4)), ["polling"])
+    equal(polled(205, ran=400 * US, works=20 * US, every=4), {})
     equal(polled(201, wakes=True), {})  # it hands work to another goroutine at a steady rate
 
 

@@ -204,13 +204,25 @@ static long unseen(long number, long a, long b, long c)
 #endif
 }
 
+enum { HIDDEN_MS = 30, HIDDEN_WAITS = 20 };
+
+__attribute__((noinline)) static void naps_itself(void)
+{
+    const struct timespec length = {0, HIDDEN_MS * 1000000};
+    unseen(SYS_nanosleep, (long)&length, 0, 0);
+}
+
+__attribute__((noinline)) static void polls_itself(void)
+{
+    unseen(SYS_poll, 0, 0, HIDDEN_MS);
+}
+
 static void *sleeper(void *name)
 {
-    const struct timespec length = {0, 30000000};
     pthread_setname_np(pthread_self(), name);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < HIDDEN_WAITS; i++) {
         struct counts begin = counts_now(), since;
-        unseen(SYS_nanosleep, (long)&length, 0, 0);
+        (i % 2 ? polls_itself : naps_itself)();
         since = counts_since(&begin);
         tell_window(&begin, &since);
     }

@@ -82,7 +82,8 @@ def main():
     report("wants_loader (" in wait, "wants_loader: the wait has its stack", wait)
     check_holder(text, "has_loader", lock, ", as owner")
     wait = of_thread(text, "sleeps_itself")
-    report("kernel, call not seen" in wait and "sleeps_itself (" in wait, "sleeps_itself: the wait has its stack", wait)
+    report("wait: \"signal\"" in wait or "blocks: signal" in wait, "sleeps_itself: waits for a signal", wait)
+    report("sleeps_itself (" in wait, "sleeps_itself: the wait has its stack", wait)
     return finish()
 
 
