@@ -111,7 +111,7 @@ static ssize_t fail_io(trail_source *s, int reason)
                          "the %s data are damaged: they do not match their checksum or cannot be "
                          "decompressed",
                          s->form);
-    if (reason == ENODATA && s->unwrap)
+    if (reason == ENXIO && s->unwrap)
         return error_set(&s->error, TRAIL_NOT_A_TRACE,
                          "it has only zero bytes: not a Go execution trace");
     if (reason == ENOMSG && s->unwrap)

@@ -774,7 +774,7 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     ssize_t n = 0;
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
-    errno = u->failed ? EIO : u->damaged ? EBADMSG : u->form->read == zeros_read ? ENODATA : ENOMSG;
+    errno = u->failed ? EIO : u->damaged ? EBADMSG : u->form->read == zeros_read ? ENXIO : ENOMSG;
     return n == 0 && (u->failed || u->damaged || u->missing) ? -1 : n;
 }
 
