@@ -629,7 +629,8 @@ typedef struct trail_wait {
     int64_t idle_ns;
 } trail_wait;
 
-/* Goroutines with one start function: each time that they were ready, and each wait. */
+/* Goroutines with one start function, or threads whose own names differ in a number at the end
+ * ("worker-*"): each time that they were ready, and each wait. */
 typedef struct trail_wait_group {
     trail_name name;
     uint64_t created, ended;
@@ -774,11 +775,11 @@ typedef struct trail_finding {
      * joined: the problem (here without its full stop), the evidence, and the possible gain and
      * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
-    /* The most time that could be saved without the problem, of a lock without the waits for it; for a
-     * wait that never ended, its length. */
+    /* The most time that could be saved without the problem, of a lock without the waits for it;
+     * for a wait that never ended, its length. */
     int64_t gain_ns;
-    /* Sorts the findings: the time that the problem took, usually gain_ns, as a share of all, plus 1 for a
-     * hang, 2 for a deadlock. */
+    /* Sorts the findings: the time that the problem took, usually gain_ns, as a share of all, plus
+     * 1 for a hang, 2 for a deadlock. */
     double weight;
     bool note; /* about other programs: sorted after the rest unless it takes half of the time */
     trail_name function, object; /* the culprit, and what is waited for; 0: none, or unknown */
@@ -790,9 +791,9 @@ typedef struct trail_finding {
     /* What a replay without the problem has shown, as a sentence, and the options of `trail whatif`
      * that ask for it, one or two. NULL in the library, which does not replay. */
     const char *replayed, *whatif[2];
-    /* Its main figure, as the trace has it now, and then, without the problem. Of "end": the time up to
-     * the end, "median" and "p99": of the length of tasks, "waits": the time in which threads wait
-     * for each other. Equal: nothing is gained. */
+    /* Its main figure, as the trace has it now, and then, without the problem. Of "end": the time
+     * up to the end, "median" and "p99": of the length of tasks, "waits": the time in which threads
+     * wait for each other. Equal: nothing is gained. */
     const char *replayed_of;
     int64_t replayed_now_ns, replayed_then_ns;
 } trail_finding;

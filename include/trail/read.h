@@ -39,7 +39,8 @@ typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
 /*
  * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed, and the
- * forms of trail_source_compression undone. Returns NULL with *err on failure. trail_source_close accepts NULL.
+ * forms of trail_source_compression undone. Returns NULL with *err on failure. trail_source_close
+ * accepts NULL.
  *
  * _path      fails with TRAIL_IO if the file is truncated while it is read
  * _fd        reads from the descriptor's current position; the caller keeps the descriptor and must
@@ -94,8 +95,8 @@ TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_erro
 /*
  * Returns "none", "gzip", "zstd" or "xz"; or the form that a transfer left the trace in: "base64",
  * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", "zero bytes before it",
- * "7 bytes of text before it", or "a trace without its header, as go 1.26". "gzip, followed by other
- * bytes" once these have been found. Valid as long as the source.
+ * "7 bytes of text before it", or "a trace without its header, as go 1.26". "gzip, followed by
+ * other bytes" once these have been found. Valid as long as the source.
  */
 TRAIL_API const char *trail_source_compression(const trail_source *source);
 
@@ -561,10 +562,10 @@ typedef enum trail_recorded_what {
     /* Context switches were recorded from the kernel, but wake-ups were not: since when a thread
      * was ready after a wait is inferred. count: 1. */
     TRAIL_RECORDED_READY,
-    /* The processes that alone can end the wait of a thread for a child, or at a pipe or connection.
-     * pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the threads of
-     * all processes in the trace then; name: the number of each process's block of 10^9 goroutines,
-     * "1 0"; first one that has the other end. */
+    /* The processes that alone can end the wait of a thread for a child, or at a pipe or
+     * connection. pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the
+     * threads of all processes in the trace then; name: the number of each process's block of 10^9
+     * goroutines, "1 0"; first one that has the other end. */
     TRAIL_RECORDED_ENDS,
     /* What exceeded a limit of a flight recorder: the last one is why this snapshot was written.
      * name: "task request took 312 ms (> 200 ms)". Of a wait that has ended, count: its goroutine;

@@ -40,8 +40,8 @@ void blame_union_add(struct blame_union *of, int64_t begin, int64_t end);
 struct blame_row;
 
 /*
- * Returns for how long the function of a row has held the lock while something waited. Others may have
- * had it during such a wait, too: readers, or threads that took it before the waiter.
+ * Returns for how long the function of a row has held the lock while something waited. Others may
+ * have had it during such a wait, too: readers, or threads that took it before the waiter.
  */
 int64_t blame_held_ns(const struct blame_row *row);
 

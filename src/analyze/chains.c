@@ -84,7 +84,8 @@ static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name n
     return (uint32_t)chains->lock_count++;
 }
 
-/* The holder that took the lock after a wait, and whose release no log has: nothing waited for it. */
+/* The holder that took the lock after a wait, and whose release no log has: nothing waited for it.
+ */
 static bool lock_left(struct chains *chains, uint32_t number)
 {
     struct chain_lock *lock = &chains->locks[number];
@@ -175,8 +176,8 @@ static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wai
 }
 
 /*
- * Since when the waker had a lock whose holders the trace does not have, as Go's: at least since the
- * wait began. It may have had it since the release before if that woke it, or may have taken it
+ * Since when the waker had a lock whose holders the trace does not have, as Go's: at least since
+ * the wait began. It may have had it since the release before if that woke it, or may have taken it
  * again in between, while none waited; the latter is unlikely if the wait was at least half of that
  * time.
  */
@@ -349,9 +350,10 @@ static void learn_name(struct chains *chains, struct chain_goroutine *g, trail_s
     struct chain_thread *thread = &chains->threads[g->thread];
     if (row.count == 0)
         return;
-    trail_name start = row.places[row.count - 1].function;
-    trail_string text = names_text(chains->names, start);
-    thread->name = names_goroutine(chains->names, g->id, start);
+    const trail_place *frame = &row.places[row.count - 1];
+    trail_string text = names_text(chains->names, frame->function);
+    thread->name = names_goroutine(chains->names, g->id, frame->function);
+    names_learn(chains->names, thread->name, frame->pc, frame->file);
     thread->marks = text_begins(text, "runtime.gcBgMarkWorker");
     thread->gc = thread->marks || text_begins(text, "runtime.bgsweep") ||
                  text_begins(text, "runtime.bgscavenge");

@@ -1,5 +1,6 @@
 /*
- * Families: the goroutines that one goroutine created at one place, and how many of them have ended.
+ * Families: the goroutines that one goroutine created at one place, and how many of them have
+ * ended.
  *
  * A family lives as long as its creator or one of its members is alive.
  */
@@ -9,6 +10,12 @@
 #include "analyze/names.h"
 #include "base/idmap.h"
 #include "base/slab.h"
+
+/* How long a member that ended last by far was waited for, from the end of the others on. */
+struct family_late {
+    int64_t goroutine, since_ns, ns;
+    trail_name wait, at; /* what was waited for, and where */
+};
 
 struct family {
     trail_name place; /* of the creation: "main.start (main.go:42)" */
@@ -22,6 +29,8 @@ struct family {
     bool has_creator;             /* it is in its creator's list */
     bool lost;                    /* a member's state was unknown for some time */
     bool differ;                  /* the start functions of its members do */
+    struct family_late sent;      /* its creator received from the last member; ns 0: not yet */
+    uint64_t sends;               /* ... so often */
 
     /* Set by families_survey. */
     int64_t left;     /* a member that has not ended: the one that has waited longest */

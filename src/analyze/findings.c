@@ -25,6 +25,7 @@
 
 /* Thresholds, as shares of the time. */
 #define IDLE_SHARE   0.1 /* less is usual beside other programs */
+#define ABOUT_ONE_P  1.05
 #define GC_SHARE     0.25
 #define GC_BUSY      0.4  /* the same beside other programs, which make collections longer */
 #define KEPT_SHARE   0.1  /* less is usual beside other programs */
@@ -447,8 +448,9 @@ static const struct wait_group *readiest(const struct findings *findings, int64_
 }
 
 /*
- * Whether all CPUs were in use and at most one goroutine more wanted one, as where one feeds as many
- * workers as there are CPUs. Nothing is gained by fewer of them. One P may be too few by mistake.
+ * Whether all CPUs were in use and at most one goroutine more wanted one, as where one feeds as
+ * many workers as there are CPUs. Nothing is gained by fewer of them. One P may be too few by
+ * mistake.
  */
 static bool is_well_used(const trail_activity *activity, double wanted, double ran)
 {
@@ -457,9 +459,9 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
 }
 
 /*
- * Whether goroutines of Go were ready because others ran on all Ps, as where work is divided into more
- * parts than there are Ps, or a server has as many requests as it can serve. There are as many Ps as
- * CPUs, unless the trace says how many CPUs there are.
+ * Whether goroutines of Go were ready because others ran on all Ps, as where work is divided into
+ * more parts than there are Ps, or a server has as many requests as it can serve. There are as many
+ * Ps as CPUs, unless the trace says how many CPUs there are.
  */
 static bool lacks_ps(const struct findings *findings, const trail_activity *activity)
 {
@@ -484,7 +486,8 @@ static int64_t most_ns(const struct findings *findings, const char *kind)
     return part_of(length_of(findings), most_share(findings, kind));
 }
 
-/* Whether a lock, or stops of the world, explain why one ran at a time for half of the time or more. */
+/* Whether a lock, or stops of the world, explain why one ran at a time for half of the time or
+ * more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
     bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
@@ -567,8 +570,8 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     int64_t holder_ns = most_ns(findings, "holder-not-running");
     if (holder_ns > 0)
         finding_last(findings)->weight = share_of(holder_ns, length) / 2;
-    /* The sums over goroutines do not show that other programs took most of the CPU time. With several
-     * Ps, some P took ready goroutines late, or had no CPU. */
+    /* The sums over goroutines do not show that other programs took most of the CPU time. With
+     * several Ps, some P took ready goroutines late, or had no CPU. */
     if (lacked_cpus(findings) ||
         (findings->waits->is_go && !why_ready_has_limits(findings->analysis->reader)))
         finding_last(findings)->note = !one_p;
@@ -581,8 +584,8 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                                  "trace are longer by it. Record while the machine is idle.");
 }
 
-/* Where it is inferred, a goroutine is ready from its wake-up to the end of the call, which takes up to
- * this long on an idle machine. */
+/* Where it is inferred, a goroutine is ready from its wake-up to the end of the call, which takes
+ * up to this long on an idle machine. */
 #define WAKE_UP_NS 50000
 
 /* How much of the ready time the wake-ups themselves take. */
@@ -595,12 +598,12 @@ static int64_t wake_ups_ns(const struct findings *findings, const trail_activity
     return whole_of(count * WAKE_UP_NS * share_of(activity->inferred_ns, length_of(findings)));
 }
 
-/* How many Ps there were for most of the time: a program of Go may change GOMAXPROCS. */
-static uint64_t usual_procs(const struct findings *findings, const trail_activity *activity)
+/* Whether a program of Go had one P nearly all the time, though it may have begun with more. */
+static bool has_one_p(const struct findings *findings, const trail_activity *activity)
 {
-    int64_t known_ns = length_of(findings) - activity->lost_ns;
-    int64_t usual = whole_of(share_of(activity->available_ns, known_ns) + 0.5);
-    return findings->waits->is_go && usual > 0 ? (uint64_t)usual : activity->procs;
+    int64_t known_ns = ns_between(activity->lost_ns, length_of(findings));
+    double average = share_of(activity->available_ns, known_ns);
+    return findings->waits->is_go && average > 0 && average < ABOUT_ONE_P;
 }
 
 void finding_ready_for_long(struct findings *findings)
@@ -610,7 +613,8 @@ void finding_ready_for_long(struct findings *findings)
     int64_t length = length_of(findings);
     trail_activity activity;
     trail_analysis_activity(findings->analysis, &activity);
-    activity.procs = usual_procs(findings, &activity);
+    if (has_one_p(findings, &activity))
+        activity.procs = 1;
     ns_add(&left_out_ns, wake_ups_ns(findings, &activity));
     activity.runnable_ns =
         left_out_ns < activity.runnable_ns ? activity.runnable_ns - left_out_ns : 0;
@@ -637,8 +641,8 @@ void finding_ready_for_long(struct findings *findings)
 
 /*
  * Whether a P is only a unit of concurrency, so that none is idle while a thread is ready, and the
- * kernel decides how long one is kept: those of recordings by the kernel's context switches, in which
- * that is found as `ready`.
+ * kernel decides how long one is kept: those of recordings by the kernel's context switches, in
+ * which that is found as `ready`.
  */
 static bool has_no_ps(const struct findings *findings)
 {

@@ -86,7 +86,8 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                    worker ? "Use a dynamic schedule or smaller pieces; " : "");
 }
 
-/* Returns the waits at a barrier of OpenMP, during most of its phases, for the one alone; or NULL. */
+/* Returns the waits at a barrier of OpenMP, during most of its phases, for the one alone; or NULL.
+ */
 static const struct blame_row *barrier_behind(const struct findings *findings,
                                               const struct alone_sum *most)
 {
@@ -193,7 +194,8 @@ static int64_t alone_ns(const struct activity *activity, trail_name name)
     return 0;
 }
 
-/* What `ns` of the work of a group can gain, were it done at the same time on the CPUs that there are. */
+/* What `ns` of the work of a group can gain, were it done at the same time on the CPUs that there
+ * are. */
 static int64_t each_gain(const struct findings *findings, const struct wait_group *group,
                          int64_t ns)
 {
@@ -232,7 +234,7 @@ void finding_one_at_a_time(struct findings *findings)
     }
 }
 
-/* The lock of a library's own in most waits for such, where it was seen, with its place; NULL: none. */
+/* The library's lock with the most waits where it was seen, with its place; NULL: none was. */
 static const struct place *library_lock(const struct findings *findings)
 {
     const struct waits *waits = findings->waits;
@@ -240,8 +242,7 @@ static const struct place *library_lock(const struct findings *findings)
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         trail_string lock = text_of(findings, place->lock);
-        if (place->lock != 0 && memmem(lock.data, lock.size, " (in ", 5) &&
-            (!most || place->waits > most->waits))
+        if (place->waits > (most ? most->waits : 0) && memmem(lock.data, lock.size, " (in ", 5))
             most = place;
     }
     return most;
@@ -268,20 +269,19 @@ static void explain_unseen(struct findings *findings, const struct wait_group *g
                     SHOWN(lock), SHOWN(at));
 }
 
-/* The share of the group's time, but for that without a CPU, or if some of it is inferred, of the rest. */
+/* The share of the group's time with a CPU or in waits, as far as context switches are recorded. */
 static double unseen_share(const struct findings *findings, const struct wait_group *group,
                            int64_t known_ns)
 {
     int64_t all = wait_time_of(findings, group).all;
     ns_add(&all, group->unseen_ns);
-    if (known_ns == length_of(findings) || group->workers == 0)
-        return share_of(group->unseen_ns, all);
-    return share_of(group->unseen_ns, known_ns) / (double)group->workers;
+    all = part_of(all, share_of(known_ns, length_of(findings)));
+    return share_of(group->unseen_ns, all > group->unseen_ns ? all : group->unseen_ns);
 }
 
 /*
- * Threads wait again and again in calls of a library that the recorder does not see. What is inferred,
- * since so many context switches cost too much, shows no such waits: the rest counts.
+ * Threads wait again and again in calls of a library that the recorder does not see. What is
+ * inferred, since so many context switches cost too much, shows no such waits: the rest counts.
  */
 void finding_unseen(struct findings *findings)
 {

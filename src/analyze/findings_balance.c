@@ -83,7 +83,8 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
     return most;
 }
 
-/* Where another goroutine slept for short, again and again, until the busiest of the group ended. */
+/* Where another goroutine slept for short, again and again, until the busiest of the group ended.
+ */
 static const struct outside_row *polls_for(const struct findings *findings,
                                            const struct wait_group *group)
 {
@@ -168,8 +169,8 @@ void finding_imbalance(struct findings *findings)
 }
 
 /*
- * Explains what the goroutine waited for, if that took most of the time in which others waited for it:
- * `wait`, or for all of a group.
+ * Explains what the goroutine waited for, if that took most of the time in which others waited for
+ * it: `wait`, or for all of a group.
  */
 static void explain_own_wait(struct findings *findings, int64_t goroutine, trail_name wait)
 {
@@ -238,15 +239,17 @@ void finding_straggler(struct findings *findings)
         trail_string start = text_of(findings, straggler->start),
                      created = text_of(findings, straggler->created_at),
                      at = text_of(findings, straggler->at);
+        bool sends = findings->waits->is_go && straggler->wait == findings->waits->receive;
         finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
                     word(findings, TERM_task), SHOWN(start),
-                    !findings->waits->is_go                       ? "join"
-                    : straggler->wait == findings->waits->receive ? "receive"
-                                                                  : "WaitGroup",
+                    !findings->waits->is_go ? "join"
+                    : sends                 ? "receive"
+                                            : "WaitGroup",
                     SHOWN(at));
-        finding_explain(findings, "%s %" PRId64 " ended %s after all others created at %.*s.",
+        finding_explain(findings, "%s %" PRId64 " %s %s after all others created at %.*s%s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
-                        duration(straggler->longest.ns).text, SHOWN(created));
+                        sends ? "sent its result" : "ended", duration(straggler->longest.ns).text,
+                        SHOWN(created), sends ? " had ended" : "");
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
                             counted(straggler->times).text, duration(straggler->ns).text);
@@ -284,8 +287,9 @@ static bool has_ended_before(const struct findings *findings, const struct blame
 }
 
 /*
- * Of several different goroutines that run at the same time, one sleeps for long, while the one that
- * waits for its exit has nothing else to do, nor has any other. Short sleeps again and again are a pace.
+ * Of several different goroutines that run at the same time, one sleeps for long, while the one
+ * that waits for its exit has nothing else to do, nor has any other. Short sleeps again and again
+ * are a pace.
  */
 void finding_late_sleeper(struct findings *findings)
 {
@@ -319,8 +323,8 @@ void finding_late_sleeper(struct findings *findings)
 }
 
 /*
- * Goroutines of Go wait for one of their own with a WaitGroup, now for this one, now for another, as
- * where one fetches what all of them need.
+ * Goroutines of Go wait for one of their own with a WaitGroup, now for this one, now for another,
+ * as where one fetches what all of them need.
  */
 void finding_wait_for_own(struct findings *findings)
 {

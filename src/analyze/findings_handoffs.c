@@ -65,8 +65,8 @@ static int64_t handed_ns(const struct findings *findings, const struct wait_grou
 }
 
 /*
- * The time, but for that in which the program had work and no CPU; roughly, if several had work. In Go,
- * many are ready at once for Ps that run. At least the time that it ran for, on all CPUs.
+ * The time, but for that in which the program had work and no CPU; roughly, if several had work. In
+ * Go, many are ready at once for Ps that run. At least the time that it ran for, on all CPUs.
  */
 static int64_t time_with_cpus(const struct findings *findings)
 {
@@ -131,7 +131,8 @@ static int64_t lived_ns(const struct findings *findings, const struct wait_group
     return group->workers > 0 && ns > 0 ? ns : length_of(findings);
 }
 
-/* Explains where it waited for what is handed over, and where that comes from, if these are known. */
+/* Explains where it waited for what is handed over, and where that comes from, if these are known.
+ */
 static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
 {
     const struct outside_row *row = handed_row(findings, most);
@@ -248,7 +249,8 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
                              "the CPU to others.");
 }
 
-/* Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps. */
+/* Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps.
+ */
 static bool collects(const struct findings *findings, const struct wait_group *group)
 {
     const struct outside *outside = &findings->waits->outside;

@@ -44,7 +44,8 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
     return ns;
 }
 
-/* Whether most of these waits are those of writers that readers keep out: no hold of these is long. */
+/* Whether most of these waits are those of writers that readers keep out: no hold of these is long.
+ */
 static bool is_starved(const struct findings *findings, const struct blame_row *row)
 {
     const struct idmap *rwlocks = &findings->waits->rwlocks.map;
@@ -195,7 +196,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
                     longest, SHOWN(at));
     if (row->caller) {
         trail_string caller = text_of(findings, row->caller);
-        finding_explain(findings, "The holder was called by %.*s.", SHOWN(caller));
+        finding_explain(findings, "The last holder was called by %.*s.", SHOWN(caller));
     }
     advise(findings, row);
 }

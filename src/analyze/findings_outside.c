@@ -12,8 +12,8 @@
 #define POLL_TIMES 200               /* returns to a sleep */
 #define POLL_MOST  INT64_C(5000000)  /* a sleep, on average */
 #define WAIT_MOST  INT64_C(10000000) /* the same of a wait that times out */
-/* Ran in between, on average: so much, or a part of the sleep up to more; beside other programs the same
- * work takes longer. */
+/* Ran in between, on average: so much, or a part of the sleep up to more; beside other programs the
+ * same work takes longer. */
 #define POLL_EXEC      50000
 #define POLL_EXEC_MOST 100000
 #define POLL_EXEC_PART 20
@@ -73,8 +73,8 @@ static bool only_looks(const struct outside_row *row)
 }
 
 /*
- * Whether another goroutine ended in the main goroutine's last sleep there: it looked for that. What
- * sleeps as often without an end in sight may keep a pace, and stop the others after it.
+ * Whether another goroutine ended in the main goroutine's last sleep there: it looked for that.
+ * What sleeps as often without an end in sight may keep a pace, and stop the others after it.
  */
 static bool looks_for_end(const struct findings *findings, const struct outside_row *row)
 {
@@ -101,8 +101,9 @@ static bool is_late(const struct outside_row *row)
 }
 
 /*
- * Whether goroutines come back to short sleeps often. Several that sleep there at the same time rarely
- * look for the same thing: their sleeps, which are pauses in their own work, must be shorter.
+ * Whether goroutines come back to short sleeps often. Several that sleep there at the same time
+ * rarely look for the same thing: their sleeps, which are pauses in their own work, must be
+ * shorter.
  */
 static bool sleeps_often(const struct outside_row *row)
 {
@@ -111,8 +112,9 @@ static bool sleeps_often(const struct outside_row *row)
 }
 
 /*
- * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so does
- * what begins something nearly each time. In Go, several that do so may each be a client with its own.
+ * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so
+ * does what begins something nearly each time. In Go, several that do so may each be a client with
+ * its own.
  */
 void finding_polling(struct findings *findings)
 {
@@ -160,8 +162,8 @@ static const struct place *condition_place(const struct findings *findings, cons
 }
 
 /*
- * Whether those that wait there for the condition variable end the other waits as well, which they do
- * when they release the mutex.
+ * Whether those that wait there for the condition variable end the other waits as well, which they
+ * do when they release the mutex.
  */
 static bool ends_itself(const struct findings *findings, const struct place *place)
 {
@@ -208,8 +210,9 @@ void finding_time_outs(struct findings *findings)
 }
 
 /*
- * Sleeps in Go that end only when other goroutines are preempted, as no P is free to look at timers.
- * How long they were meant to be is not known: they count if they may be late for most of the time.
+ * Sleeps in Go that end only when other goroutines are preempted, as no P is free to look at
+ * timers. How long they were meant to be is not known: they count if they may be late for most of
+ * the time.
  */
 void finding_late_timers(struct findings *findings)
 {
@@ -242,7 +245,8 @@ void finding_late_timers(struct findings *findings)
     }
 }
 
-/* Whether these are waits for the next of the times of a timer, by a descriptor or to points in time. */
+/* Whether these are waits for the next of the times of a timer, by a descriptor or to points in
+ * time. */
 static bool is_ticker(const struct findings *findings, const struct outside_row *row)
 {
     const struct wait_facts *its = facts_of(findings, row->wait);
@@ -253,8 +257,8 @@ static bool is_ticker(const struct findings *findings, const struct outside_row 
 }
 
 /*
- * What is done at each tick takes longer than the time between two ticks, in a twentieth of them. Several
- * threads may have different periods.
+ * What is done at each tick takes longer than the time between two ticks, in a twentieth of them.
+ * Several threads may have different periods.
  */
 void finding_late_ticks(struct findings *findings)
 {
@@ -312,8 +316,8 @@ static int64_t common_ns(const trail_longest *a, const trail_longest *b)
 }
 
 /*
- * Names what waited to read from a pipe in another process meanwhile, as the caller of a shell does: the
- * ends of all processes that have the pipe end that.
+ * Names what waited to read from a pipe in another process meanwhile, as the caller of a shell
+ * does: the ends of all processes that have the pipe end that.
  */
 static void explain_reader(struct findings *findings, const struct outside_row *row,
                            const struct process_name *own)
@@ -382,7 +386,8 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     finding_last(findings)->weight /= 4;
 }
 
-/* The least share of the time that is reported: lower where programs hardly ever wait on purpose. */
+/* The least share of the time that is reported: lower where programs hardly ever wait on purpose.
+ */
 static const double outside_least[WIRE_WAITS] = {
     [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
     [WIRE_WAIT_LOOKUP] = 0.15, [WIRE_WAIT_CONNECT] = OUTSIDE_SHARE,
@@ -418,8 +423,8 @@ void finding_outside(struct findings *findings)
 }
 
 /*
- * Threads in syslog at the same time: all but one wait for a lock of the C library, which that one keeps
- * while it writes to the log.
+ * Threads in syslog at the same time: all but one wait for a lock of the C library, which that one
+ * keeps while it writes to the log.
  */
 void finding_syslog(struct findings *findings)
 {
@@ -490,8 +495,8 @@ static bool waits_for_lock(const struct findings *findings, trail_name start, tr
 }
 
 /*
- * Returns the finding about a lock that a goroutine which ended the row's longest wait waited for during
- * most of that wait; NULL: there is none.
+ * Returns the finding about a lock that a goroutine which ended the row's longest wait waited for
+ * during most of that wait; NULL: there is none.
  */
 static const trail_finding *lock_behind(const struct findings *findings,
                                         const struct outside_row *row)
@@ -636,8 +641,8 @@ static void put_after(struct findings *findings, const struct outside_row *of)
 }
 
 /*
- * One of many that ran between two waits at the same place ran far longer than nearly all others, and
- * not at first or last.
+ * One of many that ran between two waits at the same place ran far longer than nearly all others,
+ * and not at first or last.
  */
 void finding_slow_run(struct findings *findings)
 {
@@ -691,7 +696,8 @@ static bool is_delayed(const struct findings *findings, const struct outside_row
            usual >= DELAYED_LEAST && usual <= DELAYED_MOST;
 }
 
-/* Returns the answers for which those that answer in Go wait themselves most of that time; or NULL. */
+/* Returns the answers for which those that answer in Go wait themselves most of that time; or NULL.
+ */
 static const struct outside_row *asked_meanwhile(const struct findings *findings,
                                                  const struct outside_row *row)
 {
@@ -834,9 +840,9 @@ static trail_name asked_by(const struct findings *findings, const struct outside
 }
 
 /*
- * Whether a select of Go waits for an answer, or until it has taken too long: each time it has asked
- * just before, most are answered, and the others take as long as each other. What a loop does at each
- * tick has no answers; what it does when nothing has come has not been asked for.
+ * Whether a select of Go waits for an answer, or until it has taken too long: each time it has
+ * asked just before, most are answered, and the others take as long as each other. What a loop does
+ * at each tick has no answers; what it does when nothing has come has not been asked for.
  */
 static bool is_timed_answer(const struct findings *findings, const struct outside_row *row)
 {

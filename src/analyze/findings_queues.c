@@ -20,7 +20,8 @@
 #define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
 #define CONSUMER_WAITS 0.8  /* of their time, for work */
 
-/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
+/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full.
+ */
 static bool passes_on(const struct findings *findings, const struct blame_row *row)
 {
     const struct blame_row as = {.wait = (trail_name)row->outside.key};
@@ -42,8 +43,8 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
 }
 
 /*
- * Whether what ends these waits is one that has waited so itself: it gives a permit back. That does each
- * of several goroutines, too, that the one that waits has created for this.
+ * Whether what ends these waits is one that has waited so itself: it gives a permit back. That does
+ * each of several goroutines, too, that the one that waits has created for this.
  */
 static bool gives_back(const struct findings *findings, const struct blame_row *row)
 {
@@ -65,8 +66,8 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
     return share_of(alike, all) >= BUSY_SHARE;
 }
 
-/* Whether what a queue of Go delays would get no CPU earlier. Of a C program, what is ready may be so
- * because of other programs. */
+/* Whether what a queue of Go delays would get no CPU earlier. Of a C program, what is ready may be
+ * so because of other programs. */
 static bool fills_cpus(const struct findings *findings, const struct blame_row *row)
 {
     return !facts_of(findings, row->wait) && wait_wants_all_cpus(findings);
@@ -102,8 +103,8 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 }
 
 /*
- * Whether the waits are such as are for permits: for a semaphore, for a condition variable that each
- * time ended the wait of one, or for room in a channel.
+ * Whether the waits are such as are for permits: for a semaphore, for a condition variable that
+ * each time ended the wait of one, or for room in a channel.
  */
 static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
 {
@@ -157,8 +158,8 @@ static bool uses_all_cpus(const struct findings *findings)
 }
 
 /*
- * Whether the main goroutine, which has had work for that time, only has one helper there: making the
- * helper wait less would gain nothing.
+ * Whether the main goroutine, which has had work for that time, only has one helper there: making
+ * the helper wait less would gain nothing.
  */
 static bool is_for_helper(const struct findings *findings, const struct blame_row *row,
                           int64_t busy_ns)
@@ -219,8 +220,8 @@ static const struct blame_pair *pair_of(const struct blame *blame, trail_name wa
 }
 
 /*
- * Whether those that end the waits of `pair` also took work from those that wait. What a client gets
- * from others is no such work, and one that waits for room gives some.
+ * Whether those that end the waits of `pair` also took work from those that wait. What a client
+ * gets from others is no such work, and one that waits for room gives some.
  */
 static bool takes_work(const struct findings *findings, const struct blame_pair *pair)
 {
@@ -253,7 +254,8 @@ static bool is_asked(const struct findings *findings, const struct blame_pair *p
     return room && results;
 }
 
-/* Whether several Go goroutines at once take work from the channel in which `pair` waits for room. */
+/* Whether several Go goroutines at once take work from the channel in which `pair` waits for room.
+ */
 static bool makes_room(const struct findings *findings, const struct blame_pair *pair)
 {
     const struct waits *waits = findings->waits;
@@ -278,8 +280,8 @@ static bool is_held_up(const struct group_time *time)
 }
 
 /*
- * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other groups,
- * too; if all other rows are less than half of the group's waits, the rest is in this one.
+ * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other
+ * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
  */
 static const struct outside_row *waits_mostly_in(const struct findings *findings,
                                                  const struct wait_group *group,
@@ -302,8 +304,9 @@ static const struct outside_row *waits_mostly_in(const struct findings *findings
 }
 
 /*
- * The time of a pool of which `asker` wants more results at once than it can make. Reads that neither
- * `asker` nor a group that it feeds ended then count as waits for something else, such as a server.
+ * The time of a pool of which `asker` wants more results at once than it can make. Reads that
+ * neither `asker` nor a group that it feeds ended then count as waits for something else, such as a
+ * server.
  */
 static struct group_time time_when_asked(const struct findings *findings,
                                          const struct wait_group *pool, trail_name asker)
@@ -332,8 +335,8 @@ static struct group_time time_when_asked(const struct findings *findings,
     return time;
 }
 
-/* Whether these are waits for results, or answers over pipes and connections: each has been asked for,
- * and is waited for alone. */
+/* Whether these are waits for results, or answers over pipes and connections: each has been asked
+ * for, and is waited for alone. */
 static bool is_for_answers(const struct findings *findings, trail_name wait)
 {
     const struct wait_facts *facts = facts_of(findings, wait);
@@ -381,9 +384,9 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
 
 /*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
- * they waited for work from these others a few times shows that this is where it comes from: one that
- * makes something now and then, and makes others work, is no pool. What waits for a result has asked
- * for it, and there must be more of these than the pool can work for at the same time.
+ * they waited for work from these others a few times shows that this is where it comes from: one
+ * that makes something now and then, and makes others work, is no pool. What waits for a result has
+ * asked for it, and there must be more of these than the pool can work for at the same time.
  */
 void finding_pool_too_small(struct findings *findings)
 {
@@ -415,8 +418,8 @@ void finding_pool_too_small(struct findings *findings)
     }
 }
 
-/* The row with the longest waits of others for what the goroutines of a pool do, or for their exit; NULL:
- * none. */
+/* The row with the longest waits of others for what the goroutines of a pool do, or for their exit;
+ * NULL: none. */
 static const struct blame_row *awaits(const struct findings *findings,
                                       const struct wait_group *pool)
 {
@@ -431,8 +434,8 @@ static const struct blame_row *awaits(const struct findings *findings,
     return most;
 }
 
-/* Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait for
- * files or the like for it, in many pieces. */
+/* Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait
+ * for files or the like for it, in many pieces. */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)
 {
@@ -449,8 +452,8 @@ static bool is_small_pool(const struct findings *findings, const struct wait_gro
 }
 
 /*
- * The same where all work was handed over before the first results: a thread of a C program waits for
- * all of it, or for the exit of the pool's threads.
+ * The same where all work was handed over before the first results: a thread of a C program waits
+ * for all of it, or for the exit of the pool's threads.
  */
 void finding_few_workers(struct findings *findings)
 {
@@ -500,9 +503,9 @@ static bool outlives(const struct findings *findings, const struct blame_pair *p
 }
 
 /*
- * A queue is full, and what takes from it waits for something else most of the time, but hardly ever
- * for work. It still had some when those that fill the queue had ended: else it could be the one
- * that makes work.
+ * A queue is full, and what takes from it waits for something else most of the time, but hardly
+ * ever for work. It still had some when those that fill the queue had ended: else it could be the
+ * one that makes work.
  */
 void finding_slow_consumer(struct findings *findings)
 {
@@ -585,7 +588,8 @@ static void say_slow_producer(struct findings *findings, const struct finding_of
 
 /*
  * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
- * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
+ * sleeps or waits for a file. A server also waits for work, but its end is not what others wait
+ * for.
  */
 void finding_slow_producer(struct findings *findings)
 {

@@ -51,8 +51,8 @@ int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name star
 int64_t wait_time_but(const struct findings *findings, int64_t ready_ns);
 
 /*
- * Whether the CPUs were in use, or would have been but for other programs: nothing is gained if those
- * that have work have more.
+ * Whether the CPUs were in use, or would have been but for other programs: nothing is gained if
+ * those that have work have more.
  */
 bool wait_wants_all_cpus(const struct findings *findings);
 
@@ -68,8 +68,8 @@ struct group_time {
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
 
-/* The place where the goroutine that others waited for was itself waiting for something outside of the
- * program, most of the time; 0: unknown. */
+/* The place where the goroutine that others waited for was itself waiting for something outside of
+ * the program, most of the time; 0: unknown. */
 trail_name wait_own_place(const struct blame_row *row);
 
 /* The part of the time in which the goroutine that others waited for was itself waiting. */

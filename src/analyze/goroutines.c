@@ -56,9 +56,9 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
     struct trail_analysis *analysis = context;
     if (start)
         goroutine_of(followed)->pc = start->pc;
-    /* A function has a file. */
-    if (start && trail_reader_string(analysis->reader, start->file).size == 0)
-        names_thread(&analysis->names, followed->name);
+    if (start)
+        names_learn(&analysis->names, followed->name, start->pc,
+                    trail_reader_string(analysis->reader, start->file).size);
     return !analysis->names.failed;
 }
 

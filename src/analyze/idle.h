@@ -1,8 +1,8 @@
 /*
- * Waits for work, such as those of a pool's worker for its next job: waits of a kind that can be one
- * (WIRE_WAIT_IDLE), to which a goroutine returned at least IDLE_RETURNS times at one place, and which
- * make up more than half of its life. The wait that is open at its end counts as a return; its time
- * counts neither as waiting nor as life.
+ * Waits for work, such as those of a pool's worker for its next job: waits of a kind that can be
+ * one (WIRE_WAIT_IDLE), to which a goroutine returned at least IDLE_RETURNS times at one place, and
+ * which make up more than half of its life. The wait that is open at its end counts as a return;
+ * its time counts neither as waiting nor as life.
  *
  * They are judged when the goroutine ends.
  */
@@ -43,14 +43,15 @@ size_t idle_place(struct idle *idle, int64_t goroutine, uint32_t place, uint32_t
 /* Counts a wait that has ended. */
 void idle_count(struct idle *idle, size_t number, int64_t ns);
 
-/* A goroutine that ends, after `life` ns; for the last `open_ns` of it at place `open` (0: none). */
+/* A goroutine that ends, after `life` ns; for the last `open_ns` of it at place `open` (0: none).
+ */
 struct idle_end {
     int64_t goroutine, life, open_ns;
     size_t open;
 };
 
-/* Forgets the goroutine, and calls `found` with each of its places whose waits were for work. Returns
- * false if that did. */
+/* Forgets the goroutine, and calls `found` with each of its places whose waits were for work.
+ * Returns false if that did. */
 bool idle_judge(struct idle *idle, const struct idle_end *end,
                 bool (*found)(void *context, const struct idle_place *place), void *context);
 

@@ -587,7 +587,8 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/* Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits. */
+/* Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits.
+ */
 static bool brings_work(const struct lock *lock)
 {
     return lock->for_work && lock->row.hold.count == 0 &&

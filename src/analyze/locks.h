@@ -29,8 +29,9 @@ struct lock {
     trail_lock row; /* first: pointers to rows are pointers to it */
     size_t place;   /* index among the rows; set at the end */
     bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
-    /* Of a semaphore or futex: the goroutines that have waited, and the sum of the waits that one of
-     * these ended. Users of a lock end each other's waits; a producer of work does not wait for it. */
+    /* Of a semaphore or futex: the goroutines that have waited, and the sum of the waits that one
+     * of these ended. Users of a lock end each other's waits; a producer of work does not wait for
+     * it. */
     bool can_be_lock;
     struct idmap waited;
     int64_t among_ns;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "wire/goroutine.h"
 
 void names_begin_batch(struct names *names)
 {
@@ -78,17 +79,22 @@ static bool is_digit(char c)
 }
 
 /* Returns the text that stands for the kind in the table, which no name of a thread is. */
-static trail_name put_kind(struct names *names, trail_string stem, const char *end)
+static trail_name put_kind(struct names *names, trail_string stem, char end)
 {
     char text[256];
-    int size = snprintf(text, sizeof text, "%.*s%s", (int)stem.size, stem.data, end);
-    return size < (int)sizeof text ? names_put(names, text, (size_t)size) : 0;
+    if (stem.size >= sizeof text)
+        return 0;
+    memcpy(text, stem.data, stem.size);
+    text[stem.size] = end;
+    return names_put(names, text, stem.size + 1);
 }
 
-void names_thread(struct names *names, trail_name name)
+void names_learn(struct names *names, trail_name name, uint64_t pc, uint64_t file)
 {
-    static const char mark[] = "\1", any[] = "*";
+    static const char mark = '\1', any = '*';
     trail_string text = names_text(names, name), stem = text;
+    if (pc < GOROUTINE_NAMED_PC || file != 0)
+        return;
     while (stem.size > 0 && is_digit(stem.data[stem.size - 1]))
         stem.size--;
     /* "app+0x1240" is an address. */
@@ -99,7 +105,7 @@ void names_thread(struct names *names, trail_name name)
     trail_name several = put_kind(names, stem, any);
     if (kind == 0 || several == 0)
         return;
-    bool first = names_text(names, kind).data[stem.size] == *mark;
+    bool first = names_text(names, kind).data[stem.size] == mark;
     names->texts[kind] = first ? text : names_text(names, several);
     names->failed |= !idmap_put(&names->kinds, name, (void *)(uintptr_t)kind);
 }

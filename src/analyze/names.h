@@ -50,9 +50,9 @@ static inline trail_name names_of(struct names *names, trail_string_handle handl
  */
 trail_name names_goroutine(struct names *names, int64_t id, trail_name start);
 
-/* The name is one that a program has given to a thread: threads "worker-1" and "worker-2" are of one
- * kind, "worker-*". */
-void names_thread(struct names *names, trail_name name);
+/* Learns the name of a goroutine, whose start function has this PC and file (0: none). Threads to
+ * which a program has given the names "worker-1" and "worker-2" are of one kind, "worker-*". */
+void names_learn(struct names *names, trail_name name, uint64_t pc, uint64_t file);
 
 /* The slow path of names_kind. */
 trail_name names_find_kind(const struct names *names, trail_name name);

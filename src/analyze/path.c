@@ -334,7 +334,8 @@ static bool take_last(struct path *path, struct path_goroutine *g)
            make_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true, &path->last);
 }
 
-/* The task up to where this goroutine ended: the answer if no other one works on the task after it, and none ends it. */
+/* The task up to where this goroutine ended: the answer if no other one works on the task after it,
+ * and none ends it. */
 static bool take_last_of_task(struct path *path, struct path_goroutine *g)
 {
     const struct path_region *task =

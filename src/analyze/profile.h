@@ -50,8 +50,8 @@ struct profiles {
     uint32_t *by_handle; /* numbers + 1, by handle of the epoch; 0: not looked up */
     size_t handles, handle_capacity;
     uint64_t epoch;
-    uint8_t *
-        reasons; /* by name: the profile types that a wait with that reason counts for, and REASON_KNOWN */
+    uint8_t *reasons; /* by name: the profile types that a wait with that reason counts for, and
+                         REASON_KNOWN */
     size_t reason_capacity;
     struct profile_rows rows[TRAIL_PROFILES];
     struct idmap

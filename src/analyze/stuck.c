@@ -11,7 +11,8 @@
 #include "base/text.h"
 #include "wire/waits.h"
 
-/* The most waits, in order of goroutines, for which all others are examined: there may be very many. */
+/* The most waits, in order of goroutines, for which all others are examined: there may be very
+ * many. */
 enum { MOST_LOOKS = 64 };
 
 /* MARK: The end */
@@ -31,14 +32,16 @@ static const struct place *place_of(const struct stuck *stuck, const struct goro
     return parked ? parked->place : NULL;
 }
 
-/* The only goroutine alive with this start function; TRAIL_NONE: there is none, or *several. */
-static int64_t only_one(const struct stuck *stuck, trail_name name, bool *several)
+/* The only goroutine alive with this start function, or of this kind (names_kind); TRAIL_NONE:
+ * there is none, or *several. */
+static int64_t only_one(const struct stuck *stuck, trail_name name, bool kind, bool *several)
 {
+    const struct names *names = &stuck->analysis->names;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t found = TRAIL_NONE;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
-        if (g->name != name)
+        if ((kind ? names_kind(names, g->name) : g->name) != name)
             continue;
         if (found != TRAIL_NONE) {
             *several = true;
@@ -51,8 +54,9 @@ static int64_t only_one(const struct stuck *stuck, trail_name name, bool *severa
 }
 
 /*
- * The only goroutine alive of the kind that alone has been seen to use the other end of the pipe that
- * is waited for. What never waited there nor ended a wait is not seen: it only completes circles.
+ * The only goroutine alive of the kind that alone has been seen to use the other end of the pipe
+ * that is waited for. What never waited there nor ended a wait is not seen: it only completes
+ * circles.
  */
 static struct holder user_of(const struct stuck *stuck, const struct wait_facts *facts)
 {
@@ -73,7 +77,7 @@ static struct holder user_of(const struct stuck *stuck, const struct wait_facts 
             return (struct holder){.goroutine = TRAIL_NONE};
         user.name = start;
     }
-    user.goroutine = user.name ? only_one(stuck, user.name, &several) : TRAIL_NONE;
+    user.goroutine = user.name ? only_one(stuck, user.name, true, &several) : TRAIL_NONE;
     return user;
 }
 
@@ -97,8 +101,8 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
         !wait->by_use)
         return false;
     struct holder holder =
-        joins          ? (struct holder){.goroutine = only_one(stuck, facts->object, &several),
-                                         .name = facts->object}
+        joins ? (struct holder){.goroutine = only_one(stuck, facts->object, false, &several),
+                                .name = facts->object}
         : wait->by_use ? user
                        : holders_find(stuck->holders, facts->kind, facts->object);
     wait->kind = facts->kind_name;
@@ -295,8 +299,8 @@ static bool leads_to(const struct stuck *stuck, size_t at, size_t end)
 }
 
 /*
- * Links a wait for the exit of one of several goroutines with the same start function if all of them
- * wait for the goroutine that waits: whichever it is, its exit will not come.
+ * Links a wait for the exit of one of several goroutines with the same start function if all of
+ * them wait for the goroutine that waits: whichever it is, its exit will not come.
  */
 static void link_join(struct stuck *stuck, size_t at)
 {
@@ -375,7 +379,8 @@ static void forget_users(struct stuck *stuck)
     }
 }
 
-/* Whether goroutines of the program ended waits of this name: they have the other end of the pipe. */
+/* Whether goroutines of the program ended waits of this name: they have the other end of the pipe.
+ */
 static bool is_served(const struct stuck *stuck, trail_name wait)
 {
     const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
@@ -403,9 +408,10 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 }
 
 /*
- * Whether `a` says more of why all wait: it was signalled before it waited; or another one was woken
- * meanwhile; or it waits for its own kind; or no such wait has ever ended, so that it is none of a pool
- * that has no work now; or it is not main, which waits for what others make; or it ran last.
+ * Whether `a` says more of why all wait: it was signalled before it waited; or another one was
+ * woken meanwhile; or it waits for its own kind; or no such wait has ever ended, so that it is none
+ * of a pool that has no work now; or it is not main, which waits for what others make; or it ran
+ * last.
  */
 static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
 {
@@ -422,8 +428,8 @@ static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
     return a->begin_ns > b->begin_ns;
 }
 
-/* Whether such waits were ended by goroutines with the same start function, as in a pool whose tasks
- * wait for each other. */
+/* Whether such waits were ended by goroutines with the same start function, as in a pool whose
+ * tasks wait for each other. */
 static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
 {
     const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
@@ -549,8 +555,8 @@ static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
     return false;
 }
 
-/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for the
- * exit of one that waits for others, or since the one of `still` waits. */
+/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for
+ * the exit of one that waits for others, or since the one of `still` waits. */
 static bool keeps_main(const struct stuck *stuck, int64_t now)
 {
     const struct stuck_wait *main = &stuck->main;
@@ -634,8 +640,8 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 }
 
 /*
- * Whether none of the family has ended, and each waits to receive from a channel, as workers do that
- * have done all: no other than the one that waits for them has sent to one so far.
+ * Whether none of the family has ended, and each waits to receive from a channel, as workers do
+ * that have done all: no other than the one that waits for them has sent to one so far.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)
@@ -646,8 +652,9 @@ static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
 }
 
 /*
- * Takes the wait if nothing will end it, as far as is known: all goroutines that were created for it
- * have ended, or at least half have, and the others do nothing; or all wait for the one that waits.
+ * Takes the wait if nothing will end it, as far as is known: all goroutines that were created for
+ * it have ended, or at least half have, and the others do nothing; or all wait for the one that
+ * waits.
  */
 static void note_group(struct stuck *stuck, const struct goroutine *g, const struct place *place,
                        int64_t now)

@@ -36,8 +36,8 @@ struct stuck_wait {
     bool can_be_held; /* a thread may have what it waits for, as far as is known */
     /* No other wait at the place has ended since this one began; of `still`: ever. */
     bool unmoved;
-    /* Only of `still`: its own kind ended such waits before; and where others wait for its condition
-     * variable, 0: nowhere. */
+    /* Only of `still`: its own kind ended such waits before; and where others wait for its
+     * condition variable, 0: nowhere. */
     bool for_own;
     trail_name other_place;
     int64_t holder; /* TRAIL_NONE: unknown */
@@ -51,8 +51,8 @@ struct stuck_wait {
     trail_name read_since; /* where others took the rwlock to read meanwhile; 0: not known */
     int64_t creator;       /* if that waits for a WaitGroup; else TRAIL_NONE */
     trail_name creator_name, creator_place;
-    /* Of a lock in Go: one that waits for what so far only goroutines of this kind did, at a channel:
-     * its id, or TRAIL_NONE. */
+    /* Of a lock in Go: one that waits for what so far only goroutines of this kind did, at a
+     * channel: its id, or TRAIL_NONE. */
     int64_t asks;
     trail_name asks_name, asks_place;
     int64_t asks_ns;
@@ -64,7 +64,8 @@ struct stuck_wait {
     size_t circle; /* 0: none; else the number of its cycle */
 };
 
-/* A goroutine that waits at the end for a WaitGroup, and those that it, or its creator, created last. */
+/* A goroutine that waits at the end for a WaitGroup, and those that it, or its creator, created
+ * last. */
 struct stuck_group {
     int64_t goroutine, begin_ns, ns;
     int64_t quiet_ns;             /* it has waited for so long, and none of them has ended */
@@ -127,8 +128,8 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
                                          int64_t goroutine);
 
 /*
- * Marks the waits that can go on. One that cannot, and has a row, is linked to a wait that keeps it from
- * going on, in a process with the other end. Returns false on out of memory.
+ * Marks the waits that can go on. One that cannot, and has a row, is linked to a wait that keeps it
+ * from going on, in a process with the other end. Returns false on out of memory.
  */
 bool stuck_endless_find(struct stuck *stuck, int64_t now);
 

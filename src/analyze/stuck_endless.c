@@ -33,8 +33,8 @@ static int64_t quiet_since(const struct stuck *stuck, int64_t now)
     return since_ns;
 }
 
-/* If there were more threads than the trace has goroutines, what the others do is not known: it is a
- * part of a trace, or they were not recorded. */
+/* If there were more threads than the trace has goroutines, what the others do is not known: it is
+ * a part of a trace, or they were not recorded. */
 bool stuck_endless_take(struct stuck *stuck, int64_t now)
 {
     const trail_recorded *rows;
@@ -150,8 +150,8 @@ static bool mark(struct stuck *stuck, struct active *active, int64_t now)
 }
 
 /*
- * Returns the index of the next wait of the process, or of its first after the last. The process has the
- * other end of the wait at `at`, which none of its threads can end.
+ * Returns the index of the next wait of the process, or of its first after the last. The process
+ * has the other end of the wait at `at`, which none of its threads can end.
  */
 static size_t next_of_own(const struct stuck *stuck, size_t at)
 {

@@ -158,7 +158,8 @@ static bool go_transition(struct threads *threads, const trail_event *event, siz
     return true;
 }
 
-/* Places a goroutine that was found running, by an event of its own. Returns false on out of memory. */
+/* Places a goroutine that was found running, by an event of its own. Returns false on out of
+ * memory. */
 static bool place_found(struct threads *threads, const trail_event *event, size_t thread)
 {
     struct placed *g = objects_find(&threads->going, (uint64_t)event->goroutine);

@@ -91,7 +91,7 @@ static trail_place calling_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? waits_calling_frame(waits, &row) : (trail_place){0};
 }
 
-/* The place that called a package of Go's, which released a lock at `by`; 0: it is none. */
+/* The place that called a package of Go's, which released a lock at `by`; 0: not such a package. */
 static trail_name caller_of(struct waits *waits, trail_stack stack, const struct place *place,
                             const trail_place *by)
 {
@@ -142,8 +142,9 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
 }
 
 /*
- * Returns the frame that ended a wait; where the lock was taken, if the release shows no function of
- * the program: with optimisation, it may be the last that several functions do, which leave no frames.
+ * Returns the frame that ended a wait; where the lock was taken, if the release shows no function
+ * of the program: with optimisation, it may be the last that several functions do, which leave no
+ * frames.
  */
 static trail_place holder_frame(const struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts, const struct last_hold *hold)
@@ -155,8 +156,8 @@ static trail_place holder_frame(const struct waits *waits, trail_stack stack,
     return hold && hold->at.function != 0 && !is_own ? hold->at : by;
 }
 
-/* Returns for how long the function has held the lock in all, if it has logged the hold that ended the
- * wait; 0: not known. */
+/* Returns for how long the function has held the lock in all, if it has logged the hold that ended
+ * the wait; 0: not known. */
 static int64_t held_ns(const struct waits *waits, const struct last_hold *hold, trail_name function)
 {
     const struct hold_sum *sum =
@@ -386,8 +387,8 @@ static __attribute__((noinline)) bool note_ready(struct waits *waits, const stru
 }
 
 /*
- * Whether the state begins or ends where events are lost: it has no length then, and is none of those
- * that are counted. One that begins there is followed at once by the event that needs it.
+ * Whether the state begins or ends where events are lost: it has no length then, and is none of
+ * those that are counted. One that begins there is followed at once by the event that needs it.
  */
 static inline bool is_inferred(const struct waits *waits, const trail_event *event, int64_t ns)
 {
@@ -459,16 +460,6 @@ static inline bool may_be_timed(const struct waits *waits, trail_name reason)
     return waits->is_go && (reason == waits->receive || reason == waits->select);
 }
 
-/* A goroutine of Go has received what one that it created sends. */
-static bool note_sender(struct waits *waits, const struct goroutine *g, const trail_event *event)
-{
-    if (!waits->is_go || g->reason != waits->receive || !waits->analysis->counting)
-        return true;
-    const struct family *family = families_of(&waits->families, event->goroutine);
-    return !family || family->creator != g->id ||
-           waits_note_straggler(waits, g, waits_place(waits, g->outer), event);
-}
-
 /* A wait ends. Returns false on out of memory. */
 static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
@@ -483,8 +474,9 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
     if (g->reason == waits->send && !waits_count_late(waits, event->goroutine))
         return false;
     trail_name pool = may_be_timed(waits, g->reason) ? waits_pool(waits, g->outer) : 0;
-    return note_sender(waits, g, event) &&
-           waits_blame(waits, g, NULL, 0, pool ? pool : g->reason, event);
+    if (waits->is_go && g->reason == waits->receive && waits->analysis->counting)
+        waits_received(waits, g, event);
+    return waits_blame(waits, g, NULL, 0, pool ? pool : g->reason, event);
 }
 
 /* A wait begins. Returns false on out of memory. */
@@ -581,6 +573,8 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         return waits_call_begins(waits, g, event);
     if (to <= TRAIL_GO_NOT_EXIST) {
         waits_works(waits, g->id);
+        if (!waits_sender_ends(waits, g->id))
+            return false;
         families_end(&waits->families, g->id, event->time_ns, FAMILY_ENDS);
     }
     return true;

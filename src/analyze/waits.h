@@ -179,15 +179,16 @@ struct last_hold {
 };
 
 /*
- * A wait of the goroutine that had a lock of a library, which records its owner but no release: it is
- * read while others wait for it.
+ * A wait of the goroutine that had a lock of a library, which records its owner but no release: it
+ * is read while others wait for it.
  */
 struct owned {
     int64_t goroutine, begin_ns, end_ns;
     trail_name start, function, place;
 };
 
-/* Pools and semaphores of Go's packages: their users wait for one another in a receive or select. */
+/* Pools and semaphores of Go's packages: their users wait for one another in a receive or select.
+ */
 enum { WAITS_POOLS = 2 };
 extern const char *const waits_pools[WAITS_POOLS];
 
@@ -233,7 +234,8 @@ struct waits {
     trail_name pools[WAITS_POOLS]; /* waits_pools */
 };
 
-/* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
+/* Whether it is a wait for another goroutine of a kind with which work or results are handed over.
+ */
 bool waits_hands_over(const struct waits *waits, trail_name wait);
 
 /* Whether it is a wait for a result that another goroutine makes for it. */
@@ -249,9 +251,9 @@ extern const struct analysis_part waits_part;
 
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
- * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for what is outside the program
- * (waits_outside.c). Functions that return bool return false on out of memory, unless it says
- * otherwise.
+ * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for
+ * what is outside the program (waits_outside.c). Functions that return bool return false on out of
+ * memory, unless it says otherwise.
  */
 
 /* MARK: Groups */
@@ -259,8 +261,8 @@ extern const struct analysis_part waits_part;
 /* The slow path of waits_group. */
 struct wait_group *waits_make_group(struct waits *waits, trail_name name);
 
-/* Returns the group of a start function, or of named threads of one kind (names_kind); NULL if there
- * is none. */
+/* Returns the group of a start function, or of named threads of one kind (names_kind); NULL if
+ * there is none. */
 static inline struct wait_group *waits_find_group(const struct waits *waits, trail_name name)
 {
     name = names_kind(&waits->analysis->names, name);
@@ -304,12 +306,10 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
                        trail_name reason);
 bool waits_leave_place(struct waits *waits, const struct goroutine *g, const trail_event *event);
 
-/*
- * A wait at `at` for a family, or for one of it, has ended. Counts the goroutine that ended it, if it
- * was the last of its family by far.
- */
-bool waits_note_straggler(struct waits *waits, const struct goroutine *g, trail_name at,
-                          const trail_event *event);
+/* A goroutine of Go has received what one that it created sends: perhaps its result, if it sends no
+ * more before it ends. */
+void waits_received(struct waits *waits, const struct goroutine *g, const trail_event *event);
+bool waits_sender_ends(struct waits *waits, int64_t goroutine);
 
 /* The goroutine has done some work since it was woken. */
 void waits_works(struct waits *waits, int64_t id);
@@ -333,8 +333,8 @@ void waits_miss_condition(struct waits *waits, int64_t goroutine);
 bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_name at,
                         const trail_event *event);
 
-/* Returns where others took the rwlock to read for which the goroutine already waits to write; 0: they
- * did not, or that is not known. */
+/* Returns where others took the rwlock to read for which the goroutine already waits to write; 0:
+ * they did not, or that is not known. */
 trail_name waits_read_since(const struct waits *waits, const struct goroutine *g);
 
 /* A log of a hold that has ended. Returns false on out of memory. */
@@ -383,7 +383,8 @@ bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine);
 /* A goroutine that waits for something outside at times goes on. */
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event);
 
-/* The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile. */
+/* The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile.
+ */
 bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t now);
 
 /* A wait of Go that can be for a timer has ended. */

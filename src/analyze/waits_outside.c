@@ -122,11 +122,15 @@ static enum connection connection_of_frames(const struct waits *waits, trail_sta
         {"golang.org/x/sync/semaphore.(*Weighted).Acquire", CONNECTION_POOLS + 1},
     };
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    for (size_t n = 0; n < row.count; n++)
+    bool inner = true; /* of what a pool calls, other waits are none for it */
+    for (size_t n = 0; n < row.count; n++) {
+        trail_string function = names_text(&waits->analysis->names, row.places[n].function);
         for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-            if (text_is(names_text(&waits->analysis->names, row.places[n].function),
-                        functions[i].function))
+            if (text_is(function, functions[i].function) &&
+                (inner || functions[i].what < CONNECTION_POOLS))
                 return functions[i].what;
+        inner &= text_begins(function, "runtime.");
+    }
     return CONNECTION_NONE;
 }
 
@@ -258,7 +262,8 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
            idmap_put(&waits->calls, (uint64_t)g->id, (void *)(uintptr_t)wait);
 }
 
-/* A P that has no idle one beside it looks at its timers when a goroutine stops; within this time. */
+/* A P that has no idle one beside it looks at its timers when a goroutine stops; within this time.
+ */
 #define LATE_MOST_NS 50000
 
 /* The sleep of a Go goroutine has ended: counts it if another goroutine had just been preempted. */

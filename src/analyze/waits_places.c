@@ -165,8 +165,8 @@ void waits_works(struct waits *waits, int64_t id)
         objects_drop(&waits->parked, (uint64_t)id);
 }
 
-/* Whether the goroutine waits for a lock, perhaps that of a condition variable: passing that on does
- * not count as work. */
+/* Whether the goroutine waits for a lock, perhaps that of a condition variable: passing that on
+ * does not count as work. */
 static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
 {
     const struct parked *parked =
@@ -271,31 +271,71 @@ static bool is_join(const struct waits *waits, const struct goroutine *g)
     return facts && facts->kind == WIRE_WAIT_JOIN;
 }
 
-bool waits_note_straggler(struct waits *waits, const struct goroutine *g, trail_name at,
-                          const trail_event *event)
+/* How late the goroutine was that ended the wait of `g`; ns 0: it is not the last of its family by
+ * far. */
+static struct family_late late_of(const struct family *family, const struct goroutine *g,
+                                  const trail_event *event)
 {
-    const struct family *family = families_of(&waits->families, event->goroutine);
+    struct family_late late = {.goroutine = event->goroutine, .wait = g->reason};
     if (!family || family->lost || family->differ || family->ended < 2 ||
         family->ended + 1 != family->created)
-        return true;
-    int64_t since = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
+        return late;
+    late.since_ns = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
     int64_t others_ns = ns_between(family->created_ns, family->ended_ns);
-    int64_t ns = ns_between(since, event->time_ns);
-    if (ns < 0 || others_ns < 0 || ns / (STRAGGLES_TIMES - 1) < others_ns)
-        return true;
+    int64_t ns = ns_between(late.since_ns, event->time_ns);
+    late.ns = others_ns >= 0 && ns / (STRAGGLES_TIMES - 1) >= others_ns ? ns : 0;
+    return late;
+}
+
+static bool add_straggler(struct waits *waits, const struct family *family,
+                          const struct family_late *late)
+{
     struct straggler *straggler = objects_get(&waits->stragglers, family->start);
     if (!straggler)
         return false;
     straggler->start = family->start;
     straggler->times++;
-    ns_add(&straggler->ns, ns);
-    if (ns > straggler->longest.ns) {
-        straggler->longest = (trail_longest){ns, since, event->goroutine};
+    ns_add(&straggler->ns, late->ns);
+    if (late->ns > straggler->longest.ns) {
+        straggler->longest = (trail_longest){late->ns, late->since_ns, late->goroutine};
         straggler->created_at = family->place;
-        straggler->at = at;
-        straggler->wait = g->reason;
+        straggler->at = late->at;
+        straggler->wait = late->wait;
     }
     return true;
+}
+
+/* A wait for a WaitGroup or an exit has ended. Returns false on out of memory. */
+static bool note_straggler(struct waits *waits, const struct goroutine *g,
+                           const struct place *place, const trail_event *event)
+{
+    const struct family *family = families_of(&waits->families, event->goroutine);
+    struct family_late late = late_of(family, g, event);
+    late.at = place->name;
+    return late.ns <= 0 || add_straggler(waits, family, &late);
+}
+
+void waits_received(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    struct family *family = families_of(&waits->families, event->goroutine);
+    struct family_late late = late_of(family, g, event);
+    if (late.ns <= 0 || family->creator != g->id)
+        return;
+    late.at = waits_place(waits, g->outer);
+    family->sent = late;
+    family->sends++;
+}
+
+bool waits_sender_ends(struct waits *waits, int64_t goroutine)
+{
+    struct family *family = families_of(&waits->families, goroutine);
+    struct family_late late = family ? family->sent : (struct family_late){0};
+    if (late.ns <= 0 || late.goroutine != goroutine)
+        return true;
+    uint64_t sends = family->sends;
+    family->sent.ns = 0;
+    family->sends = 0;
+    return sends > 1 || add_straggler(waits, family, &late);
 }
 
 bool waits_leave_place(struct waits *waits, const struct goroutine *g, const trail_event *event)
@@ -308,7 +348,7 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
     if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
-        ok = waits_note_straggler(waits, g, place->name, event);
+        ok = note_straggler(waits, g, place, event);
     if (place->kind == PLACE_CONDITION)
         waits_leave_condition(waits, g, place->name, event);
     if (place->kind == PLACE_LOCK)

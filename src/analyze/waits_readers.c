@@ -1,6 +1,6 @@
 /*
- * Rwlocks whose writers are kept out by readers: threads that take the lock to read although a writer
- * already waits for it. Recordings of C programs have the kind of each wait and hold.
+ * Rwlocks whose writers are kept out by readers: threads that take the lock to read although a
+ * writer already waits for it. Recordings of C programs have the kind of each wait and hold.
  */
 #include <string.h>
 
@@ -24,8 +24,8 @@ static trail_name awaited_by(const struct waits *waits, const struct goroutine *
                : 0;
 }
 
-/* Whether only readers have had the lock since the wait began, and one took it meanwhile: while another
- * one had it, since the writer did not get it. */
+/* Whether only readers have had the lock since the wait began, and one took it meanwhile: while
+ * another one had it, since the writer did not get it. */
 static bool is_kept_out(const struct rwlock *lock, const struct goroutine *g)
 {
     return lock->last_taken_ns > g->since_ns && lock->written_ns <= g->since_ns;

@@ -12,6 +12,7 @@
 #include "base/idmap.h"
 #include "collect/samples.h"
 #include "collect/stack_copy.h"
+#include "wire/goroutine.h"
 #include "words/wrappers.h"
 #include "write/v2_writer.h"
 
@@ -33,7 +34,7 @@ struct code_names {
 };
 
 /* Frames into which others are inlined get numbers where no code can be (see trail_symbolize). */
-#define CODE_FIRST_NUMBER (UINT64_C(1) << 48)
+#define CODE_FIRST_NUMBER GOROUTINE_NAMED_PC
 
 /* The stack of a hold: its place, and the outer frames of its release. */
 struct named_hold {

@@ -80,8 +80,8 @@ uint64_t trace_bytes(const struct trace *t);
 bool trace_is_full(const struct trace *t);
 
 /*
- * Ends the trace at `at` (ticks), although programs continue: their calls are not recorded from then
- * on, so that what they do until trace_finish is not known.
+ * Ends the trace at `at` (ticks), although programs continue: their calls are not recorded from
+ * then on, so that what they do until trace_finish is not known.
  */
 void trace_stop(struct trace *t, uint64_t at);
 

@@ -10,6 +10,9 @@
 #include "shm/mapping.h"
 
 #define GOOD_FOR_NS 50000000 /* a file may be mapped at the same address later */
+/* Reading the list takes at most a twentieth of a CPU, but where that is less than this. */
+#define CHEAP_NS 1000000
+#define RARELY   20
 
 static void add_range(struct collect *c, const struct mapping *m)
 {
@@ -25,6 +28,7 @@ static void add_range(struct collect *c, const struct mapping *m)
 /* Of a process that has ended, the last list stays. */
 static void read_ranges(struct collect *c)
 {
+    const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     size_t before = c->faults.count;
     struct mapping m;
     c->faults.read_ns = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -36,6 +40,8 @@ static void read_ranges(struct collect *c)
             add_range(c, &m);
     if (c->faults.count == 0)
         c->faults.count = before;
+    int64_t took_ns = (int64_t)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+    c->faults.due_ns = c->faults.read_ns + (took_ns > CHEAP_NS ? RARELY * took_ns : 0);
 }
 
 static const struct mapped_range *find_range(const struct faults *f, uint64_t address)
@@ -44,12 +50,12 @@ static const struct mapped_range *find_range(const struct faults *f, uint64_t ad
     return behind && address < f->ranges[behind - 1].end ? &f->ranges[behind - 1] : NULL;
 }
 
-/* What was mapped after the list was read is not in it: it is read once for all faults before. */
+/* What was mapped after the list was read is not in it; one reading serves all earlier faults. */
 static const char *file_at(struct collect *c, uint64_t address, int64_t ns)
 {
     const struct mapped_range *range = find_range(&c->faults, address);
     int64_t age_ns = ns - c->faults.read_ns;
-    if (age_ns > GOOD_FOR_NS || (age_ns >= 0 && !range)) {
+    if (ns >= c->faults.due_ns && (age_ns > GOOD_FOR_NS || (age_ns >= 0 && !range))) {
         read_ranges(c);
         range = find_range(&c->faults, address);
     }

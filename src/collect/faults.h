@@ -31,6 +31,7 @@ struct faults {
     } * ranges;
     size_t count, room;
     int64_t read_ns; /* CLOCK_MONOTONIC; 0: not read yet */
+    int64_t due_ns;  /* not to be read again before */
 };
 
 /* Takes a SWITCH_FAULT. */

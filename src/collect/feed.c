@@ -325,8 +325,8 @@ static void take_created(struct collect *c, struct thread *thread, const struct 
 
 /* MARK: Names of threads */
 
-/* A name is set at once, not by an op: one that is given soon after the start then names the goroutine
- * from its first event. */
+/* A name is set at once, not by an op: one that is given soon after the start then names the
+ * goroutine from its first event. */
 static void take_name(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct feed *feed = &c->feed;
@@ -347,8 +347,8 @@ static bool ended_before(const struct thread *thread, uint64_t time)
     return thread->feed.life == LIFE_EXITED && thread->ops.last_time < time;
 }
 
-/* Returns the thread that was named; NULL: it has not been read. It may be named before it begins to run, and
- * the C library reuses a thread's handle. */
+/* Returns the thread that was named; NULL: it has not been read. It may be named before it begins
+ * to run, and the C library reuses a thread's handle. */
 static struct thread *thread_of_name(const struct collect *c, const struct named_thread *named)
 {
     struct thread *thread = idmap_find(&c->threads.by_handle, named->handle);
@@ -559,8 +559,8 @@ static void watch_sleep(struct collect *c, struct thread *thread, const struct a
 #define LOOK_NS 100000000
 
 /*
- * A thread that was there before the recording and makes no recorded call ends unnoticed, unless the
- * kernel reports it. It must be gone at two looks: the process may be about to end.
+ * A thread that was there before the recording and makes no recorded call ends unnoticed, unless
+ * the kernel reports it. It must be gone at two looks: the process may be about to end.
  */
 static void look_for_end(struct collect *c, struct thread *thread)
 {

@@ -95,7 +95,8 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
 #define MOST_OWED_NS 50000
 
 /* Inserts a switch in, earlier than its record by what the switch costs, but not before the
- * preceding switch or wake-up: the cost is a mean, and what exceeds one switch is added to the next. */
+ * preceding switch or wake-up: the cost is a mean, and what exceeds one switch is added to the
+ * next. */
 static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
 {
     struct oncpu *o = &thread->oncpu;

@@ -142,8 +142,8 @@ bool oncpu_lacks_waking(const struct thread *thread);
 /* Returns how long the thread has been on a CPU since its next switch, up to `until`, in ticks. */
 uint64_t oncpu_on_since(const struct thread *thread, uint64_t until);
 
-/* Returns how long the thread is ready before it waits or ends, in ticks. It was woken at `woken`; 0:
- * it is on a CPU. */
+/* Returns how long the thread is ready before it waits or ends, in ticks. It was woken at `woken`;
+ * 0: it is on a CPU. */
 uint64_t oncpu_ready_for(const struct thread *thread, uint64_t woken);
 
 /* Whether the kernel puts the thread on a CPU, now or next, only to end it. */

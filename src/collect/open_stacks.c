@@ -44,8 +44,8 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
 }
 
 /*
- * Copies memory of the thread's process. Returns the number of bytes; 0: none. Uses the TID, because
- * the first thread may have ended. It must belong to the process before and after the copy.
+ * Copies memory of the thread's process. Returns the number of bytes; 0: none. Uses the TID,
+ * because the first thread may have ended. It must belong to the process before and after the copy.
  */
 static size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
                                void *to, size_t size)
@@ -94,8 +94,8 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     return add_copied(c, &sample);
 }
 
-/* Returns the number of the stack that a thread has at the sample's registers; 0: it cannot be read.
- * The caller checks that the thread does not move meanwhile. */
+/* Returns the number of the stack that a thread has at the sample's registers; 0: it cannot be
+ * read. The caller checks that the thread does not move meanwhile. */
 static uint32_t open_read_stack(struct collect *c, const struct thread *thread,
                                 const struct cpu_sample *registers)
 {
@@ -277,7 +277,7 @@ static void describe_futex(struct collect *c, const struct thread *thread, uint6
     to->name = op.name;
 }
 
-/* Describes the wait of a system call, if that waits for one thing. */
+/* Sets the kind of wait of a system call, and what it is for if that is a descriptor or lock. */
 static void describe_call(struct collect *c, const struct place *place, struct unwrapped *to)
 {
     const struct call *call = find_call(place->call);
@@ -322,7 +322,8 @@ static void look(struct collect *c, struct thread *thread)
     add_look(c, thread, &look);
 }
 
-/* Whether a thread sleeps outside of wrapped calls, and has not been looked at since it began to. */
+/* Whether a thread sleeps outside of wrapped calls, and has not been looked at since it began to.
+ */
 static bool is_unknown(const struct collect *c, const struct thread *thread)
 {
     struct area_open open;

@@ -95,7 +95,8 @@ struct glances {
     unsigned count; /* of all so far; the newest is at[(count - 1) % GLANCES] */
 };
 
-/* Called in each step, after the kernel's records have been read: looks at the threads that sleep. */
+/* Called in each step, after the kernel's records have been read: looks at the threads that sleep.
+ */
 void open_look_at_sleepers(struct collect *c);
 
 /* Adds what is known to the op of a wait that began with the kernel's record of `off_ns`. */
@@ -111,7 +112,8 @@ void open_name_stream(struct collect *c, uint64_t lock, uint32_t detail, uint32_
 /* Makes the op of a call that began at `time` a wait for the lock that was found. */
 void open_replace(const struct thread *thread, uint64_t time, struct op *op);
 
-/* Returns the wait in which the thread still is, within the open call or in none (NULL); NULL: none is known. */
+/* Returns the wait in which the thread still is, within the open call or in none (NULL); NULL: none
+ * is known. */
 const struct unwrapped *open_wait_now(const struct thread *thread, const struct area_open *open);
 
 #endif

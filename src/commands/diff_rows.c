@@ -151,8 +151,12 @@ static const trail_histogram *spread_of(const trail_wait_group *waits, trail_nam
 static void collect_group(struct collector *c, const trail_group *group)
 {
     static const trail_histogram empty;
-    const trail_wait_group *waits = group->name < c->wait_count ? c->waits[group->name] : NULL;
+    trail_name kind = overview_kind(c->analysis->answers, group->name);
+    const trail_wait_group *waits = kind < c->wait_count ? c->waits[kind] : NULL;
     c->name = analysis_text(c->analysis, group->name);
+    /* The waits of several threads of a kind are not known apart. */
+    if (!text_equal(c->name, analysis_text(c->analysis, kind)))
+        waits = NULL;
     add(c, "count", DIFF_COUNT, true, (double)group->count);
     for (int i = 0; i < LIFE_COLUMNS; i++)
         add_time(c, columns[i].path, corrected(&group->times, columns[i].column),

@@ -1,6 +1,6 @@
 /*
- * trail export --to=csv, rowbinary, parquet: writes the tables of a trace into files, one into a file or all into
- * a folder.
+ * trail export --to=csv, rowbinary, parquet: writes the tables of a trace into files, one into a
+ * file or all into a folder.
  */
 #include "commands/export_tables.h"
 
@@ -49,6 +49,8 @@ static int find_table(struct tables_request *tables)
         return usage_error(request->command, "no table '%s'; did you mean '%s'?", request->table,
                            near);
     char file[FOLLOW_UP_SIZE];
+    if (strspn(request->table, "abcdefghijklmnopqrstuvwxyz_") < strlen(request->table))
+        return usage_error(request->command, "no table '%s'", request->table);
     return usage_error(request->command,
                        "no table '%s'; if it is a view: trail sql --csv %s 'from %s'",
                        request->table, shell_file(request->word, file), request->table);

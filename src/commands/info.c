@@ -283,8 +283,8 @@ static bool add_part(struct info *info, const struct part *part)
 }
 
 /*
- * Walks the trace that begins `offset` bytes into the walk, which is `base` bytes into the file, and
- * lists it. Returns 1, 0 if it is damaged, -1 if out of memory.
+ * Walks the trace that begins `offset` bytes into the walk, which is `base` bytes into the file,
+ * and lists it. Returns 1, 0 if it is damaged, -1 if out of memory.
  */
 static int walk_part(struct info *info, trail_walk *walk, int64_t base, int64_t offset,
                      struct progress *progress)
@@ -651,7 +651,7 @@ static void show_info(const struct info *info)
     printf("  batches      %" PRIu64 "\n", info->batches);
     show_batches(info);
     if (!info->walked)
-        printf("    counted up to the first bytes that are not a batch\n");
+        printf("    counted up to the first damage\n");
     if (info->full)
         show_full(info, &vocabulary);
     show_parts(info);
@@ -817,7 +817,7 @@ static void list_behind(struct info *info, struct input *input)
     source = source ? source_from(source, base, &err) : NULL;
     trail_walk *walk = source ? trail_walk_open(source, &err) : NULL;
     info->bytes = (uint64_t)base;
-    if (add_first(info) && walk) {
+    if (walk && add_first(info)) {
         progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
         if (walk_part(info, walk, base, 0, &progress) > 0)
             (void)walk_parts(info, walk, base, &progress);
@@ -828,9 +828,9 @@ static void list_behind(struct info *info, struct input *input)
 }
 
 /*
- * Headers alone do not show whether bytes that are not a batch are damage or the program's text, nor
- * everywhere whether there is a frequency: what the reader finds counts, as for all other commands.
- * A pipe cannot be read again.
+ * Headers alone do not show whether bytes that are not a batch are damage or the program's text,
+ * nor everywhere whether there is a frequency: what the reader finds counts, as for all other
+ * commands. A pipe cannot be read again.
  */
 static bool is_doubtful(const struct info *info, const struct input *input)
 {

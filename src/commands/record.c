@@ -650,8 +650,8 @@ static struct record_summary_process *make_rows(const struct recording *r, size_
     return all;
 }
 
-/* The CPU time of the processes whose times are shown, where the trace does not have it exactly; else
- * -1. */
+/* The CPU time of the processes whose times are shown, where the trace does not have it exactly;
+ * else -1. */
 static int64_t sum_of_clocks(const struct collect_summary *summary,
                              const struct record_summary_process *all, size_t count)
 {

@@ -70,8 +70,8 @@ static void slept_by(clockid_t clock, int flags, const struct timespec *time)
 
 /* MARK: Yields */
 
-/* A half step of the coarse clock divided by this is about 10 us: yields no further apart belong to a loop
- * that only checks whether something has changed. */
+/* A half step of the coarse clock divided by this is about 10 us: yields no further apart belong to
+ * a loop that only checks whether something has changed. */
 #define SPIN_PARTS 50
 
 /* Counts a yield that follows another one at once. */

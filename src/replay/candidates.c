@@ -168,7 +168,7 @@ static bool put_pools(struct candidates *c, const struct chains *chains)
     for (size_t i = 0; good && i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
         if (!thread->system && !thread->gc)
-            good = add(&sums, thread->name, busy_ns(chains, thread));
+            good = add(&sums, names_kind(chains->names, thread->name), busy_ns(chains, thread));
     }
     if (sums.count > 1)
         qsort(sums.items, sums.count, sizeof *sums.items, longest_first);

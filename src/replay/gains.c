@@ -12,14 +12,15 @@
 /* So many findings get one, the first ones. */
 enum { GAINS = 3 };
 
-/* A replay cuts running into slices of milliseconds: with more than this it takes too long beside the
- * other analyses. */
+/* A replay cuts running into slices of milliseconds: with more than this it takes too long beside
+ * the other analyses. */
 #define RUN_MOST_NS INT64_C(600000000000)
 
 /* Smaller gains, as a part of the goal, are none. */
 #define GAIN_LEAST 0.005
 
-/* The weight that is left of a finding whose removal gains nothing, compared with those that may. */
+/* The weight that is left of a finding whose removal gains nothing, compared with those that may.
+ */
 #define REFUTED 0.1
 
 /* A quantile of fewer tasks is one of them: then the median. */
@@ -148,7 +149,8 @@ static void put_condition(const struct gains *gains, const struct change *change
     }
 }
 
-/* Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory. */
+/* Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory.
+ */
 static bool ask(const struct gains *gains, const struct change *change, double *end, double *second)
 {
     struct replay_result result;

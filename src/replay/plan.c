@@ -32,11 +32,18 @@ static bool is_function(trail_string function, const char *name)
     return before == '.' || before == ':' || before == '/' || before == ' ';
 }
 
+/* Whether that is the name of a thread, or of its kind, "worker-*". */
+static bool is_thread(const struct chains *chains, trail_name thread, const char *name)
+{
+    return is_function(names_text(chains->names, thread), name) ||
+           is_function(names_text(chains->names, names_kind(chains->names, thread)), name);
+}
+
 trail_name plan_thread_name(const struct chains *chains, const char *name)
 {
     for (size_t i = 0; i < chains->thread_count; i++)
-        if (is_function(names_text(chains->names, chains->threads[i].name), name))
-            return chains->threads[i].name;
+        if (is_thread(chains, chains->threads[i].name, name))
+            return names_kind(chains->names, chains->threads[i].name);
     return 0;
 }
 
@@ -45,7 +52,8 @@ unsigned plan_twice_threads(const struct chains *chains, trail_name name)
     enum { MOST = 512 };
     unsigned count = 0;
     for (size_t i = 0; i < chains->thread_count && count <= MOST; i++)
-        count += chains->threads[i].name == name;
+        count +=
+            names_kind(chains->names, chains->threads[i].name) == names_kind(chains->names, name);
     return count <= MOST ? 2 * count : 0;
 }
 
@@ -86,8 +94,7 @@ static double share_of(const struct chains *chains, size_t class, const uint64_t
                        const char *name)
 {
     const struct chain_class *c = &chains->classes[class];
-    trail_string thread = names_text(chains->names, c->thread);
-    if (is_function(thread, name))
+    if (is_thread(chains, c->thread, name))
         return 1;
     if (c->samples > 0)
         return (double)hits[class] / (double)c->samples;

@@ -182,7 +182,7 @@ static bool cut_all(struct pool *pool, const struct chains *chains)
                        .released = calloc(longest_chain(chains) + 1, sizeof *c.released)};
     bool good = c.holds && c.released;
     for (size_t i = 0; i < chains->thread_count && good; i++) {
-        if (chains->threads[i].name != pool->name)
+        if (names_kind(chains->names, chains->threads[i].name) != pool->name)
             continue;
         pool->members++;
         pool->decides = pool->decides || i == chains->goal;

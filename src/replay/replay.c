@@ -643,7 +643,7 @@ static bool prepare_pool(struct replay *r)
 static void prepare_task(struct replay *r, struct task *task, const struct chain_thread *thread)
 {
     *task = (struct task){.thread = thread, .held = 1, .inside = 1, .waker = CHAIN_NONE};
-    if (r->plan.pool != 0 && thread->name == r->plan.pool) {
+    if (r->plan.pool != 0 && names_kind(r->chains->names, thread->name) == r->plan.pool) {
         task->worker = &r->workers[r->worker_count++];
         *task->worker = *thread;
         task->worker->count = 0;

@@ -149,6 +149,11 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
     return buf;
 }
 
+trail_name overview_kind(const trail_analysis *answers, trail_name name)
+{
+    return names_kind(&answers->names, name);
+}
+
 struct overview_group overview_group(const trail_analysis *answers, trail_name kind)
 {
     const trail_group *groups;

@@ -46,8 +46,10 @@ enum { OVERVIEW_SIZE = 400 };
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);
 
-/* How many goroutines there are with a start function, or of a kind of named threads (names_kind), and
- * for how long they ran. */
+/* Returns the name under which the waits of goroutines with this name are added up (names_kind). */
+trail_name overview_kind(const trail_analysis *answers, trail_name name);
+
+/* How many goroutines there are of such a kind, and for how long they ran. */
 struct overview_group {
     uint64_t count;
     int64_t exec_ns;

@@ -7,10 +7,10 @@
  *   struct shm_area
  *     header      the process that may write, the options, the coarse clock, free lists
  *     threads[]   one slot per thread: its chain of chunks, and the call it is in (its open call)
- *     objects[]   one slot for the locks of one hash: the lock taken last, since when, and the last release's number
- *     stack_index[], stack_words[]   call stacks, each once; never freed
- *     modules     text: which code is mapped where (the lines of a trace's module map)
- *     chunks[]    pages of records, on the free list or in a thread's chain
+ *     objects[]   one slot for the locks of one hash: the lock taken last, since when, and the last
+ * release's number stack_index[], stack_words[]   call stacks, each once; never freed modules text:
+ * which code is mapped where (the lines of a trace's module map) chunks[]    pages of records, on
+ * the free list or in a thread's chain
  *
  *   thread - first > chunk - next > chunk - next > chunk (the last: the thread writes here)
  *
@@ -115,8 +115,8 @@ enum shm_kind {
      * recorded thread has sent one, it may be SIGCHLD */
     SHM_INTERRUPTED,
     /* Calls that have no records of their own, since the last of these: waits in which work is
-     * handed over, or yields. time; object: how many; object2: how long in all, in ticks; wait, stack:
-     * of the last one, SHM_NO_WAIT: yields */
+     * handed over, or yields. time; object: how many; object2: how long in all, in ticks; wait,
+     * stack: of the last one, SHM_NO_WAIT: yields */
     SHM_COUNTED,
     /* time; object: a semaphore with waiters, from which the thread took a permit without waiting,
      * for example one posted for a waiter that has not run yet; release */
@@ -132,8 +132,8 @@ enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
     SHM_TIMED_OUT = 2, /* waited: it reached its time limit or failed; no release ended it */
     SHM_COARSE = 4,    /* released: `end`, when the hold began, was read from the coarse clock */
-    /* waited: longjmp, an exception or a cancellation ended the call; `release` is then a release of
-       the thread's own handle */
+    /* waited: longjmp, an exception or a cancellation ended the call; `release` is then a release
+       of the thread's own handle */
     SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
     /* waited: its time limit ended it. `release` and, if it is not for a descriptor, `generation`
@@ -156,7 +156,8 @@ struct shm_record {
     uint8_t flags;              /* enum shm_flags */
     uint8_t unused;
     /* Of calls: the file descriptor + 1; of a sleep: its length in us, of which an open one has the
-     * address in open_object; 0: none, not known. The object of a sleep until a time is that limit. */
+     * address in open_object; 0: none, not known. The object of a sleep until a time is that limit.
+     */
     uint32_t detail;
     uint32_t generation; /* of the descriptor: its `generations` when the call ended */
 };

@@ -1,7 +1,7 @@
 /*
- * Questions to the process that reads programs, and its answers: numbers and texts in an agreed order.
- * Both sides come from the same build. The process may have been taken over by a file that it read: reading a
- * message checks everything, and fails beyond its end.
+ * Questions to the process that reads programs, and its answers: numbers and texts in an agreed
+ * order. Both sides come from the same build. The process may have been taken over by a file that
+ * it read: reading a message checks everything, and fails beyond its end.
  */
 #ifndef TRAIL_SYMBOLS_MESSAGE_H
 #define TRAIL_SYMBOLS_MESSAGE_H
@@ -46,8 +46,8 @@ trail_string message_text(struct message *message);
 bool message_send(struct message *message, int fd);
 
 /*
- * Waits for a message until the monotonic clock is `until` ns; INT64_MAX: for ever. Returns 0; -1: the other
- * side is gone, or sent a message that is too large; 1: too late.
+ * Waits for a message until the monotonic clock is `until` ns; INT64_MAX: for ever. Returns 0; -1:
+ * the other side is gone, or sent a message that is too large; 1: too late.
  */
 int message_receive(struct message *message, int fd, int64_t until);
 

@@ -63,7 +63,8 @@ uint64_t symbol_process_start(struct symbol_process *process)
     return ++process->starts;
 }
 
-/* Does not wait for the process: the kernel cannot kill it while it reads a file that never answers. */
+/* Does not wait for the process: the kernel cannot kill it while it reads a file that never
+ * answers. */
 static void forget(struct symbol_process *process)
 {
     (void)close(process->fd);
@@ -78,7 +79,8 @@ void symbol_process_stop(struct symbol_process *process)
     forget(process);
 }
 
-/* The process has closed its end: it has ended, or is made to. The reason is known shortly after. */
+/* The process has closed its end: it has ended, or is made to. The reason is known shortly after.
+ */
 static void note_end(struct symbol_process *process)
 {
     siginfo_t end = {0};

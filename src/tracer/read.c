@@ -186,8 +186,8 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
-/* Reports to the host that the trace ended by itself. Releases the lock, which the caller holds, for
- * the call of the host. */
+/* Reports to the host that the trace ended by itself. Releases the lock, which the caller holds,
+ * for the call of the host. */
 static void report_end(void)
 {
     trail_error why = stream.error.code != TRAIL_OK ? stream.error : tracer.error;

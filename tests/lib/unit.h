@@ -6,8 +6,8 @@
  *       assert_int_equal(read("12"), 12);
  *   }
  *
- * defines a test of cmocka and adds it to those that run_all_tests() runs, in the order of the file. A program without
- * a main of its own has one that runs all of them (unit_main.c).
+ * defines a test of cmocka and adds it to those that run_all_tests() runs, in the order of the
+ * file. A program without a main of its own has one that runs all of them (unit_main.c).
  */
 #ifndef TESTS_LIB_UNIT_H
 #define TESTS_LIB_UNIT_H
@@ -38,8 +38,8 @@ void add_test(const char *name, CMUnitTestFunction function);
 /* Calls `before` and `after` for each test, if they are not NULL. */
 void each_test(CMFixtureFunction before, CMFixtureFunction after);
 
-/* Runs the tests that TRAIL_TEST_FILTER matches, or all; `begin` before the first and `end` after the last, if they
- * are not NULL. Returns the exit status. */
+/* Runs the tests that TRAIL_TEST_FILTER matches, or all; `begin` before the first and `end` after
+ * the last, if they are not NULL. Returns the exit status. */
 int run_all_tests(CMFixtureFunction begin, CMFixtureFunction end);
 
 #endif

@@ -1,4 +1,5 @@
-/* What other programs take of the machine, from the first look at it to the last (collect/cpu_limits.h). */
+/* What other programs take of the machine, from the first look at it to the last
+ * (collect/cpu_limits.h). */
 #include <stdint.h>
 
 #include "../lib/unit.h"

@@ -19,7 +19,8 @@ bool __wrap_small_file_text(char *text, size_t size, const char *path, ...)
     return true;
 }
 
-/* The thread runs this many times: `on` by the records, longer by the kernel. Then its count is read. */
+/* The thread runs this many times: `on` by the records, longer by the kernel. Then its count is
+ * read. */
 static void runs(struct switch_cost *cost, struct switch_costs *costs, int times, int64_t on,
                  int64_t longer)
 {

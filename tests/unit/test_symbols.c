@@ -1,6 +1,7 @@
 /*
- * Symbols from a process that reads files, with one that misbehaves (a server of this test's own): whatever it does, this
- * process goes on, and the reason is reported. And what a confined process cannot do.
+ * Symbols from a process that reads files, with one that misbehaves (a server of this test's own):
+ * whatever it does, this process goes on, and the reason is reported. And what a confined process
+ * cannot do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@
 
 /* MARK: The server */
 
-/* Opens every file; its number is the first letter of its path, which decides what questions about it do. */
+/* Opens every file; its number is the first letter of its path, which decides what questions about
+ * it do. */
 static void open_file(struct message *question, struct message *answer)
 {
     trail_string path = message_text(question);
@@ -169,7 +171,8 @@ static void expect_frame(struct symbols *symbols)
     assert_int_equal(frames->line, 7);
 }
 
-/* A file that ends or spoils the process has no names; another one is opened again, and has them. */
+/* A file that ends or spoils the process has no names; another one is opened again, and has them.
+ */
 static void expect_lost(const char *path, const char *problem)
 {
     struct symbol_process *process = symbol_process_open();

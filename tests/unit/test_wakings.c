@@ -483,7 +483,8 @@ TEST(no_thread_delays_the_others_for_long)
     assert_int_equal(w.woken, 0);
 }
 
-/* It is outside of calls; the wait lasts to the end of the trace only if the thread was killed in it. */
+/* It is outside of calls; the wait lasts to the end of the trace only if the thread was killed in
+ * it. */
 TEST(a_thread_that_ends_soon_after_a_short_wait_was_not_killed)
 {
     for (uint64_t ms = 10; ms <= 100; ms += 90) {
@@ -526,7 +527,8 @@ TEST(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end)
     assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 474900 * US);
 }
 
-/* A switch costs 40 us. The first comes 10 us after its wake-up; the second takes the 30 us that are left. */
+/* A switch costs 40 us. The first comes 10 us after its wake-up; the second takes the 30 us that
+ * are left. */
 TEST(what_a_switch_costs_in_excess_of_one_is_that_of_the_next)
 {
     struct world w;
