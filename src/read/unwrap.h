@@ -1,7 +1,7 @@
 /*
- * Unwrap: traces as transfers leave them: behind text or zero bytes, in a tar or zip archive, as base64, as a hex
- * dump, in a response of HTTP, compressed twice, or with line ends converted to CRLF. A source in
- * such a form is wrapped in one that delivers the trace.
+ * Unwrap: traces as transfers leave them: behind text or zero bytes, in a tar or zip archive, as
+ * base64, as a hex dump, in a response of HTTP, compressed twice, or with line ends converted to
+ * CRLF. A source in such a form is wrapped in one that delivers the trace.
  */
 #ifndef TRAIL_READ_UNWRAP_H
 #define TRAIL_READ_UNWRAP_H
@@ -21,7 +21,8 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
 
 /*
  * Whether more bytes may change the result of unwrap_recognise. They do not once a trace's header
- * was read, so that a live trace is never waited for; a form without one is found within 128 KiB.
+ * was read, so that a live trace is never waited for; all bytes of the source's buffer are fetched
+ * if there is none.
  */
 bool unwrap_is_undecided(const uint8_t *data, size_t size);
 

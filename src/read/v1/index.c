@@ -414,8 +414,8 @@ static struct v1_hole *add_hole(struct v1_index *index, uint64_t begin)
 /* MARK: Text */
 
 /*
- * Whether the frequency is at `at`: between two batches, without one of its own, perhaps followed by
- * the goroutines that run timers.
+ * Whether the frequency is at `at`: between two batches, without one of its own, perhaps followed
+ * by the goroutines that run timers.
  */
 static bool frequency_goes_on(const struct v1_index *index, const struct tables *tables,
                               const uint8_t *at)

@@ -144,8 +144,8 @@ static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 
 /*
  * Returns an upper bound for the times of sound events in the cursor's batch: when the thread's
- * next batch begins; INT64_MAX if unknown. Chance bytes that happen to be a well-formed event may have any
- * time.
+ * next batch begins; INT64_MAX if unknown. Chance bytes that happen to be a well-formed event may
+ * have any time.
  */
 static int64_t time_of_next_batch(const struct v2_reader *r, const struct v2_cursor *c)
 {
@@ -818,8 +818,10 @@ static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
     return true;
 }
 
-/* An event is late by a moment: all batches have begun, or all events before it wait. The cause may be
- * damage. */
+/*
+ * An event is late by a moment: all batches have begun, or all events before it wait. The cause may
+ * be damage.
+ */
 static int late(struct v2_reader *r, struct v2_cursor *c)
 {
     int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);
