@@ -47,6 +47,9 @@ typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
  *            leave it open as long as the source
  * _memory    `data` must stay readable and unchanged as long as the source
  * _callback  `context` is passed through
+ *
+ * Opening waits for the 16 bytes of a header; if there is none, for up to 256 KiB, which show
+ * whether the data are a trace.
  */
 TRAIL_API trail_source *trail_source_open_path(const char *path, trail_error *err);
 TRAIL_API trail_source *trail_source_open_fd(int fd, trail_error *err);
@@ -95,8 +98,9 @@ TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_erro
 /*
  * Returns "none", "gzip", "zstd" or "xz"; or the form that a transfer left the trace in: "base64",
  * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", "zero bytes before it",
- * "7 bytes of text before it", or "a trace without its header, as go 1.26". "gzip, followed by
- * other bytes" once these have been found. Valid as long as the source.
+ * "7 bytes of text before it", or "a trace without its header, as go 1.26", or "as go 1.25
+ * (assumed)". "gzip, followed by other bytes" once these have been found. Valid as long as the
+ * source.
  */
 TRAIL_API const char *trail_source_compression(const trail_source *source);
 

@@ -207,8 +207,9 @@ static void show_notes(const struct verdict *verdict)
                   stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
     if (verdict->code == EXIT_GOOD && stats->next_trace < 0 && verdict->total > 0 &&
         stats->bytes < (uint64_t)verdict->total)
-        show_line("  zeros        %" PRIu64 " zero bytes follow the trace",
-                  (uint64_t)verdict->total - stats->bytes);
+        show_line("  zeros        %" PRIu64 " zero byte%s the trace",
+                  (uint64_t)verdict->total - stats->bytes,
+                  (uint64_t)verdict->total - stats->bytes == 1 ? " follows" : "s follow");
     if (stats->holes > 0)
         show_line("  holes        %" PRIu64
                   ": reading continued after the damage, and no state is counted across it",

@@ -65,7 +65,8 @@ struct info {
     int version;
     trail_maker maker;
     trail_words words;
-    char compression[64]; /* trail_source_compression */
+    char compression[64]; /* source_codec */
+    char read_from[64];   /* trail_source_compression */
     int64_t size;         /* of the file, -1 if unknown */
     uint64_t bytes;       /* of the trace, uncompressed, as far as it was read */
     uint64_t batches;
@@ -636,6 +637,8 @@ static void show_info(const struct info *info)
     if (strcmp(info->compression, "none") != 0 && info->size >= 0)
         printf(", %s with %s", show_bytes(text, (uint64_t)info->size), info->compression);
     printf("\n");
+    if (strcmp(info->read_from, info->compression) != 0)
+        show_line("  read from    %s", info->read_from);
     show_times(info);
     if (trail_version_is_v2(info->version)) {
         printf("  generations  %" PRIu64 "\n", info->generations);
@@ -761,6 +764,8 @@ static void json_info(const struct info *info)
             json_string(&json, "task_word", info->maker.task_word);
         json_number(&json, "bytes", info->bytes);
         json_string(&json, "compression", info->compression);
+        if (strcmp(info->read_from, info->compression) != 0)
+            json_string(&json, "read_from", info->read_from);
         if (info->size >= 0)
             json_signed(&json, "file_bytes", info->size);
         json_times(&json, info);
@@ -801,8 +806,8 @@ static bool with_source(struct info *info, struct input *input,
     if (info->size < 0)
         info->size = trail_source_size(source);
     bool ok = pass(info, source) == 0;
-    (void)snprintf(info->compression, sizeof info->compression, "%s",
-                   trail_source_compression(source));
+    (void)snprintf(info->compression, sizeof info->compression, "%s", source_codec(source));
+    (void)snprintf(info->read_from, sizeof info->read_from, "%s", trail_source_compression(source));
     trail_source_close(source);
     return ok;
 }
@@ -864,7 +869,8 @@ static int info_file(const char *word, const struct request *request)
                         .full = request->full,
                         .words = request->words,
                         .size = -1,
-                        .compression = "none"};
+                        .compression = "none",
+                        .read_from = "none"};
     struct input input;
     struct part_name part;
     trail_error err;

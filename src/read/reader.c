@@ -18,6 +18,8 @@ trail_reader *trail_reader_open(trail_source *source, const trail_reader_options
     int version = reader_peek_version(source, err);
     if (version < 0)
         return NULL;
+    if (options->strict)
+        source_set_strict(source);
     if (options->strict && source_lacks_header(source)) {
         error_set(err, TRAIL_NOT_A_TRACE,
                   "bad file format: not a Go execution trace: its header is lost");

@@ -46,7 +46,7 @@
 #define XZ_MEMORY         ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE     ((uint64_t)64 << 20)  /* allowed whatever the ratio */
 #define ZSTD_BLOCK_HEADER 3                     /* bytes */
-#define MAGIC_SIZE        6 /* more than any codec needs to recognise its data */
+#define ZEROS_MOST        (UINT64_C(1) << 30)   /* behind compressed data that do not end */
 
 struct codec {
     const char *name, *name_followed; /* by bytes of another kind */
@@ -86,6 +86,7 @@ struct trail_source {
 #endif
     bool between;                          /* the compressed data may end here */
     bool followed;                         /* by bytes of another kind, which are not read */
+    bool strict;                           /* that is an error */
     bool pending;                          /* the codec may have more output without more input */
     uint64_t inflated;                     /* bytes produced by the codec */
     uint64_t inflated_max, inflated_ratio; /* their limits, see trail_source_limit_inflated */
@@ -113,7 +114,10 @@ static ssize_t fail_io(trail_source *s, int reason)
                          s->form);
     if (reason == ENXIO && s->unwrap)
         return error_set(&s->error, TRAIL_NOT_A_TRACE,
-                         "it has only zero bytes: not a Go execution trace");
+                         "not a Go execution trace: it has only zero bytes");
+    if (reason == EFBIG && s->unwrap)
+        return error_set(&s->error, TRAIL_NOT_A_TRACE,
+                         "not a Go execution trace: it begins with more than 1 GiB of zero bytes");
     if (reason == ENOMSG && s->unwrap)
         return error_set(&s->error, TRAIL_NOT_A_TRACE, "no file in the %s archive is a trace",
                          s->form);
@@ -210,8 +214,6 @@ static void show_position(trail_source *s)
 
 /* MARK: Codecs */
 
-#ifndef TRAIL_PLAIN_ONLY
-
 /* Returns the `decoded` bytes before the damage, if any: the next read fails. */
 static ssize_t fail_codec(trail_source *s, ssize_t decoded, const char *reason)
 {
@@ -220,8 +222,6 @@ static ssize_t fail_codec(trail_source *s, ssize_t decoded, const char *reason)
     s->error.offset = s->delivered + decoded;
     return decoded > 0 ? decoded : -1;
 }
-
-#endif
 
 static ssize_t fail_truncated(trail_source *s)
 {
@@ -381,6 +381,15 @@ static const struct codec codecs[] = {
 enum { CODECS = sizeof codecs / sizeof *codecs };
 #endif
 
+/* Returns the codec for data that begins with these bytes; NULL if it is not compressed. */
+static const struct codec *codec_of(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < CODECS; i++)
+        if (codecs[i].matches(data, size))
+            return &codecs[i];
+    return NULL;
+}
+
 /* MARK: Limits */
 
 static int fail_limit(trail_source *s, const char *form, uint64_t raw, const char *limit,
@@ -455,29 +464,39 @@ static ssize_t raw_add(trail_source *s)
 static int codec_goes_on(trail_source *s)
 {
     ssize_t more = 1;
+    uint64_t zeros = 0;
     for (;;) {
-        while (s->at < s->end && *s->at == 0)
-            s->at++;
-        if (more <= 0 || s->end - s->at >= MAGIC_SIZE)
+        for (; s->at < s->end && *s->at == 0; s->at++)
+            zeros++;
+        if (more <= 0 || s->end - s->at >= WIRE_HEADER_SIZE || zeros > ZEROS_MOST)
             break;
         more = raw_add(s);
     }
     if (more < 0)
         return -1;
-    s->followed = s->at < s->end && !s->codec->matches(s->at, (size_t)(s->end - s->at));
+    const size_t size = (size_t)(s->end - s->at);
+    s->followed = zeros > ZEROS_MOST || (size > 0 && !s->codec->matches(s->at, size));
     return s->at < s->end && !s->followed;
+}
+
+/* What follows the compressed data may be left out unless it is part of a trace, too. */
+static ssize_t end_followed(trail_source *s)
+{
+    const size_t size = (size_t)(s->end - s->at);
+    if (s->strict || codec_of(s->at, size) ||
+        (size >= WIRE_HEADER_SIZE && wire_header_parse(s->at) != 0))
+        return fail_codec(s, 0, "bytes of another kind follow them");
+    return 0;
 }
 
 /* Returns as soon as the codec has produced anything. */
 static ssize_t codec_read(trail_source *s, uint8_t *buf, size_t size)
 {
     for (;;) {
-        if (s->followed)
-            return 0;
         if (s->between && !s->pending) {
-            int more = codec_goes_on(s);
+            int more = s->followed ? 0 : codec_goes_on(s);
             if (more <= 0)
-                return more;
+                return s->followed ? end_followed(s) : more;
         } else if (s->at == s->end && !s->pending) {
             ssize_t fetched = raw_fetch(s);
             if (fetched < 0)
@@ -759,15 +778,6 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Returns the codec for data that begins with these bytes; NULL if it is not compressed. */
-static const struct codec *codec_of(const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < CODECS; i++)
-        if (codecs[i].matches(data, size))
-            return &codecs[i];
-    return NULL;
-}
-
 /* Fetches enough raw bytes to recognise the compression or form; fewer only at the end. */
 static bool fetch_magic(trail_source *s)
 {
@@ -831,18 +841,19 @@ static ssize_t read_inner(void *inner, void *buf, size_t size)
 }
 
 /* Returns the version of a trace without its header, 0 if the source is something else. */
-static int version_without_header(const trail_source *s)
+static int version_without_header(const trail_source *s, bool *assumed)
 {
     uint8_t last;
-    const size_t size = (size_t)(s->end - s->at);
+    size_t size = (size_t)(s->end - s->at);
     if (s->codec || (size >= WIRE_HEADER_SIZE && wire_header_parse(s->at) != 0))
         return 0;
     bool known = s->size > 0 && source_peek_at(s, (uint64_t)s->size - 1, &last, 1) == 1;
-    return headless_version(s->at, size, known ? last : -1);
+    size = size < INPUT_SIZE ? size : INPUT_SIZE; /* memory, too, as files are */
+    return headless_version(s->at, size, known ? last : -1, assumed);
 }
 
 /* Makes `outer` deliver a header and then the bytes of `s`. */
-static bool put_header(trail_source *outer, trail_source *s, int version)
+static bool put_header(trail_source *outer, trail_source *s, int version, bool assumed)
 {
     outer->input = malloc(INPUT_SIZE);
     if (!outer->input)
@@ -851,8 +862,8 @@ static bool put_header(trail_source *outer, trail_source *s, int version)
     outer->inner = s;
     outer->read = read_inner;
     outer->context = s;
-    (void)snprintf(outer->form, sizeof outer->form, "a trace without its header, as go 1.%d",
-                   version);
+    (void)snprintf(outer->form, sizeof outer->form, "a trace without its header, as go 1.%d%s",
+                   version, assumed ? " (assumed)" : "");
     memcpy(outer->peeked, wire_header(version), WIRE_HEADER_SIZE);
     outer->peeked_end = WIRE_HEADER_SIZE;
     outer->headless = true;
@@ -864,9 +875,10 @@ static trail_source *unwrapped(trail_source *s, trail_error *err)
 {
     char name[UNWRAP_NAME_SIZE];
     const struct unwrap_form *form = form_of(s, name);
-    const int version = form ? 0 : version_without_header(s);
+    bool assumed = false;
+    const int version = form ? 0 : version_without_header(s, &assumed);
     trail_source *outer = form || version > 0 ? source_new(s->name, err) : s;
-    if (outer == s || (outer && version > 0 && put_header(outer, s, version)))
+    if (outer == s || (outer && version > 0 && put_header(outer, s, version, assumed)))
         return outer;
     struct unwrap *unwrap = outer && form ? unwrap_begin(form, read_inner, s) : NULL;
     if (!unwrap) {
@@ -1015,6 +1027,12 @@ void trail_source_close(trail_source *s)
     free(s);
 }
 
+void source_set_strict(trail_source *s)
+{
+    for (; s; s = s->inner)
+        s->strict = true;
+}
+
 bool source_lacks_header(const trail_source *s)
 {
     while (s && !s->headless)
@@ -1043,4 +1061,11 @@ const char *trail_source_compression(const trail_source *source)
     if (source->codec)
         return source->followed ? source->codec->name_followed : source->codec->name;
     return source->inner ? source->form : "none";
+}
+
+const char *source_codec(const trail_source *source)
+{
+    while (source->inner && !source->unwrap && !source->codec)
+        source = source->inner;
+    return source->codec ? source->codec->name : source->inner ? source->form : "none";
 }

@@ -182,12 +182,14 @@ static bool zeros_match(const uint8_t *data, size_t size)
 
 static ssize_t zeros_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
-    while (!u->begun && u->dumped < ZEROS_MOST && more(u) > 0 && u->input[u->at] == 0) {
-        u->at++;
-        u->dumped++;
+    while (!u->begun && u->dumped <= ZEROS_MOST && more(u) > 0 && u->input[u->at] == 0) {
+        const bool all = is_zero(u->input + u->at, u->end - u->at);
+        const size_t zeros = all ? u->end - u->at : 1;
+        u->at += zeros;
+        u->dumped += zeros;
     }
     if (!u->begun)
-        u->over = u->missing = u->dumped == ZEROS_MOST || more(u) <= 0;
+        u->over = u->missing = u->dumped > ZEROS_MOST || more(u) <= 0;
     u->begun = true;
     return u->over ? 0 : take_rest(u, buf, size);
 }
@@ -774,7 +776,11 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     ssize_t n = 0;
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
-    errno = u->failed ? EIO : u->damaged ? EBADMSG : u->form->read == zeros_read ? ENXIO : ENOMSG;
+    errno = u->failed                     ? EIO
+            : u->damaged                  ? EBADMSG
+            : u->form->read != zeros_read ? ENOMSG
+            : u->dumped > ZEROS_MOST      ? EFBIG
+                                          : ENXIO;
     return n == 0 && (u->failed || u->damaged || u->missing) ? -1 : n;
 }
 

@@ -21,7 +21,8 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
 
 /*
  * Whether more bytes may change the result of unwrap_recognise. They do not once a trace's header
- * was read, so that a live trace is never waited for; a form without one is found within 128 KiB.
+ * was read, so that a live trace is never waited for; all bytes of the source's buffer are fetched
+ * if there is none.
  */
 bool unwrap_is_undecided(const uint8_t *data, size_t size);
 

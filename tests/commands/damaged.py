@@ -613,7 +613,7 @@ def what_cannot_be_read_is_named():
             equal(code, 1, name)
             assert "not a Go execution trace: " in err and name in err, (name, err)
     assert "not a Go execution trace (at" in run_text("summary", written("form", b"\7" * 99))[2]
-    assert "it has only zero bytes: not a Go execution trace" in run_text("summary", written("form", bytes(99)))[2]
+    assert "not a Go execution trace: it has only zero bytes" in run_text("summary", written("form", bytes(99)))[2]
 
 
 @test

@@ -64,6 +64,31 @@ def a_trace_without_its_header_is_read():
 
 
 @test
+def the_version_does_not_depend_on_the_first_batches():
+    """Of more than are looked at, none shows it: neither events nor the clock's frequency are lost."""
+    for version, name in ((22, "1.25 (assumed)"), (25, "1.25 (assumed)"), (26, "1.26")):
+        data = bytes(simulated.Simulation(version, 1, 80000, 1).trace)
+        cut = next(at for at, _, _ in batches(data) if at >= 4096)
+        first = written("first.trace", data[:HEADER] + bytes(4096) + data[cut:])
+        path = written("enclosed.trace", data[4096:])
+        check = answer("check", path, code=1)
+        assert f"read from    a trace without its header, as go {name}" in run_text("check", path)[1], run_text("check", path)
+        assert check["lost_bytes"] <= cut - 4096, (version, check)
+        assert "frequency" not in str(check) and "snapshot" not in str(check), (version, check)
+        equal(events(path, code=1), events(first, code=1), version)
+
+
+@test
+def what_is_made_to_look_like_batches_costs_little():
+    """Each eighth byte could be the first of a batch of 64 KiB of events, all of which were decoded each time."""
+    data = bytes((0x28, 1, 1, 1, 1, 0xFF, 0xFF, 3)) * (1 << 18)
+    for start in (b"go 1.23 trace\0\0\0", b"go 1.26 trace\0\0\0"):
+        before = os.times().children_user
+        equal(run("check", written("enclosed.trace", start + data))[0], 1, start)
+        assert os.times().children_user - before < 5, start
+
+
+@test
 def what_is_left_of_a_header_is_damage():
     for trace in TRACES:
         data, whole = content(trace), events(trace)
@@ -88,12 +113,20 @@ def the_first_block_may_be_lost():
 @test
 def other_files_are_no_traces():
     packed = gzip.compress(CHANCE.randbytes(3000))
-    forms = [CHANCE.randbytes(size) for size in (15, 100, 1 << 18)] + [packed + bytes(100), bytes([1]) * 100000, b"A" * 5000]
+    forms = [CHANCE.randbytes(size) for size in (15, 100, 1 << 18)] + [packed + bytes(100), bytes([1]) * 100000, b"A" * 5000,
+                                                                              b"A0\x80\x80@" + b"a" * 192]
     files = [TRAIL, sys.executable, __file__, os.path.join(ROOT, "README.md"), "/bin/sh"]
     for data in forms + [content(file) for file in files]:
         code, out, err = run_text("check", written("enclosed.trace", data))
         assert code == 1 and "not a Go execution trace" in out + err, (data[:20], out, err)
-    assert "it has only zero bytes" in run_text("check", written("enclosed.trace", bytes(100000)))[1]
+    zeros = "not a Go execution trace: it has only zero bytes"
+    assert zeros in run_text("check", written("enclosed.trace", bytes(100000)))[1]
+    path = written("enclosed.trace", b"")
+    with open(path, "r+b") as file:
+        file.seek((1 << 30) + 1)
+        file.write(content(EXAMPLES[2]))
+    assert "begins with more than 1 GiB of zero bytes" in run_text("check", path)[1]
+    os.truncate(path, 0)
 
 
 @test
@@ -104,7 +137,8 @@ def zero_bytes_behind_a_trace_are_no_damage():
             # Of a pipe, as many bytes are examined as a generation may be from the next.
             same(whole, data + bytes(size), f"{trace} {size}", ("file", "pipe") if size < 1 << 18 else ("file",))
             path = os.path.join(WORK, "enclosed.trace")
-            assert f" {size} zero byte" in good_text("check", path)
+            line = "1 zero byte follows" if size == 1 else f"{size} zero bytes follow"
+            assert f"  zeros        {line} the trace\n" in good_text("check", path)
             equal(answer("info", path)["duration_ns"] > 0, True)
 
 
@@ -129,6 +163,13 @@ def bytes_behind_compressed_data_are_left_out():
                 same(whole, form + behind, (trace, form[:2], behind[:9]))
                 noted = "followed by other bytes" in good_text("check", os.path.join(WORK, "enclosed.trace"))
                 equal(noted, behind.strip(b"\0") != b"", behind[:9])
+                info = answer("info", os.path.join(WORK, "enclosed.trace"))
+                assert info["compression"] in ("gzip", "xz", "zstd"), info
+                equal("read_from" in info, noted, info)
+                equal(run("check", "--strict", os.path.join(WORK, "enclosed.trace"))[0], int(noted), behind[:9])
+            for behind in packed + [data]:
+                path = written("enclosed.trace", form + behind)
+                equal(run("check", path)[0], int(behind[:2] != form[:2]), (form[:2], behind[:2]))
     # Compressed data may still follow each other, with zeros in between.
     data, whole = content(EXAMPLES[2]), events(EXAMPLES[2])
     half = len(data) // 2

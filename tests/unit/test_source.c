@@ -563,6 +563,33 @@ TEST(test_whole_keeps_what_came_before_the_error)
     free(plain.data);
 }
 
+/* Batches (§5.2) of events, the first of which are ProcStop, without a header. */
+static void put_batches(uint8_t *data, size_t size)
+{
+    static const uint8_t batch[] = {1, 1, 5, 0x80, 0x80, 0x80, 0x80, 1, 4, 11, 1, 11, 1};
+    for (size_t i = 0; i < size; i++)
+        data[i] = batch[i % sizeof batch];
+}
+
+/* However much is at hand, no more is examined than of a file. */
+TEST(test_memory_is_examined_as_far_as_a_file)
+{
+    const struct bytes raw = {malloc(400000), 400000};
+    put_batches(raw.data, raw.size);
+    for (unsigned step = 0; step < 2; step++) {
+        for (int kind = 0; kind < UNDERS; kind++) {
+            struct under u;
+            trail_source *source = under_open(&u, kind, raw);
+            const bool found = strncmp(trail_source_compression(source), "a trace", 7) == 0;
+            assert_int_equal(found, step == 0);
+            trail_source_close(source);
+            under_close(&u);
+        }
+        memset(raw.data, 0xff, 300000);
+    }
+    free(raw.data);
+}
+
 TEST(test_garbage_after_gzip)
 {
     struct bytes raw = join(gzip((const uint8_t *)"hello", 5), copy("garbage", 7));

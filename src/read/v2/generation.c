@@ -280,7 +280,7 @@ static int read_section(struct v2_generation *g, trail_batch_kind kind, const ui
 {
     struct section s = {
         .g = g,
-        .at = kind == TRAIL_BATCH_SYNC && g->version < 25 ? data : data + 1,
+        .at = kind == TRAIL_BATCH_SYNC && *data == V2_Frequency ? data : data + 1,
         .end = data + size,
         .batch_time = batch_time,
         .err = err,
@@ -355,7 +355,10 @@ static int index_batches(struct v2_generation *g, trail_error *err)
             header.size = g->gaps[gap].at - at - length;
         const uint8_t *data = g->buffer + at + length;
         size_t size = (size_t)header.size;
-        trail_batch_kind kind = v2_batch_kind(&header, size ? data[0] : 0, g->version);
+        const uint8_t first = size ? data[0] : 0;
+        /* 1.25 may be assumed for a version with batches of the frequency alone. */
+        const bool old = first == V2_Frequency && source_lacks_header(g->source);
+        trail_batch_kind kind = v2_batch_kind(&header, first, old ? 22 : g->version);
         int result;
         if (g->min_time == 0 || header.time < g->min_time)
             g->min_time = header.time;
@@ -673,8 +676,9 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     }
     size_t at = end < s->at ? end : s->at;
     g->gaps[g->gap_count++] = (struct v2_gap){at, end};
-    /* The version in the header is that of another trace, or assumed. */
-    const bool is_end = end == at + 1 && g->buffer[at] == V2_EndOfGeneration;
+    /* The version may be assumed: 1.25 for 1.26. */
+    const bool is_end =
+        end == at + 1 && g->buffer[at] == V2_EndOfGeneration && source_lacks_header(g->source);
     if (!is_end && is_text(g, at, end)) {
         g->text_offset = g->text_offset < 0 ? g->offset + (int64_t)at : g->text_offset;
         g->text_bytes += end - at;
@@ -863,7 +867,7 @@ static int check_mandatory(struct v2_generation *g, trail_error *err)
         g->ns_per_tick = g->usual_ns_per_tick > 0 ? g->usual_ns_per_tick : ASSUMED_NS_PER_TICK;
     }
     g->usual_ns_per_tick = g->ns_per_tick;
-    if (g->version >= 25 && !g->has_snapshot &&
+    if (g->version >= 25 && !g->has_snapshot && !source_lacks_header(g->source) &&
         error_set(err, TRAIL_CORRUPT, "no clock snapshot event found") < 0 && !forgives(g, err))
         return -1;
     if (!tables_resolve_frames(g->tables, &stack, &string, &is_file))

@@ -65,9 +65,9 @@ struct v2_generation {
     size_t gap_count, gap_capacity;
     trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
     uint64_t time_ticks;             /* the earliest of any batch so far */
+    uint64_t undamaged;              /* number of the previous generation; 0: none, or damaged */
     bool events_lost;                /* from this generation: states after it are unknown */
     bool behind_loss;                /* the next generation begins after lost bytes */
-    uint64_t undamaged;              /* number of the previous generation; 0: none, or damaged */
     bool irregular;                  /* numbers do not follow each other, as in traces of tests */
     bool looked_ahead;               /* bytes after it were read: see v2_generation_next_time */
     double usual_ns_per_tick;        /* of the previous generation; 0: unknown */

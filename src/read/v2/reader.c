@@ -818,8 +818,10 @@ static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
     return true;
 }
 
-/* An event is late by a moment: all batches have begun, or all events before it wait. The cause may
- * be damage. */
+/*
+ * An event is late by a moment: all batches have begun, or all events before it wait. The cause may
+ * be damage.
+ */
 static int late(struct v2_reader *r, struct v2_cursor *c)
 {
     int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);

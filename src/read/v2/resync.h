@@ -28,4 +28,7 @@ struct v2_resync {
  */
 size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t size);
 
+/* Whether the bytes are well-formed events up to their end. */
+bool v2_resync_events(const uint8_t *at, const uint8_t *end);
+
 #endif
