@@ -58,9 +58,9 @@ struct v2_generation {
     size_t used;    /* bytes of the buffer in the current generation */
     int64_t offset; /* offset in the trace of the buffer's first byte */
     bool at_end;    /* the source is at its end */
+    bool salvage;   /* the reader is not strict */
 
-    /* For a reader that is not strict: what it has skipped. */
-    bool salvage;        /* it is not strict */
+    /* What such a reader has skipped. */
     struct v2_gap *gaps; /* of this generation, in order */
     size_t gap_count, gap_capacity;
     trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
