@@ -209,6 +209,11 @@ void area_set_groups(struct area *area, uint32_t groups)
     __atomic_store_n(&area->shared->header.groups, groups, __ATOMIC_RELAXED);
 }
 
+bool area_has_group(const struct area *area, enum shm_group group)
+{
+    return __atomic_load_n(&area->shared->header.groups, __ATOMIC_RELAXED) & group;
+}
+
 void area_set_root(struct area *area, pid_t pid)
 {
     __atomic_store_n(&area->shared->header.root_pid, (uint32_t)pid, __ATOMIC_RELEASE);

@@ -282,7 +282,8 @@ static void describe_call(struct collect *c, const struct place *place, struct u
 {
     const struct call *call = find_call(place->call);
     uint64_t fd = place->arguments[0];
-    if (!call || call->argument == ARGUMENT_LOCKED || call->argument == ARGUMENT_FUTEX)
+    if (!call || call->argument == ARGUMENT_LOCKED || call->argument == ARGUMENT_FUTEX ||
+        !area_has_group(c->area, call->wait == SHM_SLEEP ? SHM_GROUP_SLEEP : SHM_GROUP_IO))
         return;
     to->wait = call->wait;
     if (call->argument < ARGUMENT_FD || fd >= SHM_DESCRIPTORS)
