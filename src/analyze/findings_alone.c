@@ -269,14 +269,16 @@ static void explain_unseen(struct findings *findings, const struct wait_group *g
                     SHOWN(lock), SHOWN(at));
 }
 
-/* The share of the group's time with a CPU or in waits, as far as context switches are recorded. */
+/* At least which share of the group's time with a CPU or in waits, of that in which context
+ * switches are recorded. */
 static double unseen_share(const struct findings *findings, const struct wait_group *group,
                            int64_t known_ns)
 {
     int64_t all = wait_time_of(findings, group).all;
     ns_add(&all, group->unseen_ns);
-    all = part_of(all, share_of(known_ns, length_of(findings)));
-    return share_of(group->unseen_ns, all > group->unseen_ns ? all : group->unseen_ns);
+    double most = (double)known_ns * (double)group->workers;
+    bool less = known_ns < length_of(findings) && group->workers > 0 && most < (double)all;
+    return share_of(group->unseen_ns, less ? (int64_t)most : all);
 }
 
 /*

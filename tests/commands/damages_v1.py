@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from command import ROOT, WORK, run, run_text  # noqa: E402
 from damage import KINDS, damaged  # noqa: E402
 from tap import main, test  # noqa: E402
+from varint import varint  # noqa: E402
 
 DAMAGES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
 SIZES = (1, 16, 256, 4096, 16384)
@@ -28,32 +29,21 @@ NAMES = {6: "ProcStop", 14: "GoStart", 38: "GoStart", 41: "GoStart", 15: "GoDest
          21: "GoUnblock", 39: "GoUnblock", 33: "HeapAlloc"}  # fmt: skip
 
 
-def number(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
 def record_end(data, at):
     first = data[at]
     at += 1
     if first & 0x3F == STRING:
-        _, at = number(data, at)
-        size, at = number(data, at)
+        _, at = varint(data, at)
+        size, at = varint(data, at)
         return at + size
     if first >> 6 == 3:
-        size, at = number(data, at)
+        size, at = varint(data, at)
         at += size
     else:
         for _ in range((first >> 6) + 1):
-            _, at = number(data, at)
+            _, at = varint(data, at)
     if first & 0x3F == USER_LOG:
-        size, at = number(data, at)
+        size, at = varint(data, at)
         at += size
     return at
 

@@ -2,20 +2,11 @@
 
 import re
 
+from varint import varint
+
 HEADER = 16
 EXPERIMENTAL_BATCH, END_OF_GENERATION = 49, 52
 TABLES = (2, 4, 6, 8, 48, 50)  # the first byte of batches without events: stacks, strings, samples, frequency, sync
-
-
-def number(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
 
 
 def batches(data):
@@ -27,7 +18,7 @@ def batches(data):
         if kind == END_OF_GENERATION:
             continue
         for _ in range(4):  # generation, thread, time, size
-            size, at = number(data, at)
+            size, at = varint(data, at)
         yield start, at, at + size
         at += size
 
@@ -41,5 +32,5 @@ def events(data, definitions):
             count = counts[data[at]]
             at += 1
             for _ in range(count):
-                _, at = number(data, at)
+                _, at = varint(data, at)
             yield start, at

@@ -2,16 +2,7 @@
 
 import gzip
 
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
+from varint import varint
 
 
 def fields(data):
