@@ -21,9 +21,8 @@ struct names {
     size_t handles, handle_capacity;
     uint64_t epoch;
     struct idmap waits; /* names of announced waits -> struct wait_facts (wait_names.h) */
-    struct idmap
-        kinds;   /* names of threads that end in a number -> that of the kind, as a pointer */
-    bool failed; /* out of memory: some non-empty names are 0 */
+    struct idmap kinds; /* a thread's name that ends in a number -> its kind, as a pointer */
+    bool failed;        /* out of memory: some non-empty names are 0 */
 };
 
 /* Called when a batch of events arrives. */
@@ -57,8 +56,9 @@ void names_learn(struct names *names, trail_name name, uint64_t pc, uint64_t fil
 /* The slow path of names_kind. */
 trail_name names_find_kind(const struct names *names, trail_name name);
 
-/* Returns the name of the kind of goroutines: itself, but for those of threads that differ in a
- * number. Its text is that of the only one until there are several. */
+/* Returns the kind of goroutines with this name: the name itself, or for named threads the kind of
+ * all that differ only in the number. While there is only one such thread, the kind's text is its
+ * name. */
 static inline trail_name names_kind(const struct names *names, trail_name name)
 {
     return __builtin_expect(names->kinds.count == 0, 1) ? name : names_find_kind(names, name);

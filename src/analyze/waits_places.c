@@ -165,7 +165,7 @@ void waits_works(struct waits *waits, int64_t id)
         objects_drop(&waits->parked, (uint64_t)id);
 }
 
-/* Whether the goroutine waits for a lock, perhaps that of a condition variable: passing that on
+/* Whether the goroutine waits for a lock, such as the mutex of a condition variable: passing it on
  * does not count as work. */
 static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
 {

@@ -209,7 +209,7 @@ void area_set_groups(struct area *area, uint32_t groups)
     __atomic_store_n(&area->shared->header.groups, groups, __ATOMIC_RELAXED);
 }
 
-bool area_has_group(const struct area *area, enum shm_group group)
+bool area_has_group(const struct area *area, uint32_t group)
 {
     return __atomic_load_n(&area->shared->header.groups, __ATOMIC_RELAXED) & group;
 }

@@ -63,7 +63,7 @@ void area_tick(struct area *area, uint64_t ticks);
 
 /* Sets which calls the program records from now on: bits of enum shm_group. */
 void area_set_groups(struct area *area, uint32_t groups);
-bool area_has_group(const struct area *area, enum shm_group group);
+bool area_has_group(const struct area *area, uint32_t group);
 
 /* Sets the only process that may claim the area. */
 void area_set_root(struct area *area, pid_t pid);

@@ -13,6 +13,7 @@
 
 #include "base/present_memory.h"
 #include "base/small_file.h"
+#include "collect/calls.h"
 #include "collect/parts.h"
 
 /* A call that has been open for less may still return. */
@@ -190,40 +191,6 @@ static bool read_place(const struct collect *c, const struct thread *thread, str
                   &place->pc) == 9;
 }
 
-/* What the first argument of a system call is: calls.def. Those from FD on are descriptors. */
-enum argument {
-    ARGUMENT_NONE,
-    ARGUMENT_LOCKED,
-    ARGUMENT_CHILD,
-    ARGUMENT_POLLED,
-    ARGUMENT_SELECTED,
-    ARGUMENT_ID,
-    ARGUMENT_FUTEX,
-    ARGUMENT_FD,
-    ARGUMENT_EPOLL,
-    ARGUMENT_URING
-};
-
-struct call {
-    long number;
-    uint8_t wait;
-    enum argument argument;
-};
-
-static const struct call *find_call(long number)
-{
-    static const struct call calls[] = {
-#define CALL(name, kind, argument) {SYS_##name, SHM_##kind, ARGUMENT_##argument},
-#include "collect/calls.def"
-#undef CALL
-    };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (calls[i].number == number)
-            return &calls[i];
-    }
-    return NULL;
-}
-
 /* Whether the thread waits for a futex to change. */
 static bool is_futex_wait(const struct place *place)
 {
@@ -280,10 +247,10 @@ static void describe_futex(struct collect *c, const struct thread *thread, uint6
 /* Sets the kind of wait of a system call, and what it is for if that is a descriptor or lock. */
 static void describe_call(struct collect *c, const struct place *place, struct unwrapped *to)
 {
-    const struct call *call = find_call(place->call);
+    const struct call *call = calls_find(place->call);
     uint64_t fd = place->arguments[0];
     if (!call || call->argument == ARGUMENT_LOCKED || call->argument == ARGUMENT_FUTEX ||
-        !area_has_group(c->area, call->wait == SHM_SLEEP ? SHM_GROUP_SLEEP : SHM_GROUP_IO))
+        !area_has_group(c->area, wait_kinds[call->wait].group))
         return;
     to->wait = call->wait;
     if (call->argument < ARGUMENT_FD || fd >= SHM_DESCRIPTORS)

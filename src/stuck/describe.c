@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/small_file.h"
+#include "collect/calls.h"
 #include "collect/process.h"
 #include "stuck/condition.h"
 #include "stuck/descriptors.h"
@@ -33,40 +34,6 @@ static const struct caller callers[] = {
 #include "stuck/waits.def"
 #undef CALLER
 };
-
-enum argument {
-    ARGUMENT_NONE,
-    ARGUMENT_FD,
-    ARGUMENT_LOCKED,
-    ARGUMENT_CHILD,
-    ARGUMENT_POLLED,
-    ARGUMENT_SELECTED,
-    ARGUMENT_EPOLL,
-    ARGUMENT_URING,
-    ARGUMENT_ID,
-    ARGUMENT_FUTEX
-};
-
-struct call {
-    long number;
-    enum wire_wait kind;
-    enum argument argument;
-};
-
-static const struct call calls[] = {
-#define CALL(name, kind, argument) {SYS_##name, WIRE_WAIT_##kind, ARGUMENT_##argument},
-#include "collect/calls.def"
-#undef CALL
-};
-
-static const struct call *find_call(long number)
-{
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (calls[i].number == number)
-            return &calls[i];
-    }
-    return NULL;
-}
 
 /* Returns the name without the prefixes of the C library's own names. */
 static const char *plain_name(const char *name)
@@ -401,7 +368,7 @@ static void describe_child(struct stuck_thread *thread, const struct describe *w
 }
 
 static void describe_argument(struct stuck_thread *thread, const struct describe *with,
-                              enum argument argument)
+                              enum call_argument argument)
 {
     const struct held_thread *held = thread->held;
     int first = (int)held->arguments[0];
@@ -442,12 +409,12 @@ static void describe_argument(struct stuck_thread *thread, const struct describe
 static void describe_call(struct stuck_thread *thread, const struct describe *with)
 {
     const struct held_thread *held = thread->held;
-    const struct call *call = find_call(held->call);
+    const struct call *call = calls_find(held->call);
     const struct caller *caller = find_caller(thread);
     /* A call interrupted by a stop continues as this one, with the same arguments. */
     bool goes_on = held->call == SYS_restart_syscall;
     thread->state = STUCK_WAITS;
-    thread->kind = call ? call->kind : WIRE_WAIT_KERNEL;
+    thread->kind = call ? wire_log_kinds[call->wait] : WIRE_WAIT_KERNEL;
     if (caller && caller->where == WHERE_NONE && (goes_on || caller->kind == WIRE_WAIT_LOOKUP)) {
         thread->kind = caller->kind;
         if (caller->kind == WIRE_WAIT_POLL)

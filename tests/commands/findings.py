@@ -665,23 +665,23 @@ def readers_that_take_a_lock_one_after_the_other_keep_a_writer_out():
     assert "Readers" not in starved(1, ends=False, again=False)["open-wait"]["text"]
 
 
+def released(*holds, by=("main.vacuum", "main.worker")):
+    """Goroutine 2 wakes goroutine 1, which has waited for a mutex for 100 ms, also while others had it; with goroutine 2's holds."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2)
+    trace.start(20, 1, 2)
+    trace.log(MS - 10, 0, "wait", "mutex m")
+    trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+    for i, (text, function) in enumerate(holds):
+        trace.log(101 * MS - 100 + 10 * i, 1, "held", text, (function, "main.worker"))
+    trace.wake(101 * MS, 1, 1, by)
+    trace.start(101 * MS + 10, 0, 1)
+    return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]
+
+
 @test
 def a_function_held_a_lock_no_longer_than_all_its_holds_took():
-    """Goroutine 2 wakes goroutine 1, which has waited for 100 ms, also while others had the lock."""
-
-    def held(*logs):
-        trace = Trace(2)
-        trace.here(1, 2, 0)
-        trace.create(10, 0, 2)
-        trace.start(20, 1, 2)
-        trace.log(MS - 10, 0, "wait", "mutex m")
-        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
-        for i, (text, function) in enumerate(logs):
-            trace.log(101 * MS - 100 + 10 * i, 1, "held", text, (function, "main.worker"))
-        trace.wake(101 * MS, 1, 1, ("main.vacuum", "main.worker"))
-        trace.start(101 * MS + 10, 0, 1)
-        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]
-
     own, other, elsewhere = ("mutex m 20ms", "main.vacuum"), ("mutex n 7ms", "main.vacuum"), ("mutex m 9ms", "main.scan")
     for logs, ns, text in (
         ((own,), 20 * MS, "20.0 ms"),
@@ -692,10 +692,10 @@ def a_function_held_a_lock_no_longer_than_all_its_holds_took():
         ((own, other), 100 * MS, "100 ms"),
         ((own, elsewhere), 100 * MS, "100 ms"),
     ):
-        found = held(*logs)
+        found = released(*logs)
         assert f"main.vacuum (main.go:10) held mutex m for {text} while others waited. " in found["text"], (logs, found)
         assert found["gain_ns"] <= ns, found
-    assert "1 wait took 100 ms" in held(own)["text"], held(own)
+    assert "1 wait took 100 ms" in released(own)["text"], released(own)
 
 
 @test
@@ -703,16 +703,7 @@ def where_a_lock_was_taken_counts_if_its_release_shows_no_function_of_the_progra
     """With optimisation, a release may be the last that the functions of a thread do."""
 
     def held(release, lock="m"):
-        trace = Trace(2)
-        trace.here(1, 2, 0)
-        trace.create(10, 0, 2)
-        trace.start(20, 1, 2)
-        trace.log(MS - 10, 0, "wait", "mutex m")
-        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
-        trace.log(101 * MS - 100, 1, "held", f"mutex {lock} 90ms", ("main.vacuum", "main.worker"))
-        trace.wake(101 * MS, 1, 1, release)
-        trace.start(101 * MS + 10, 0, 1)
-        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]["text"]
+        return released((f"mutex {lock} 90ms", "main.vacuum"), by=release)["text"]
 
     library = ("libstdc++.so.6+0xd44a2",)
     assert held(library).startswith("main.vacuum (main.go:10) held mutex m for 90.0 ms while others waited. "), held(library)

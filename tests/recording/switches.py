@@ -237,7 +237,7 @@ def hidden():
                 false.append((w, s, object, functions))
             elif s[4] - s[3] > SLEEP_NS * (1 - PART):
                 seen += 1
-    report(not false, "hidden: what is shown of a wait is of that wait", *false)
+    report(not false, "hidden: each wait is shown with its own call and stack", *false)
     # Those in whose time the recorder looks. It stops looking at the last, which ends with the thread.
     if platform.machine() == "x86_64":
         report(seen > 2, "hidden: waits have their call and stack", seen)

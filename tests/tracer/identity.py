@@ -27,6 +27,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from go_readers import GO_READERS, go_of
 from tap import finish, report, skip
+from varint import varint
 
 TRAIL, ROOT, HOST = (os.path.abspath(a) for a in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,21 +40,10 @@ UNWINDERS = {"frame pointers": "1", "tables": "2", "libunwind": "3"}
 # The bytes
 
 
-def uvarint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def uvarints(data, at, n):
+def varints(data, at, n):
     values = []
     for _ in range(n):
-        value, at = uvarint(data, at)
+        value, at = varint(data, at)
         values.append(value)
     return values, at
 
@@ -80,13 +70,13 @@ def v2_structure(generation, data, at):
     """Strings (4), stacks (2); a frequency (8), also in a Sync (50), has no strings or stacks."""
     section, at = data[at], at + 1
     while section in (2, 4) and at < len(data):
-        (id, n), at = uvarints(data, at + 1, 2)
+        (id, n), at = varints(data, at + 1, 2)
         if section == 4:
             assert n <= 1024 and id not in generation.strings, "a string that readers refuse"
             generation.strings[id] = data[at : at + n].decode()
             at += n
         else:
-            frames, at = uvarints(data, at, 4 * n)
+            frames, at = varints(data, at, 4 * n)
             assert n <= 128 and id not in generation.stacks, "a stack that readers refuse"
             generation.stacks[id] = frames[1::4]
             generation.referred |= {*frames[1::4], *frames[2::4]}
@@ -100,7 +90,7 @@ def read_v2(data):
             at += 1
             continue
         assert data[at] == 1, f"byte {data[at]} at {at}"
-        (number, thread, time, size), at = uvarints(data, at + 1, 4)
+        (number, thread, time, size), at = varints(data, at + 1, 4)
         batch, at = data[at : at + size], at + size
         generation = generations[number]
         if batch[0] in (2, 4, 6, 8, 50):
@@ -108,7 +98,7 @@ def read_v2(data):
             continue
         here = 0
         while here < len(batch):
-            (dt, *args), after = uvarints(batch, here + 1, 1 + V2_ARGS[batch[here]])
+            (dt, *args), after = varints(batch, here + 1, 1 + V2_ARGS[batch[here]])
             time += dt
             generation.events.append((time, thread, batch[here], args))
             here = after
@@ -155,21 +145,21 @@ def read_v1(data):
     while at < len(data):
         type, code, at = data[at] & 63, data[at] >> 6, at + 1
         if type == 37:
-            (id, size), at = uvarints(data, at, 2)
+            (id, size), at = varints(data, at, 2)
             assert id not in strings and size > 0, "a string that readers refuse"
             strings[id], at = data[at : at + size].decode(), at + size
             continue
         if code == 3:
-            size, at = uvarint(data, at)
+            size, at = varint(data, at)
             args, end = [], at + size
             while at < end:
-                value, at = uvarint(data, at)
+                value, at = varint(data, at)
                 args.append(value)
             if type == 48:
-                size, at = uvarint(data, at)
+                size, at = varint(data, at)
                 at += size
         else:
-            args, at = uvarints(data, at, code + 1)
+            args, at = varints(data, at, code + 1)
         if type == 3:
             stacks[args[0]] = args[3::4]
         else:
