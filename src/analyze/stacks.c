@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "words/wrappers.h"
 
 void stacks_begin_batch(struct stacks *stacks)
 {
@@ -23,8 +22,7 @@ void stacks_begin_batch(struct stacks *stacks)
     stacks->epoch = epoch;
 }
 
-/* Returns frame_rank of a frame. */
-static enum frame_rank rank_of(struct stacks *stacks, const trail_place *place)
+enum frame_rank stacks_rank(struct stacks *stacks, const trail_place *place)
 {
     uint64_t key = (uint64_t)place->function << 32 | place->file;
     uintptr_t known = (uintptr_t)idmap_find(&stacks->ranks, key);
@@ -42,7 +40,7 @@ static size_t own_of(struct stacks *stacks, const trail_place *places, size_t co
     enum frame_rank best = FRAME_NAMELESS;
     size_t own = 0;
     for (size_t i = 0; i < count && best < FRAME_OWN; i++) {
-        enum frame_rank rank = rank_of(stacks, &places[i]);
+        enum frame_rank rank = stacks_rank(stacks, &places[i]);
         if (rank > best) {
             best = rank;
             own = i;

@@ -6,6 +6,7 @@
 #define TRAIL_ANALYZE_STACKS_H
 
 #include "analyze/names.h"
+#include "words/wrappers.h"
 
 struct stack_row {
     const trail_place *places;
@@ -50,6 +51,9 @@ static inline struct stack_row stacks_get(const struct stacks *stacks, trail_sta
 {
     return stack < stacks->count ? stacks->rows[stack] : (struct stack_row){0};
 }
+
+/* Returns frame_rank of a frame; each function is looked up once. */
+enum frame_rank stacks_rank(struct stacks *stacks, const trail_place *place);
 
 /* Returns the function that names the place of a stack; 0 if it has no name. */
 static inline trail_name stacks_function(const struct stacks *stacks, trail_stack stack)

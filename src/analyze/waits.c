@@ -8,7 +8,6 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "words/place.h"
-#include "words/wrappers.h"
 
 /* Go preempts a goroutine after 10 ms; one that keeps a P for longer than this while others are
  * ready is counted. */
@@ -149,11 +148,10 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
 static trail_place holder_frame(const struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts, const struct last_hold *hold)
 {
-    const struct names *names = &waits->analysis->names;
     trail_place by = blamed_frame(waits, stack, facts);
-    bool is_own = frame_rank(waits->analysis->options.skip_frames, names_text(names, by.function),
-                             names_text(names, by.file)) == FRAME_OWN;
-    return hold && hold->at.function != 0 && !is_own ? hold->at : by;
+    bool is_known = hold && hold->at.function != 0;
+    bool is_own = is_known && stacks_rank(&waits->analysis->stacks, &by) == FRAME_OWN;
+    return is_known && !is_own ? hold->at : by;
 }
 
 /* Returns for how long the function has held the lock in all, if it has logged the hold that ended

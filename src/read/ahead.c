@@ -7,8 +7,9 @@
 
 #include "read/reader.h"
 
-/* A block is worth a wake-up, and all blocks fit into the CPU's own cache. */
-enum { BLOCKS = 4, BLOCK_EVENTS = 2048 };
+/* All blocks fit into the CPU's own cache. A thread that waits is woken when half of them are there
+ * for it, since a wake-up costs as much as reading several hundred events. */
+enum { BLOCKS = 4, HALF = BLOCKS / 2, BLOCK_EVENTS = 2048 };
 
 struct block {
     long count;
@@ -20,7 +21,7 @@ struct ahead {
     trail_reader *reader;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t given_one, done_one, worked;
+    pthread_cond_t given_some, done_some, worked;
     /* Guarded by the lock. */
     uint64_t given, done; /* blocks, from the start; given - done <= BLOCKS */
     bool stop;            /* the reader is being closed */
@@ -74,7 +75,7 @@ void ahead_has_work(struct ahead *a)
 {
     (void)pthread_mutex_lock(&a->lock);
     a->has_work = true;
-    (void)pthread_cond_signal(&a->done_one);
+    (void)pthread_cond_signal(&a->done_some);
     (void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -95,7 +96,8 @@ static void give(struct ahead *a)
     a->filled = 0;
     (void)pthread_mutex_lock(&a->lock);
     a->given++;
-    (void)pthread_cond_signal(&a->given_one);
+    if (a->given - a->done >= HALF)
+        (void)pthread_cond_signal(&a->given_some);
     (void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -105,9 +107,12 @@ static void give(struct ahead *a)
 static bool wait_done(struct ahead *a, uint64_t most)
 {
     (void)pthread_mutex_lock(&a->lock);
-    while (!a->stop && a->given - a->done > most)
-        if (!work_once(a))
-            (void)pthread_cond_wait(&a->done_one, &a->lock);
+    while (!a->stop && a->given - a->done > most) {
+        if (work_once(a))
+            continue;
+        (void)pthread_cond_signal(&a->given_some);
+        (void)pthread_cond_wait(&a->done_some, &a->lock);
+    }
     bool wanted = !a->stop;
     (void)pthread_mutex_unlock(&a->lock);
     return wanted;
@@ -165,10 +170,10 @@ static void *read_ahead(void *context)
     (void)pthread_mutex_lock(&a->lock);
     a->result = count < 0 ? -1 : 0;
     a->over = true;
-    (void)pthread_cond_signal(&a->given_one);
+    (void)pthread_cond_signal(&a->given_some);
     while (!a->stop)
         if (!work_once(a))
-            (void)pthread_cond_wait(&a->done_one, &a->lock);
+            (void)pthread_cond_wait(&a->done_some, &a->lock);
     (void)pthread_mutex_unlock(&a->lock);
     return NULL;
 }
@@ -180,11 +185,12 @@ long ahead_next(struct ahead *a, const trail_event **events)
     (void)pthread_mutex_lock(&a->lock);
     if (a->holds) {
         a->done++;
-        (void)pthread_cond_signal(&a->done_one);
+        if (a->given - a->done <= HALF)
+            (void)pthread_cond_signal(&a->done_some);
     }
     while (a->given == a->done && !a->over)
         if (!work_once(a))
-            (void)pthread_cond_wait(&a->given_one, &a->lock);
+            (void)pthread_cond_wait(&a->given_some, &a->lock);
     a->holds = a->given > a->done;
     const struct block *block = &a->blocks[a->done % BLOCKS];
     long result = a->holds ? block->count : a->result;
@@ -204,8 +210,8 @@ const trail_reader_stats *ahead_stats(const struct ahead *a)
 static void ahead_free(struct ahead *a)
 {
     (void)pthread_cond_destroy(&a->worked);
-    (void)pthread_cond_destroy(&a->done_one);
-    (void)pthread_cond_destroy(&a->given_one);
+    (void)pthread_cond_destroy(&a->done_some);
+    (void)pthread_cond_destroy(&a->given_some);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -219,8 +225,8 @@ void ahead_start(trail_reader *reader)
     a->reader = reader;
     a->stats = reader->stats;
     (void)pthread_mutex_init(&a->lock, NULL);
-    (void)pthread_cond_init(&a->given_one, NULL);
-    (void)pthread_cond_init(&a->done_one, NULL);
+    (void)pthread_cond_init(&a->given_some, NULL);
+    (void)pthread_cond_init(&a->done_some, NULL);
     (void)pthread_cond_init(&a->worked, NULL);
     reader->ahead = a; /* the thread uses it */
     if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
@@ -235,7 +241,7 @@ void ahead_stop(struct ahead *a)
         return;
     (void)pthread_mutex_lock(&a->lock);
     a->stop = true;
-    (void)pthread_cond_signal(&a->done_one);
+    (void)pthread_cond_signal(&a->done_some);
     (void)pthread_mutex_unlock(&a->lock);
     (void)pthread_join(a->thread, NULL);
     ahead_free(a);
