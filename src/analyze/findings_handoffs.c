@@ -14,6 +14,7 @@
 #define HANDOFF_RARE       50000            /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC       20000            /* which is: running, per hand-off */
 #define TINY_MOST          5000             /* running, per goroutine that is created */
+#define THREAD_COST        10               /* to create one, in goroutines */
 #define HANDOFF_PERIOD     60000            /* the usual waits of two that answer each other */
 #define HANDOFF_ALIKE      0.9              /* of two that do so, as many waits */
 #define YIELDS_LEAST       10000
@@ -205,13 +206,14 @@ void finding_handoffs(struct findings *findings)
 void finding_tiny(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
-    for (size_t i = 0; waits->is_go && i < waits->count; i++) {
+    int64_t length = length_of(findings), cost = waits->is_go ? 1 : THREAD_COST;
+    for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t created = group->row.created;
         int64_t ns = ns_between(group->exec_ns, length);
-        if (created < HANDOFF_TIMES || mean(group->exec_ns, created) > TINY_MOST ||
-            mean(length, created) > HANDOFF_MOST || ns <= 0)
+        if (created < HANDOFF_TIMES / (uint64_t)cost ||
+            mean(group->exec_ns, created) > TINY_MOST * cost ||
+            mean(length, created) > HANDOFF_MOST * cost || ns <= 0)
             continue;
         const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->busiest,
                                       .function = group->row.name};

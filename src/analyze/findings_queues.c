@@ -189,10 +189,13 @@ void finding_bottleneck(struct findings *findings)
             finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at), by = text_of(findings, row->place);
-        finding_say(findings, &of,
-                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
-                    SHOWN(name), word(findings, TERM_task), row->goroutine.key,
-                    100 * share_of(busy, length));
+        const struct wait_group *group = waits_find_group(findings->waits, row->start);
+        char who[96] = "it";
+        if (!group || group->workers != 1)
+            (void)snprintf(who, sizeof who, "%s %" PRId64, word(findings, TERM_task),
+                           row->goroutine.key);
+        finding_say(findings, &of, "%.*s is the bottleneck: %s had work for %.0f %% of the time",
+                    SHOWN(name), who, 100 * share_of(busy, length));
         finding_explain(findings,
                         "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
                         SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
@@ -434,14 +437,18 @@ static const struct blame_row *awaits(const struct findings *findings,
     return most;
 }
 
-/* Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait
- * for files or the like for it, in many pieces. */
+/*
+ * Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait
+ * for files or the like for it, in many pieces. Clients with pauses of their own wait for each
+ * answer.
+ */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)
 {
     const struct waits *waits = findings->waits;
     if (pool->workers < 2 || pool->workers > findings->activity->sums.procs ||
         pool->row.created != pool->workers || !is_held_up(time) || time->work_waits == 0 ||
+        time->work_waits * POOL_RARELY > time->most->spread.count ||
         time->most->spread.count < POOL_WAITS * pool->workers)
         return false;
     const struct wait_facts *facts = facts_of(findings, time->most->reason);

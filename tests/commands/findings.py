@@ -2801,7 +2801,7 @@ def phases_in_which_one_works_alone_are_serial():
 @test
 def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     found = alone(30 * MS, 20 * MS)["bottleneck"]
-    assert " 1 had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
+    assert ": it had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
     assert re.search(r"the longest 30\.0 ms, ended by main\.pay \(main\.go:\d+\)\.", found["text"]), found
     assert "bottleneck" not in alone(20 * MS, 21 * MS)
     # A goroutine that sleeps in between may be waiting for work itself.
@@ -3551,8 +3551,10 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
 
 @test
 def goroutines_that_run_for_a_moment_each_are_created_too_often():
-    def shades(count, ran=US, every=4 * US):
+    def shades(count, ran=US, every=4 * US, made=None):
         trace = Trace(2)
+        if made:
+            trace.string(made)
         trace.here(1, 2, 0)
         trace.here(2, 2, 1)
         trace.block(5, 1, "chan receive", WORK_STACK)
@@ -3570,6 +3572,13 @@ def goroutines_that_run_for_a_moment_each_are_created_too_often():
     assert "hand-offs" in shades(10000, 5 * US, 19 * US)
     assert "hand-offs" not in shades(10000, 5 * US + 1, 19 * US)
     assert "hand-offs" not in shades(10000, 5 * US, 21 * US)
+    # A thread costs ten times as much.
+    threads = {"made": "trail.made by=record"}
+    text = shades(1000, 50 * US, 190 * US, **threads)["hand-offs"]["text"]
+    assert text.startswith("1,000 threads of main.shade were created for pieces of work that are too small. Each ran for 50.0 us on average, and one was created every 190 us, "), text
+    assert "hand-offs" not in shades(999, 50 * US, 190 * US, **threads)
+    assert "hand-offs" not in shades(1000, 51 * US, 190 * US, **threads)
+    assert "hand-offs" not in shades(1000, 50 * US, 210 * US, **threads)
 
 
 @test
@@ -3765,19 +3774,19 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" not in produced(late=20)
 
 
-def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran=US):
-    """Workers take work after a wait (the first `took`), and then sleep and run again and again; main waits for their exits."""
+def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran=US, waits=1):
+    """Workers take work after `waits` waits (the first `took`), and then sleep and run again and again; main waits for their exits."""
     trace = Trace(workers + 1)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
     for n in range(1, workers + 1):
         trace.create(10 + n, 0, n, ("main.fetch",))
         trace.start(20 + n, n, n)
-        if n <= took:
-            trace.log(100 + n, n, "wait", wait)
-            trace.block(110 + n, n, "sync", ("main.take", "main.fetch"))
-            trace.wake(200 + n, 0, n, ("main.submit",))
-            trace.start(210 + n, n, n)
+        for now in range(100, 100 + 200 * waits if n <= took else 0, 200):
+            trace.log(now + n, n, "wait", wait)
+            trace.block(now + n + 10, n, "sync", ("main.take", "main.fetch"))
+            trace.wake(now + n + 100, 0, n, ("main.submit",))
+            trace.start(now + n + 110, n, n)
     trace.log(MS - 10, 0, "wait", "join fetch")
     trace.block(MS, 0, "sync", ("main.finish", "main.main"))
     for n in range(1, workers + 1):
@@ -3805,6 +3814,8 @@ def a_pool_that_got_all_its_work_at_once_is_too_small():
     equal(batched(workers=1), {})
     assert "pool-too-small" in batched(naps=10) and "pool-too-small" not in batched(naps=9)
     equal(batched(wait="barrier start"), {})
+    # Clients that pause before each request wait for each answer.
+    assert "pool-too-small" in batched(took=2, waits=5) and "pool-too-small" not in batched(took=2, waits=6)
     # They use the CPUs.
     assert "pool-too-small" not in batched(ran=8 * MS)
 
