@@ -108,10 +108,9 @@ static bool wait_done(struct ahead *a, uint64_t most)
 {
     (void)pthread_mutex_lock(&a->lock);
     while (!a->stop && a->given - a->done > most) {
-        if (work_once(a))
-            continue;
         (void)pthread_cond_signal(&a->given_some);
-        (void)pthread_cond_wait(&a->done_some, &a->lock);
+        if (!work_once(a))
+            (void)pthread_cond_wait(&a->done_some, &a->lock);
     }
     bool wanted = !a->stop;
     (void)pthread_mutex_unlock(&a->lock);
