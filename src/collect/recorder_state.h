@@ -205,7 +205,7 @@ struct recorder {
     pid_t refused_numbers[RECORDER_REFUSED];
     struct process_ours ours;
     struct executed_list executed;
-    bool failed; /* an area could not be made: none is tried again */
+    bool failed; /* an area or a trace could not be made: no area is tried again */
 };
 
 static inline int64_t recorder_now_ns(void)

@@ -574,9 +574,11 @@ static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
     return a.good;
 }
 
+/* A process that could not be recorded when it joined will not join again. */
 static bool process_goes_on(const struct recording *r)
 {
-    return !r->recorder.stopped && !(r->recorder.program && r->recorder.program->over);
+    const struct recorded *program = r->recorder.program;
+    return !r->recorder.stopped && (program ? !program->over : !r->recorder.failed);
 }
 
 static bool renew(struct attaching *a)
@@ -767,7 +769,7 @@ static int record_program(struct recording *r)
     }
     run_program(r);
     finish(r);
-    if (!r->recorder.program)
+    if (!r->recorder.program && !r->recorder.failed)
         print_message("%s did not load the recorder: nothing was recorded; see: trail doctor %s",
                       r->argv[0], shell_file(r->argv[0], program));
     print_cut_files();

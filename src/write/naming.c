@@ -27,12 +27,6 @@ struct naming_pc {
     struct naming_frame frames[];
 };
 
-/* A frame into which something was inlined. */
-struct naming_caller {
-    trail_string function, file;
-    uint64_t line;
-};
-
 /* Values of naming.seen, as pointers. */
 enum seen { SEEN_NEVER, SEEN_HOMELESS, SEEN_UNKNOWN, SEEN_RESOLVED };
 
@@ -48,6 +42,7 @@ void naming_free(struct naming *naming)
     idmap_free(&naming->pcs);
     idmap_free(&naming->seen);
     idmap_free(&naming->callers);
+    idmap_free(&naming->taken);
     free(naming->texts);
     free(naming->slots);
     free(naming->modules);
@@ -252,40 +247,50 @@ static void count_pc(struct naming *naming, uint64_t pc, enum seen now)
     (void)idmap_put(&naming->seen, pc, (void *)(uintptr_t)now); /* out of memory: counted twice */
 }
 
-static struct naming_caller *caller_new(struct naming *naming, const trail_symbol *symbol)
+/* The PC that is tried after `taken` others with this hash. */
+static uint64_t pc_of_hash(uint64_t hash, uintptr_t taken)
 {
-    struct arena *arena = &naming->caller_arena;
-    struct naming_caller *caller = arena_alloc(arena, sizeof *caller);
-    const char *function = arena_copy(arena, symbol->function.data, symbol->function.size);
-    const char *file = arena_copy(arena, symbol->file.data, symbol->file.size);
-    if (!caller || !function || !file)
-        return NULL;
-    *caller = (struct naming_caller){.function = {function, symbol->function.size},
-                                     .file = {file, symbol->file.size},
-                                     .line = symbol->line};
-    return caller;
+    return CALLER_BIT | ((taken ? hash_mix(hash, taken) : hash) & (CALLER_BIT - 1));
 }
 
 /*
- * Returns the number in place of the PC of a frame into which something was inlined. It is computed
- * from function, file and line, so that it is the same in every generation, and when a trace is
- * symbolized again.
+ * Returns a number that no other caller has; 0: out of memory. It is computed from function, file and
+ * line, so that it is the same when a trace is symbolized again. Anyone can compute names with equal
+ * hashes: the next attempt begins where the last one for this hash ended.
  */
-static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
+static uint64_t new_pc(struct naming *naming, const trail_symbol *symbol)
 {
     uint64_t hash = hash_bytes(symbol->function.data, symbol->function.size);
     hash = hash_mix(hash_mix(hash, hash_bytes(symbol->file.data, symbol->file.size)), symbol->line);
-    for (;; hash++) {
-        uint64_t pc = CALLER_BIT | (hash & (CALLER_BIT - 1));
-        struct naming_caller *caller = idmap_find(&naming->callers, pc);
-        if (!caller) {
-            caller = caller_new(naming, symbol);
-            return caller && idmap_put(&naming->callers, pc, caller) ? pc : 0;
-        }
-        if (caller->line == symbol->line && text_equal(caller->function, symbol->function) &&
-            text_equal(caller->file, symbol->file))
-            return pc;
-    }
+    uint64_t first = pc_of_hash(hash, 0), pc;
+    uintptr_t taken = (uintptr_t)idmap_find(&naming->taken, first);
+    while (taken > 0 && idmap_find(&naming->taken, pc_of_hash(hash, taken)))
+        taken++;
+    pc = pc_of_hash(hash, taken);
+    /* NOLINTBEGIN(performance-no-int-to-ptr): numbers, never followed. */
+    return idmap_put(&naming->taken, pc, (void *)(uintptr_t)1) &&
+                   idmap_put(&naming->taken, first, (void *)(taken + 1))
+               ? pc
+               : 0;
+    /* NOLINTEND(performance-no-int-to-ptr) */
+}
+
+/*
+ * Returns the number in place of the PC of a frame into which something was inlined, the same in every
+ * generation. Callers with equal keyed hashes would share one, which does not happen in practice.
+ */
+static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
+{
+    uint64_t hash = hash_keyed_bytes(0, symbol->function.data, symbol->function.size);
+    hash = hash_keyed_bytes(hash, symbol->file.data, symbol->file.size);
+    hash = hash_keyed_mix(hash, symbol->line);
+    uint64_t *pc = idmap_find(&naming->callers, hash);
+    if (pc)
+        return *pc;
+    pc = arena_alloc(&naming->caller_arena, sizeof *pc);
+    if (!pc || (*pc = new_pc(naming, symbol)) == 0 || !idmap_put(&naming->callers, hash, pc))
+        return 0;
+    return *pc;
 }
 
 static int no_memory(trail_error *err)

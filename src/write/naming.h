@@ -49,7 +49,8 @@ struct naming {
 
     /* Of all generations: */
     struct idmap seen;    /* PC -> what is known about it, for the statistics */
-    struct idmap callers; /* number in place of a PC -> struct naming_caller */
+    struct idmap callers; /* keyed hash of a caller -> the number in place of its PC */
+    struct idmap taken;   /* such a number -> how many callers' hashes give it */
     struct arena caller_arena;
 };
 

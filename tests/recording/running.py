@@ -405,6 +405,18 @@ def a_refusal_says_why():
 
 
 @test
+def a_trace_that_cannot_be_written_ends_the_recording():
+    with Running("waits") as program:
+        record(program.pid, "-q", "--duration=10ms")  # skips if recording is not permitted
+        message = record(program.pid, "-q", "--duration=10ms", code=3, name="nowhere/out.trace")
+        assert message.count("trail: ") == 1 and "nowhere/out.trace: No such file" in message, message
+        program.goes_on()
+    # Nor is a program that is started said not to have loaded the recorder.
+    started = subprocess.run([TRAIL, "record", "-o", os.path.join(WORK, "nowhere", "out.trace"), "true"], capture_output=True, text=True, timeout=120)
+    assert started.returncode == 3 and started.stderr.count("trail: ") == 1, started
+
+
+@test
 def a_process_whose_main_thread_has_ended_is_not_called_ended():
     # The number of exit(2), which ends only the calling thread.
     code = f"""import ctypes, os, threading
