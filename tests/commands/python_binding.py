@@ -331,8 +331,9 @@ def arrow_of_a_damaged_trace_is_the_good_part_and_an_error():
 
 @test
 def duckdb_reads_arrow():
-    folder = os.environ.get("TRAIL_DUCKDB", "")
-    path = next(filter(os.path.isfile, [folder, os.path.join(folder, "libduckdb.so")]), None)
+    chosen, name = os.environ.get("TRAIL_DUCKDB", ""), "libduckdb.so"
+    npm = os.path.join(chosen, "node_modules", "@duckdb", "node-bindings-linux-x64", name)
+    path = next(filter(os.path.isfile, [chosen, os.path.join(chosen, name), npm]), None)
     if not path:
         raise Skip("no libduckdb.so in TRAIL_DUCKDB")
     duckdb = ctypes.CDLL(path)
