@@ -104,6 +104,14 @@ def a_compressed_trace_is_read_and_a_damaged_one_up_to_the_damage():
 
 
 @test
+def a_missing_library_is_an_import_error_that_says_what_to_do():
+    env = {**os.environ, "PYTHONPATH": BINDING, "TRAIL_LIBRARY": "/missing.so"}
+    code = "try:\n import trail\nexcept ImportError as error:\n print(error)"
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert "/missing.so" in p.stdout and "install libtrail0, or set TRAIL_LIBRARY" in p.stdout, p
+
+
+@test
 def the_example_answers_what_sql_does():
     example = os.path.join(BINDING, "examples", "ended_waits.py")
     env = {**os.environ, "PYTHONPATH": BINDING, "TRAIL_LIBRARY": LIBRARY}
