@@ -150,6 +150,23 @@ def the_document_queries_what_was_loaded():
 
 
 @test
+def watch_loads_what_appears_as_the_document_shows():
+    with open(os.path.join(ROOT, "docs", "fleet.md")) as file:
+        (script,) = re.findall(r"^trail watch .* --run=.*", file.read(), re.M)
+    folder, database = fresh("watched"), fresh("database")
+    os.mkdir(folder)
+    traces = [shutil.copy(trace, folder) for trace in (TRACES[0], DAMAGED)]
+    for trace in traces:
+        os.utime(trace, (1e9, 1e9))  # not still being written
+    for old, new in (("clickhouse://db1", f"--host=h --to=duckdb:{database}"), ("--to=--host", "--host"), ("/var/traces", folder),
+                     ("/srv/watch", fresh("ledger")), ("trail ", f"{TRAIL} "), (" watch ", " watch --once ")):  # fmt: skip
+        script = script.replace(old, new)
+    p = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=240, env={**os.environ, **SANITIZED})
+    equal((p.returncode, "not done" in p.stderr), (0, False), p.stderr)
+    has(f"duckdb:{database}", traces, damaged=1)
+
+
+@test
 def a_store_takes_neither_traces_nor_their_options():
     store = f"duckdb:{fresh('database')}"
     for words, reason in (
