@@ -1,7 +1,9 @@
-// Takes the pictures of the page and of reports in docs/img, but for the tasks', which their test takes (TRAIL_PICTURES).
+// Takes the pictures of the page, of reports and of exports in other tools in docs/img, but for the tasks', which their test takes
+// (TRAIL_PICTURES). That of speedscope needs the npm packages of tests/commands/npm in TRAIL_DUCKDB.
 // usage: node pictures.mjs TRAIL ROOT - [NAME...]
 // With pngquant they are a third as large.
 import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
@@ -15,6 +17,7 @@ import {
     trail,
     until,
 } from "./tests/browser.mjs";
+import { withDevTools } from "./tests/devtools.mjs";
 import { example, folder, serving } from "./tests/traces.mjs";
 
 const press = async (page, keys) => {
@@ -101,8 +104,12 @@ const options = { colorScheme: "light", viewport: { width: 1280, height: 800 } }
 
 async function take(page, name) {
     await idle(page);
+    await shoot(page, name);
+}
+
+async function shoot(page, name, clip) {
     const path = join(root, "docs/img", `${name}.png`);
-    await page.screenshot({ path });
+    await page.screenshot({ path, clip });
     spawnSync("pngquant", ["--force", "--ext=.png", "--strip", "--speed=1", path]);
 }
 
@@ -126,5 +133,49 @@ for (const [name, trace] of [
         cwd: join(root, "examples/traces"),
     });
     await take(await openPage(pathToFileURL(file).href, options, "h1"), name);
+}
+
+/* Exports in other tools, which do not say when they have drawn. */
+const settled = (page) => page.waitForTimeout(1500);
+
+function exported(trace, name, ...words) {
+    const file = join(folder, name);
+    execFileSync(trail, ["export", ...words, `${trace}.trace`, "-o", file], {
+        cwd: join(root, "examples/traces"),
+    });
+    return file;
+}
+
+if (isWanted("export-devtools"))
+    await withDevTools(async (page) => {
+        const chosen = page.waitForEvent("filechooser");
+        await page.getByRole("button", { name: "Load trace" }).click();
+        await (await chosen).setFiles(exported("shop-c", "shop-c.json"));
+        await page.getByRole("button", { name: "Close" }).click(); // the help on keys
+        await page.getByRole("button", { name: "Hide sidebar" }).click();
+        await settled(page);
+        /* Opens the process, then its threads, the last one first. */
+        for (const y of [129, 251, 230, 209, 188, 167, 146]) await page.mouse.click(60, y);
+        await page.mouse.move(200, 163);
+        await settled(page);
+        await shoot(page, "export-devtools", { x: 0, y: 54, width: 1280, height: 320 });
+    });
+if (isWanted("export-speedscope")) {
+    const profile = readFileSync(
+        exported("shop-go", "shop-go.speedscope", "--type=offcpu"),
+        "base64",
+    );
+    const script = join(folder, "speedscope.js");
+    writeFileSync(script, `speedscope.loadFileFromBase64("shop-go.speedscope", "${profile}")`);
+    const index = join(process.env.TRAIL_DUCKDB, "node_modules/speedscope/dist/release/index.html");
+    const page = await openPage(
+        `${pathToFileURL(index)}#localProfilePath=${script}`,
+        { viewport: { width: 1280, height: 320 } },
+        "canvas",
+    );
+    await settled(page);
+    await page.keyboard.press("2"); // left heavy
+    await settled(page);
+    await shoot(page, "export-speedscope");
 }
 process.exit(0);

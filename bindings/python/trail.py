@@ -61,7 +61,10 @@ class _Rows(ctypes.Structure):
 
 def _load():
     name = os.environ.get("TRAIL_LIBRARY") or ctypes.util.find_library("trail") or "libtrail.so.0"
-    library = ctypes.CDLL(name)
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError(f"{error}: install libtrail0, or set TRAIL_LIBRARY to the path of libtrail.so") from None
     handle, error = ctypes.c_void_p, ctypes.POINTER(_Error)
     for function, result, *arguments in (
         ("trail_source_open_path", handle, ctypes.c_char_p, error),

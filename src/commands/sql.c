@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "commands/sql_store.h"
 #include "commands/version.h"
 #include "sql/cache.h"
 #include "sql/queries.h"
@@ -29,6 +30,7 @@ struct request {
     const struct command *command;
     char **files;
     size_t file_count;
+    const char *store; /* instead of files */
     const char *query; /* NULL: interactive, or from stdin */
     char dot[64];      /* a query of two words: ".schema states" */
     enum sql_format format;
@@ -545,6 +547,22 @@ static int open_inputs(struct session *session)
     return tables->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;
 }
 
+static int use_files(struct session *session)
+{
+    int code = sql_tables_register(&session->tables);
+    if (code == EXIT_GOOD && session->request->cache)
+        code = use_cache(session);
+    return code == EXIT_GOOD ? define(session, put_numbers) : code;
+}
+
+static int use_store(struct session *session)
+{
+    const struct request *request = session->request;
+    int code = sql_store_open(&session->duckdb, request->store, request->duckdb.files);
+    session->knows_begins = code == EXIT_GOOD;
+    return code == EXIT_GOOD ? duckdb_run(&session->duckdb, sql_macro_since_start(true)) : code;
+}
+
 static int begin(struct session *session)
 {
     struct request *request = session->request;
@@ -570,20 +588,18 @@ static int begin(struct session *session)
     struct duckdb_options options = request->duckdb;
     if (!options.threads && !request->cache)
         options.threads = session->threads;
-    options.files |= request->cache;
+    if (request->store)
+        options.threads = request->duckdb.threads;
+    options.files |= request->cache || request->store;
     code = open_inputs(session);
     if (code == EXIT_GOOD)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
-        code = sql_tables_register(tables);
-    if (code == EXIT_GOOD && request->cache)
-        code = use_cache(session);
-    if (code == EXIT_GOOD)
-        code = define(session, put_numbers);
+        code = request->store ? use_store(session) : use_files(session);
     if (code == EXIT_GOOD)
         code = sql_views_create(&session->duckdb);
     if (code == EXIT_GOOD)
-        code = duckdb_run(&session->duckdb, sql_macros(tables->count > 1));
+        code = duckdb_run(&session->duckdb, sql_macros(request->store || tables->count > 1));
     /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }
@@ -618,6 +634,20 @@ static bool is_query(const char *word)
     return strpbrk(word, " \n\t") && access(word, F_OK) != 0;
 }
 
+/* Takes a store, which replaces all traces. */
+static int take_store(struct request *request, struct options *options)
+{
+    if (options->word_count == 0 || !sql_store_is(options->words[0]))
+        return EXIT_GOOD;
+    request->store = *options->words++;
+    options->word_count--;
+    if (request->window.has_from || request->window.has_to || request->host || request->repair ||
+        request->binary || request->cache)
+        return usage_error(request->command, "--from, --to, --host, --repair, --binary and "
+                                             "--cache are for traces, not for what is stored");
+    return EXIT_GOOD;
+}
+
 static int take_words(struct request *request, const struct options *options)
 {
     int count = options->word_count;
@@ -639,8 +669,9 @@ static int take_words(struct request *request, const struct options *options)
         return usage_error(request->command,
                            "--cache does not know whether the program of --binary has changed");
     bool facts = request->query && *request->query == '.';
-    if (count == 0 && !facts)
-        return usage_error(request->command, "no trace given");
+    if (request->store ? count > 0 : count == 0 && !facts)
+        return usage_error(request->command,
+                           request->store ? "a store takes no traces beside it" : "no trace given");
     for (int i = 0; i < count && !request->query; i++)
         if (strcmp(options->words[i], "-") == 0)
             return usage_error(request->command,
@@ -685,25 +716,29 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     code = window_finish(&request.window, command);
     if (code == EXIT_GOOD)
+        code = take_store(&request, &options);
+    if (code == EXIT_GOOD)
         code = take_words(&request, &options);
     return code == EXIT_GOOD ? answer(&request) : code;
 }
 
 const struct command command_sql = {
     COMMAND_ROW(sql),
-    .synopsis = "[options] FILE... [QUERY]",
+    .synopsis = "[options] FILE...|STORE [QUERY]",
     .details =
         "Answers a query over the tables of one or several traces, read straight from the files "
         "by DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below "
         "~/.local/share/trail). QUERY is SQL, or @NAME for a query with a name; without one, "
         "queries are read from stdin, at a prompt if that is a terminal. '.tables', '.schema "
-        "[TABLE]' and '.queries' list what there is. Queries read nothing but the traces and "
-        "write nothing, unless --allow-files.",
+        "[TABLE]' and '.queries' list what there is. STORE is what 'trail load' has filled: "
+        "parquet:DIR or duckdb:FILE. Queries read the traces, and reach no other files, unless "
+        "--allow-files; the files of a store they could also change.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
                 "  trail sql app.trace @long-waits\n"
                 "  trail sql --from=1.5s --to=+20ms app.trace @states\n"
                 "  trail sql --json a.trace b.trace 'select file, max(exec_ns) from goroutines "
                 "group by file'\n"
+                "  trail sql parquet:/srv/traces @long-waits\n"
                 "  trail sql .schema",
     .options = rows,
     .run = run,

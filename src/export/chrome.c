@@ -267,12 +267,21 @@ static void put_wait(struct chrome *c, const struct wait_facts *facts)
     }
 }
 
-/* The reason goes into "args", because it may have any bytes; the state's name has no quotes. */
+/* The category is the state. The name of a wait is its reason: viewers show names, and DevTools and
+ * speedscope choose colors by them. */
 static void put_state(struct chrome *c, enum timeline_state state, trail_name reason)
 {
-    PUT(c, ",\"name\":\"");
-    out_str(&c->out, timeline_state_name(&c->timeline, state));
+    const char *name = timeline_state_name(&c->timeline, state);
+    PUT(c, ",\"cat\":\"");
+    out_str(&c->out, name);
     PUT(c, "\"");
+    if (state == TIMELINE_WAITING && reason) {
+        put_name(c, reason);
+    } else {
+        PUT(c, ",\"name\":\"");
+        out_str(&c->out, name);
+        PUT(c, "\"");
+    }
     if (reason) {
         PUT(c, ",\"args\":{\"reason\":");
         (void)json_put_text(&c->out, timeline_text(&c->timeline, reason));

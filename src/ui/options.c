@@ -483,6 +483,12 @@ static void take_words(struct options *options)
         options->words[options->word_count++] = options->argv[options->at++];
 }
 
+/* A query may begin with a comment of SQL. */
+static bool is_comment(const char *word)
+{
+    return strncmp(word, "--", 2) == 0 && strspn(word + 2, " \t\n") > 0;
+}
+
 /* Sets *row to the next option; NULL: none left. */
 static int next_option(struct options *options, const struct option **row)
 {
@@ -492,7 +498,7 @@ static int next_option(struct options *options, const struct option **row)
         return short_option(options, row);
     while (options->at < options->argc) {
         char *word = options->argv[options->at++];
-        bool dash = word[0] == '-';
+        bool dash = word[0] == '-' && !is_comment(word);
         if (dash && word[1] == '-' && word[2] != '\0')
             return long_option(options, word + 2, row);
         if (dash && word[1] != '\0' && word[1] != '-') {

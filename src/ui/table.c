@@ -217,17 +217,25 @@ static int room_for(const struct table *table, int column, const char *text)
     return table->is_whole && !table->right[column] && width > TEXT_LONG ? 0 : width;
 }
 
-/* Prints a text; if it is longer than `width` columns, without its middle. Returns the columns
- * printed, which are fewer than `width` if a wide character did not fit. */
-static int print_cut(const char *text, int width)
+/* Whether a text of the column is a list of figures: without its middle, one part's name would
+ * precede another's figure. */
+static bool is_list(const struct table *table, int column, const char *text)
+{
+    return begins_with(table->titles[column], "for") && strstr(text, ", ");
+}
+
+/* Prints a text; if it is longer than `width` columns, without what precedes its last `tail`
+ * columns. Returns the columns printed, which are fewer than `width` if a wide character did not
+ * fit. */
+static int print_cut(const char *text, int width, int tail)
 {
     int columns = utf8_columns(text);
     if (columns <= width) {
         fputs(text, stdout);
         return columns;
     }
-    const char *end = text + strlen(text) - utf8_fits_end(text, width - width / 2 - 1);
-    size_t begin = utf8_fits(text, width / 2);
+    const char *end = text + strlen(text) - utf8_fits_end(text, tail);
+    size_t begin = utf8_fits(text, width - 1 - tail);
     printf("%.*s" ELLIPSIS "%s", (int)begin, text, end);
     return columns - utf8_columns(text + begin) + 1 + utf8_columns(end);
 }
@@ -241,7 +249,8 @@ static void print_cell(const struct table *table, int column, const char *text, 
             printf("%*s", GAP, "");
         if (table->right[column] && pad > 0)
             printf("%*s", pad, "");
-        int rest = width - print_cut(text, table->is_whole ? INT_MAX : width);
+        int tail = is_list(table, column, text) ? 0 : width - width / 2 - 1;
+        int rest = width - print_cut(text, table->is_whole ? INT_MAX : width, tail);
         if (!table->right[column] && !last && rest > 0)
             printf("%*s", rest, "");
     }

@@ -21,6 +21,13 @@ def ns(us):
     return round(us * 1000)
 
 
+def state_and_reason(e):
+    """A wait is called by its reason, all else by its state."""
+    state, reason = e["cat"], e.get("args", {}).get("reason", "")
+    assert state in STATES and e["name"] == (reason if state == "waiting" and reason else state), e
+    return state, reason
+
+
 class Export:
     def __init__(self, trace, *args):
         self.text = trail("export", "--to=chrome", *args, trace)
@@ -36,9 +43,7 @@ class Export:
     def times(self):
         times = {}
         for e in self.of("goroutines", "X"):
-            reason = e["args"]["reason"] if "args" in e else ""
-            assert e["name"] in STATES, e
-            add(times, (e["tid"], e["name"], reason), ns(e["dur"]))
+            add(times, (e["tid"], *state_and_reason(e)), ns(e["dur"]))
         return times
 
     def names(self, process):
@@ -55,8 +60,7 @@ def check_threads(trace):
     ours = {}
     for e in export.events:
         if e["ph"] == "X":
-            assert e["name"] in STATES, e
-            add(ours, (e["tid"], e["name"], e.get("args", {}).get("reason", "")), ns(e["dur"]))
+            add(ours, (e["tid"], *state_and_reason(e)), ns(e["dur"]))
             assert "goroutine" not in e.get("args", {})
     compare(trace, ours, times)
     shown = {e["tid"]: e["args"]["name"] for e in export.events if e["ph"] == "M" and e["name"] == "thread_name"}
@@ -194,7 +198,7 @@ def flows_go_from_what_the_waker_did_to_the_span_that_begins():
         export = Export(trace)
         begins, inside = set(), {}
         for e in export.of("goroutines", "X"):
-            begins.add((e["tid"], ns(e["ts"]), e["name"]))
+            begins.add((e["tid"], ns(e["ts"]), e["cat"]))
             inside.setdefault(e["tid"], []).append((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
         starts = {e["id"]: e for e in export.events if e["ph"] == "s"}
         ends = {e["id"]: e for e in export.events if e["ph"] == "f"}

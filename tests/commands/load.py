@@ -7,7 +7,9 @@ usage: load.py TRAIL SOURCE_ROOT
 
 import fcntl
 import glob
+import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -79,6 +81,103 @@ def every_trace_is_loaded_once_with_all_its_rows():
         equal(load(store, *TRACES[:3], copy, TRACES[2]), (0, "1 trace loaded; 4 loaded before\n", ""))
         has(store, TRACES[:3])
         equal(load(store, TRACES[0]), (0, "0 traces loaded; 1 loaded before\n", ""))
+
+
+# Tables, views, and functions.
+STORED = "regions traces threads holds wakes ranges counters processes thread process thread_state sched slice counter".split() + [
+    """(SELECT since_start(begin_ns, file) AS since, wall_ns(end_ns, file) AS wall, stack(stack, file) AS stack, path(stack, file) AS path,
+               file FROM states WHERE stack IS NOT NULL)"""
+]
+
+
+@test
+def a_store_answers_what_its_traces_answer():
+    # Two with one name.
+    other = fresh("other")
+    os.mkdir(other)
+    same = written(os.path.join(other, os.path.basename(TRACES[0])), content(EXAMPLES[3]))
+    lines = run("sql", "--csv", "--host=h", *TRACES, same, "SELECT file, trace FROM traces")[1].split()[1:]
+    # In the order of the numbers that views make.
+    traces = sorted((line.split(",") for line in lines), key=lambda trace: f"{os.path.basename(trace[0])}-{trace[1]}")
+    traces = [file for file, _ in traces]
+    equal(len(traces), 5)
+    for store in stores():
+        equal(load(store, *traces)[0], 0)
+        for rows in STORED:
+            query = f"SELECT * FROM {rows}"
+            code, ours, err = run("sql", "--json", "--host=h", *traces, query)
+            equal((code, err), (0, ""))
+            code, stored, err = run("sql", "--json", store, query)
+            equal((code, err), (0, ""))
+            ours, stored = re.sub(r'"/[^"]*/([^"/]*\.trace")', r'"\1', ours), re.sub(r"(\.trace)-[0-9a-f]{16}", r"\1", stored)
+            ours, stored = (sorted(json.dumps(row, sort_keys=True) for row in json.loads(text)) for text in (ours, stored))
+            assert ours, rows
+            equal(stored, ours, rows)
+        code, named, err = run("sql", "--csv", store, "@findings")
+        equal((code, err, len(named.splitlines())), (0, "", len(run("sql", "--csv", *traces, "@findings")[1].splitlines())))
+        for query in "SELECT * FROM read_csv('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/trail-load-test'":
+            code, out, err = run("sql", store, query)
+            assert code == 2 and "Permission Error" in err, (store, query, err)
+    equal(run("sql", "--allow-files", store, "SELECT count(*) > 0 AS has FROM read_csv('/etc/passwd', header = false, sep = '|')")[:2],
+          (0, "has\ntrue\n"))
+
+
+@test
+def the_document_queries_what_was_loaded():
+    """DuckDB's library answers for its program, which is not in Debian or npm."""
+    with open(os.path.join(ROOT, "docs", "fleet.md")) as file:
+        part = file.read()
+    part = part[part.index("## trail sql") : part.index("## ClickHouse")]
+    (ours, schema), (sql,) = (re.findall(f"```{language}\n(.*?)```", part, re.S) for language in ("sh", "sql"))
+    folder, place = fresh("document"), fresh("parquet")
+    os.mkdir(folder)
+    for store in f"parquet:{place}", f"duckdb:{folder}/traces.db":
+        equal(load(store, *TRACES)[0], 0)
+    program = written(os.path.join(folder, "duckdb"), f"#!/bin/sh\ncat $2 - | '{TRAIL}' sql --allow-files --json {TRACES[0]}\n".encode())
+    os.chmod(program, 0o755)
+    os.symlink(TRAIL, os.path.join(folder, "trail"))
+    env = {**os.environ, **SANITIZED, "PATH": f"{folder}:{os.environ['PATH']}"}
+    sql = sql.replace("day = current_date - 1", "day <= current_date")
+    answers = []
+    for script, asked in (ours, ""), (schema, sql):
+        p = subprocess.run(["sh", "-e", "-c", script.replace("/srv/traces", place)], input=asked, cwd=folder, env=env,
+                           capture_output=True, text=True, timeout=240)  # fmt: skip
+        equal((p.returncode, p.stderr), (0, ""), script)
+        answers.append(p.stdout)
+    assert '"ns":' in answers[0] and "waits" in answers[0], answers[0]
+    code, right, err = run("sql", "--json", "--host=h", *TRACES, sql)
+    equal((code, json.loads("[" + answers[1].rpartition("[")[2])), (0, json.loads(right)))
+
+
+@test
+def watch_loads_what_appears_as_the_document_shows():
+    with open(os.path.join(ROOT, "docs", "fleet.md")) as file:
+        (script,) = re.findall(r"^trail watch .* --run=.*", file.read(), re.M)
+    folder, database = fresh("watched"), fresh("database")
+    os.mkdir(folder)
+    traces = [shutil.copy(trace, folder) for trace in (TRACES[0], DAMAGED)]
+    for trace in traces:
+        os.utime(trace, (1e9, 1e9))  # not still being written
+    for old, new in (("clickhouse://db1", f"--host=h --to=duckdb:{database}"), ("--to=--host", "--host"), ("/var/traces", folder),
+                     ("/srv/watch", fresh("ledger")), ("trail ", f"{TRAIL} "), (" watch ", " watch --once ")):  # fmt: skip
+        script = script.replace(old, new)
+    p = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=240, env={**os.environ, **SANITIZED})
+    equal((p.returncode, "not done" in p.stderr), (0, False), p.stderr)
+    has(f"duckdb:{database}", traces, damaged=1)
+
+
+@test
+def a_store_takes_neither_traces_nor_their_options():
+    store = f"duckdb:{fresh('database')}"
+    for words, reason in (
+        ((store, "@traces"), "does not exist"),
+        ((f"parquet:{fresh('parquet')}", "@traces"), "No files found"),
+        ((store, TRACES[0], "@traces"), "a store takes no traces beside it"),
+        (("--from=1s", store, "@traces"), "--from, --to, "),
+        (("--cache", store, "@traces"), "--from, --to, "),
+    ):
+        code, out, err = run("sql", *words)
+        assert (code, out) == (2, "") and reason in err, (words, code, err)
 
 
 @test

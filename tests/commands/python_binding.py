@@ -104,6 +104,14 @@ def a_compressed_trace_is_read_and_a_damaged_one_up_to_the_damage():
 
 
 @test
+def a_missing_library_is_an_import_error_that_says_what_to_do():
+    env = {**os.environ, "PYTHONPATH": BINDING, "TRAIL_LIBRARY": "/missing.so"}
+    code = "try:\n import trail\nexcept ImportError as error:\n print(error)"
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert "/missing.so" in p.stdout and "install libtrail0, or set TRAIL_LIBRARY" in p.stdout, p
+
+
+@test
 def the_example_answers_what_sql_does():
     example = os.path.join(BINDING, "examples", "ended_waits.py")
     env = {**os.environ, "PYTHONPATH": BINDING, "TRAIL_LIBRARY": LIBRARY}
@@ -331,8 +339,9 @@ def arrow_of_a_damaged_trace_is_the_good_part_and_an_error():
 
 @test
 def duckdb_reads_arrow():
-    folder = os.environ.get("TRAIL_DUCKDB", "")
-    path = next(filter(os.path.isfile, [folder, os.path.join(folder, "libduckdb.so")]), None)
+    chosen, name = os.environ.get("TRAIL_DUCKDB", ""), "libduckdb.so"
+    npm = os.path.join(chosen, "node_modules", "@duckdb", "node-bindings-linux-x64", name)
+    path = next(filter(os.path.isfile, [chosen, os.path.join(chosen, name), npm]), None)
     if not path:
         raise Skip("no libduckdb.so in TRAIL_DUCKDB")
     duckdb = ctypes.CDLL(path)

@@ -70,6 +70,14 @@ def each_feature_needs_only_its_library():
         ran(CARGO, "build", "--offline", "-p", "trail", "--no-default-features", "--features", feature, "--example", example, env=env)
 
 
+@test
+def a_missing_library_is_an_error_that_says_what_to_do():
+    env = {**ENV, "PKG_CONFIG_LIBDIR": WORK, "CARGO_TARGET_DIR": os.path.join(WORK, "without")}
+    del env["TRAIL_LIB_DIR"]
+    p = subprocess.run([CARGO, "build", "--offline", "-p", "trail-sys"], cwd=SPACE, env=env, capture_output=True, text=True, timeout=500)
+    assert p.returncode != 0 and "install libtrail-dev, or set TRAIL_LIB_DIR" in p.stderr and "panicked" not in p.stderr, p.stderr
+
+
 # The declarations. The headers for reading and recording are not included together: one name is a
 # type in one and a function in the other.
 

@@ -1118,6 +1118,8 @@ def several_statements_have_the_result_of_the_last():
     statements = "create temp table t as select 1 as a; insert into t values (2); select 'no; end'; from t order by a"
     equal(sql(HAND, statements), [{"a": 1}, {"a": 2}])
     equal(good("sql", "--csv", HAND, statements + ";\n-- the end"), b"a\n1\n2\n")
+    # Which is no option, for a space follows.
+    equal(good("sql", "--csv", HAND, "-- the begin\n" + statements), b"a\n1\n2\n")
     code, out, err = run("sql", "--json", HAND, "selec 1; select 2 as b")
     assert code == 2 and json.loads(out) == [{"b": 2}] and "selec" in err, (code, out, err)
 

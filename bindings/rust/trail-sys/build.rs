@@ -1,7 +1,7 @@
 //! Finds the libraries of the features: in the folder TRAIL_LIB_DIR, or else by pkg-config.
 
 use std::env;
-use std::process::Command;
+use std::process::{self, Command};
 
 fn main() {
     println!("cargo:rerun-if-env-changed=TRAIL_LIB_DIR");
@@ -27,8 +27,9 @@ fn folders(library: &str) -> Vec<String> {
             let flags = String::from_utf8_lossy(&output.stdout).into_owned();
             flags.split_whitespace().filter_map(|flag| flag.strip_prefix("-L")).map(str::to_owned).collect()
         }
-        _ => panic!(
-            "{library} was not found by pkg-config: install libtrail-dev, or set TRAIL_LIB_DIR to the folder of lib{library}.so"
-        ),
+        _ => {
+            eprintln!("{library} was not found by pkg-config: install lib{library}-dev, or set TRAIL_LIB_DIR to the folder of lib{library}.so");
+            process::exit(1);
+        }
     }
 }
