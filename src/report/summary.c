@@ -124,7 +124,7 @@ static void put_counts(const struct report *report, const enum drawn_state *stat
         all |= 1U << states[i];
         keys[i] = (struct plot_key){
             drawn_class(states[i]),
-            words_text(report->words, drawn_title(states[i]), titles[i], sizeof titles[i])};
+            words_text(report->words, drawn_title(states[i]), titles[i], sizeof titles[i]), NULL};
     }
     double most = greatest(series, all);
     most = plot_round_up(most > least ? most : least);
