@@ -134,7 +134,10 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     if (findings.length === 0)
         return (
             <>
-                <p>No known problem found.</p>
+                <div class="healthy">
+                    <h2>No known problem found.</h2>
+                    {!isFolded && <p>The largest figures: {withSign(props.of.largest)}.</p>}
+                </div>
                 <Tiles of={tiles} origin={origin_ns} most={ALONE} />
             </>
         );
@@ -180,9 +183,7 @@ function Whole() {
     }, [tab.value, isWanted]);
     if (state === "bad" || (value && !value.tiles)) return null;
     const isFolded =
-        !overview.value ||
-        value?.findings.length === 0 ||
-        (tab.value !== null && tab.value !== "span" && !isWanted.value);
+        !overview.value || (tab.value !== null && tab.value !== "span" && !isWanted.value);
     const onFold = () => {
         if (overview.value && tab.value !== null && tab.value !== "span") isWanted.value = isFolded;
         else overview.value = isFolded;
@@ -195,9 +196,7 @@ function Whole() {
                 <span class="faint">Adding up the trace …</span>
             )}
             {value && isFolded && <Which all={value.findings} onClick={onFold} />}
-            {value && value.findings.length > 0 && (
-                <FoldButton isFolded={isFolded} onFold={onFold} />
-            )}
+            {value && <FoldButton isFolded={isFolded} onFold={onFold} />}
         </section>
     );
 }

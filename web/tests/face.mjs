@@ -716,6 +716,87 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
     });
 });
 
+test("the lanes stay where they are when no problem is found", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open();
+        let answer;
+        const answered = new Promise((resolve) => {
+            answer = resolve;
+        });
+        await page.route("**/api/run?command=summary*", async (route) => {
+            await answered;
+            await route.continue();
+        });
+        await page.reload();
+        const top = () =>
+            page.locator("canvas.rows").evaluate((of) => of.getBoundingClientRect().y);
+        await page.getByText("Adding up the trace").waitFor();
+        await page.locator("canvas.rows").waitFor();
+        const before = await top();
+        answer();
+        await page.getByText("No known problem found.").waitFor();
+        await idle(page);
+        equal(await top(), before, "the top of the lanes");
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
+        ok((await top()) < before, "one line when folded");
+        await page.unrouteAll({ behavior: "ignoreErrors" });
+    });
+});
+
+test("of several cards, the one that is shown says what to do", async () => {
+    const [finding, ...others] = runJson("summary", example("shop-c-stuck")).findings;
+    ok(others.length > 0 && finding.remedy !== "", "several");
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        const card = page.locator(".card.selected");
+        await page.locator(".details .say").waitFor();
+        const said = (await card.locator("p").textContent()).replaceAll("\u00a0", " ");
+        ok(said.startsWith(withSign(finding.remedy)), said);
+    });
+});
+
+test("the legend has the kinds of waits that occur", async () => {
+    const titles = { sync: "lock", select: "channel", network: "I/O", sleep: "sleep" };
+    const { goroutines } = runJson("goroutines", example("shop-go"));
+    const spent = new Set(
+        goroutines.flatMap(({ block_ns: of }) => Object.keys(of).filter((name) => of[name] > 0)),
+    );
+    await serving(example("shop-go"), async (open) => {
+        const page = await open();
+        await page.locator(".details .say").waitFor();
+        const legend = (await page.locator(".legend > span").allTextContents()).map((of) =>
+            of.trim(),
+        );
+        const shown = Object.entries(titles).filter(([, title]) => legend.includes(title));
+        const occurs = ([reason]) =>
+            spent.has(reason) || (reason === "select" && spent.has("chan receive"));
+        equal(shown, Object.entries(titles).filter(occurs), [...spent].join());
+        ok(shown.length < Object.keys(titles).length, "not all of them");
+    });
+});
+
+test("the lanes of a request come first, in the order of its critical path", async () => {
+    const path = example("shop-c");
+    const { segments } = runJson("why", "--task=7", path);
+    segments.sort((a, b) => a.begin_ns - b.begin_ns);
+    const wanted = [...new Set(segments.map(({ goroutine }) => goroutine))];
+    await serving(path, async (open) => {
+        const page = await open();
+        await page.locator(".tile[data-key=slowest_task_ns]").click();
+        await page.locator(".panel h2", { hasText: "task 7 request" }).waitFor();
+        const lead = await until("its lanes", async () => {
+            const found = await fragment(page, "lead");
+            return found?.split(".").length === wanted.length && found;
+        });
+        /* Threads have lanes in the order of their numbers, which begin at 1. */
+        equal(
+            lead.split(".").map((lane) => Number(lane) + 1),
+            wanted,
+            "lanes",
+        );
+    });
+});
+
 test("a phone shows the whole text of a single card, and its button", async () => {
     await serving(example("shop-go"), async (open) => {
         const page = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true });
