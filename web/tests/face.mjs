@@ -14,6 +14,7 @@ import {
     needBrowser,
     ok,
     openPage,
+    openTab,
     runJson,
     serve,
     test,
@@ -713,6 +714,39 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
         await until("both are shown", async () =>
             /runtime's own are shown/.test(await line.textContent()),
         );
+    });
+});
+
+test("the switch of the runtime's goroutines governs tables and flame graphs, too", async () => {
+    const path = example("load-go1.23");
+    const ofRuntime = (name) => /^runtime[./]/.test(name) && name !== "runtime.main";
+    const { goroutines } = runJson("goroutines", path);
+    const many = goroutines.filter(({ name }) => ofRuntime(name)).length;
+    const { samples, frames } = runJson("profile", "--type=sync", path);
+    const rootOf = ({ stack }) => frames[stack.at(-1)].name;
+    const sum = (of) => of.reduce((ns, sample) => ns + sample.ns, 0);
+    await serving(path, async (open) => {
+        const page = await open("#tab=goroutines&all=");
+        const panel = page.locator("[role=tabpanel]");
+        await panel.getByText(`${many} goroutines of the runtime are folded.`).waitFor();
+        await panel.getByText(`${goroutines.length - many} rows`).waitFor();
+        await openTab(page, "Functions");
+        await panel.getByText(/start functions of the runtime are folded/).waitFor();
+        ok(!/runtime\./.test(await panel.locator("table").textContent()), "none in the table");
+        await openTab(page, "Stacks");
+        const total = async (of) => {
+            const text = `${(sum(of) / 1e6).toPrecision(3)} ms in all`;
+            await panel
+                .getByText(text.replaceAll(" ms", "\u00a0ms"))
+                .or(panel.getByText(text))
+                .waitFor();
+        };
+        await total(samples.filter((of) => !ofRuntime(rootOf(of))));
+        await panel.getByRole("button", { name: "Show those of the runtime" }).click();
+        await total(samples);
+        equal(await fragment(page, "all"), "r", "of the lanes, too");
+        await openTab(page, "Goroutines");
+        await panel.getByText(`${goroutines.length} rows`).waitFor();
     });
 });
 
