@@ -119,7 +119,7 @@ void table_range(struct table *table, const trail_histogram *times)
 #define ELLIPSIS   "\u2026"
 
 /* Titles of the columns to leave out first in a narrow terminal; then numbers from the right, and
- * last texts, which tell rows apart. */
+ * last texts, by which rows differ. */
 static const char *const least_important[] = {"p95",        "min",   "mean",      "p50",
                                               "incomplete", "logs",  "max",       "in kernel",
                                               "syscall",    "ready", "P released"};

@@ -1028,7 +1028,7 @@ def collected(length, ready=False, lacked=0):
 def garbage_collection_takes_a_large_share():
     found = collected(30 * MS)
     equal(list(found), ["gc-share"])
-    assert " 30 % " in found["gc-share"]["text"], found
+    assert " 30.0 % " in found["gc-share"]["text"], found
     assert "1 cycle, one every 100 ms." in found["gc-share"]["text"], found
     equal(list(collected(25 * MS + 100 * US)), ["gc-share"])
     equal(collected(25 * MS - 100 * US), {})
@@ -1825,7 +1825,7 @@ def pauses_of_a_twentieth_of_the_time_are_worth_a_line():
 
     found = pauses(10, 500 * US)
     equal(list(found), ["pause-share"])
-    assert "took 5 % of the time. 10 pauses, 5.00 ms in all, the longest 500 us." in found["pause-share"]["text"], found
+    assert "took 5.0 % of the time. 10 pauses, 5.00 ms in all, the longest 500 us." in found["pause-share"]["text"], found
     equal(pauses(10, 500 * US - 1), {})
 
 

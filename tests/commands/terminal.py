@@ -578,7 +578,7 @@ def tables_fit_the_terminal():
     # Of what is waited for, whole items; a number without the words before it would be another's.
     cut = [line for line in on_terminal("threads", traces[1], columns=80).out.decode().splitlines() if "\u2026" in line]
     assert cut and all(re.search(r" [\d.]+ .?s, \u2026 ", line) for line in cut), cut
-    # The metric is more important than percentiles, because it tells rows apart.
+    # The metric is more important than percentiles, because rows differ by it.
     text = on_terminal("diff", traces[1], traces[2], columns=80).out.decode()
     assert re.search(r"^ +A .* metric +of$", text, re.M) and "exec" in text, text
     assert WIDE in in_pipe("goroutines", wide).out.decode()
