@@ -111,8 +111,8 @@ void table_range(struct table *table, const trail_histogram *times)
 /* MARK: Width */
 
 /* Text columns are cut to this before other columns are left out, and to less only afterwards. */
-#define TEXT_WIDTH 24
-#define TEXT_SMALL 16 /* before columns that are not listed are left out */
+#define TEXT_WIDTH 32
+#define TEXT_SMALL 17 /* before columns that are not listed are left out */
 #define TEXT_LEAST 8
 #define GAP        2
 #define LEFT_OUT   (-1)
@@ -165,8 +165,26 @@ static bool has_commands(const struct table *table, int column)
     return false;
 }
 
-/* Returns the next column to leave out: a listed one, or the rightmost; LEFT_OUT: none. The first
- * and the last stay. */
+static bool is_empty(const struct table *table, int column)
+{
+    for (size_t i = (size_t)column; i < table->count; i += (size_t)table->columns) {
+        if (strcmp(table->cells[i], "-") != 0 && strcmp(table->cells[i], "0") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Returns the next column to leave out: one without values, a listed one, or the rightmost;
+ * LEFT_OUT: none. The first and the last stay. */
+static int empty_column(const struct table *table, const int *widths)
+{
+    for (int j = table->columns - 2; j > 0; j--) {
+        if (widths[j] != LEFT_OUT && is_empty(table, j))
+            return j;
+    }
+    return LEFT_OUT;
+}
+
 static int listed_column(const struct table *table, const int *widths)
 {
     for (size_t i = 0; i < sizeof least_important / sizeof *least_important; i++) {
@@ -205,6 +223,7 @@ static void fit(const struct table *table, int *widths, int limit)
         if (has_commands(table, i))
             widths[i] = LEFT_OUT;
     }
+    leave_out(table, widths, limit, empty_column);
     narrow(table, widths, limit, TEXT_WIDTH);
     leave_out(table, widths, limit, listed_column);
     narrow(table, widths, limit, TEXT_SMALL);
@@ -254,20 +273,19 @@ static int print_list(const char *text, int width)
 {
     if (utf8_columns(text) <= width)
         return print_cut(text, width);
-    const char *more = ", " ELLIPSIS, *comma = strstr(text, ", "), *next = comma;
-    if (!comma) {
-        comma = text + strlen(text);
-        more = "";
-    }
-    size_t room = utf8_fits(text, width - 3), figure = figure_of(text, (size_t)(comma - text));
+    const char *comma = strstr(text, ", "), *next = comma;
+    size_t room = utf8_fits(text, width - 3);
     while (next && (next = strstr(next + 2, ", ")) && (size_t)(next - text) <= room)
         comma = next;
+    size_t size = comma ? (size_t)(comma - text) : strlen(text), figure = figure_of(text, size);
     char name[256], rest[256];
     (void)snprintf(name, sizeof name, "%.*s", (int)figure, text);
-    (void)snprintf(rest, sizeof rest, "%.*s%s", (int)(comma - text - (ptrdiff_t)figure),
-                   text + figure, more);
-    int columns = utf8_columns(rest),
-        printed = width > columns ? print_cut(name, width - columns) : 0;
+    (void)snprintf(rest, sizeof rest, "%.*s%s%s", (int)(size - figure), text + figure,
+                   size <= room ? ", " : "", comma ? ELLIPSIS : "");
+    int columns = utf8_columns(rest);
+    if (columns >= width)
+        return print_cut(ELLIPSIS, width);
+    int printed = print_cut(name, width - columns);
     fputs(rest, stdout);
     return printed + columns;
 }
