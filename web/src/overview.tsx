@@ -7,12 +7,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CARDS, showFinding, shownFinding } from "./culprit";
 import { Card, Chip } from "./findings";
-import { withSign } from "./format";
+import { sentence, withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { overview, status, type Tab, tab, untouched } from "./state";
+import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
 import { type Finding, keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
@@ -136,7 +136,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
             <>
                 <div class="healthy">
                     <h2>No known problem found.</h2>
-                    {!isFolded && <p>The largest figures: {withSign(props.of.largest)}.</p>}
+                    {!isFolded && <p>{sentence(`The largest figures: ${props.of.largest}.`)}</p>}
                 </div>
                 <Tiles of={tiles} origin={origin_ns} most={ALONE} />
             </>
@@ -182,8 +182,12 @@ function Whole() {
         isWanted.value = false;
     }, [tab.value, isWanted]);
     if (state === "bad" || (value && !value.tiles)) return null;
+    /* One line, which has nothing to unfold. */
+    const isLine = value?.findings.length === 0 && isPhone();
     const isFolded =
-        !overview.value || (tab.value !== null && tab.value !== "span" && !isWanted.value);
+        isLine ||
+        !overview.value ||
+        (tab.value !== null && tab.value !== "span" && !isWanted.value);
     const onFold = () => {
         if (overview.value && tab.value !== null && tab.value !== "span") isWanted.value = isFolded;
         else overview.value = isFolded;
@@ -196,7 +200,7 @@ function Whole() {
                 <span class="faint">Adding up the trace …</span>
             )}
             {value && isFolded && <Which all={value.findings} onClick={onFold} />}
-            {value && <FoldButton isFolded={isFolded} onFold={onFold} />}
+            {value && !isLine && <FoldButton isFolded={isFolded} onFold={onFold} />}
         </section>
     );
 }

@@ -774,6 +774,15 @@ test("the lanes stay where they are when no problem is found", async () => {
         await page.getByRole("button", { name: "Overview", exact: true }).click();
         ok((await top()) < before, "one line when folded");
         await page.unrouteAll({ behavior: "ignoreErrors" });
+        /* A phone has one line, with nothing to unfold. */
+        const phone = await open("", { viewport: { width: 390, height: 844 } });
+        await phone.getByText("No known problem found.").waitFor();
+        equal(
+            await phone.getByRole("button", { name: "Overview", exact: true }).count(),
+            0,
+            "buttons",
+        );
+        ok(await phone.locator("canvas.rows").isVisible(), "lanes");
     });
 });
 
