@@ -221,7 +221,7 @@ void finding_one_at_a_time(struct findings *findings)
         if (share_of(ns, length) < EACH_SHARE)
             continue;
         const struct finding_of of =
-            finding_saves("one-at-a-time", gain, &group->busiest, group->row.name, 0);
+            finding_saves("one-at-a-time", gain, &group->life, group->row.name, 0);
         char name[STARTED_SIZE];
         finding_say(findings, &of, "%s %s of %s ran one at a time",
                     counted(group->row.created).text, word(findings, TERM_tasks),
@@ -299,7 +299,7 @@ void finding_unseen(struct findings *findings)
             continue;
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < known_ns ? group->unseen_ns : known_ns,
-            .moment = &group->busiest, .function = group->row.name};
+            .moment = &group->life, .function = group->row.name};
         char name[STARTED_SIZE];
         finding_say(
             findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",

@@ -97,7 +97,7 @@ static const struct outside_row *polls_for(const struct findings *findings,
             mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
             share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
             continue;
-        int64_t after = outside_slept_on_ns(row, group->busiest_end_ns);
+        int64_t after = outside_slept_on_ns(row, ns_behind(group->life.begin_ns, group->life.ns));
         if (after >= -row->spread.max_ns && after <= row->spread.max_ns &&
             (!most || row->spread.sum_ns > most->spread.sum_ns))
             most = row;
@@ -120,7 +120,7 @@ static struct awaited awaited_of(const struct findings *findings, const struct w
         return (struct awaited){row->wait, row->at, blame_union_ns(&row->held), &row->longest};
     if (polls)
         return (struct awaited){polls->wait, polls->place, blame_union_ns(&polls->at_least_one),
-                                &group->busiest};
+                                &group->life};
     return (struct awaited){0};
 }
 

@@ -215,7 +215,7 @@ void finding_tiny(struct findings *findings)
             mean(group->exec_ns, created) > TINY_MOST * cost ||
             mean(length, created) > HANDOFF_MOST * cost || ns <= 0)
             continue;
-        const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->busiest,
+        const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->life,
                                       .function = group->row.name};
         char name[STARTED_SIZE];
         trail_string at = text_of(findings, group->created_at);
@@ -240,7 +240,7 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
     if (group->yields < SCHED_YIELDS_LEAST || share_of(ns, length) < QUEUE_SHARE)
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
-                                  .moment = &group->busiest, .function = group->row.name};
+                                  .moment = &group->life, .function = group->row.name};
     trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
     trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of, "%.*s spins: %s of %.*s yielded (sched_yield) %s times in a row",
@@ -280,7 +280,7 @@ static void say_yields(struct findings *findings, const struct wait_group *group
         share_of(ns, length) < QUEUE_SHARE || collects(findings, group))
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
-                                  .moment = &group->busiest, .function = group->row.name};
+                                  .moment = &group->life, .function = group->row.name};
     trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
                 counted(group->yields).text);

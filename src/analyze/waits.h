@@ -117,9 +117,9 @@ struct wait_group {
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
-    int64_t busiest_end_ns;
-    int64_t last_end_ns; /* when the last of them ended */
-    uint64_t unseen;     /* waits in the kernel in calls that are not recorded */
+    trail_longest life;    /* of that one, from its begin to its end */
+    int64_t last_end_ns;   /* when the last of them ended */
+    uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
     uint64_t yields;     /* by runtime.Gosched, or sched_yield */
     int64_t yield_ns;    /* of sched_yield: from the first to the last of each series */

@@ -104,6 +104,6 @@ bool waits_count_worker(struct waits *waits, const struct goroutine *g, int64_t 
     ns_add(&group->exec_ns, ran);
     longest_note(&group->busiest, ran, g->creation_ns, g->id);
     if (group->busiest.goroutine == g->id)
-        group->busiest_end_ns = now;
+        group->life = (trail_longest){ns_between(g->creation_ns, now), g->creation_ns, g->id};
     return true;
 }

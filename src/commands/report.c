@@ -156,20 +156,30 @@ static void add_warning(struct request *request, const char *before, const char 
     request->warnings[request->warning_count++] = to;
 }
 
+static void add_damage(struct request *request)
+{
+    const trail_analysis_span *span = &request->analysis.span;
+    char length[DURATION_SIZE];
+    (void)duration_text(length, ns_between(span->begin_ns, span->end_ns), DURATION_WORDS);
+    add_warning(request, "The trace is damaged: ", length,
+                " of it are shown. Sums and shares are of the recovered part; 'trail check' shows "
+                "where it is damaged.");
+}
+
 static void add_warnings(struct request *request, int code)
 {
+    const trail_reader *reader = request->analysis.reader;
     trail_reader_stats stats;
     char number[32];
-    trail_reader_get_stats(request->analysis.reader, &stats);
+    trail_reader_get_stats(reader, &stats);
     if (code == EXIT_BAD)
-        add_warning(request,
-                    "This trace is damaged or incomplete. Everything below, including shares, "
-                    "covers only the part that could be read. (",
-                    request->analysis.damage.message, ")");
+        add_damage(request);
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)stats.repairs);
-    if (stats.repairs > 0)
-        add_warning(request, "Repairs were made to read it: ", number,
-                    ". 'trail check --repair --list' lists them.");
+    if (stats.repairs > 0 && trail_version_is_v2(trail_reader_version(reader)))
+        add_warning(request, "States inferred where events are lost: ", number,
+                    ". Sums leave out what is uncertain there.");
+    else if (stats.repairs > 0)
+        add_warning(request, "Repairs: ", number, ". 'trail check --repair --list' lists them.");
     if (stats.frequency_assumed)
         add_warning(request, "The speed of the clock is not in the trace: durations are right in ",
                     "proportion", " only.");

@@ -300,9 +300,13 @@ static void put_moment(const struct report *report, const struct moment *moment,
         out_format(out, "%" PRId64 ", ", moment->goroutine);
     }
     html_duration(out, ns_between(moment->begin_ns, moment->end_ns));
-    out_str(out, " from ");
-    html_duration(out, ns_between(report->span.origin_ns, moment->begin_ns));
-    out_str(out, " on (outlined). <code>");
+    if (moment->begin_ns > report->span.origin_ns) {
+        out_str(out, " from ");
+        html_duration(out, ns_between(report->span.origin_ns, moment->begin_ns));
+        out_str(out, " on (outlined). <code>");
+    } else {
+        out_str(out, " from the start (outlined). <code>");
+    }
     html_word(out, report_command(report, moment->goroutine, moment->begin_ns,
                                   ns_between(moment->begin_ns, moment->end_ns), command,
                                   sizeof command));
@@ -338,22 +342,29 @@ static void put_moments(const struct report *report, bool of_findings)
             put_moment(report, &report->moments->list[i], i);
 }
 
+/* A wait as in a lane: an edge above a pale box; idle, a line. */
+static struct plot_key key_of(enum wait_class class, const char *title)
+{
+    return (struct plot_key){drawn_wait_class(class), title,
+                             class == WAIT_CLASS_IDLE ? "" : drawn_wash_class(class)};
+}
+
 static void put_key(const struct report *report)
 {
     char lost[128];
     const struct plot_key keys[] = {
-        {"running", "running"},
-        {"runnable", "ready, not running"},
-        {"syscall", "syscall"},
-        {"p-released", words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost)},
-        {drawn_wait_class(WAIT_CLASS_LOCK), "lock"},
-        {drawn_wait_class(WAIT_CLASS_COND), "condition, channel"},
-        {drawn_wait_class(WAIT_CLASS_IO), "I/O, network"},
-        {drawn_wait_class(WAIT_CLASS_SLEEP), "sleep"},
-        {drawn_wait_class(WAIT_CLASS_RUNTIME), "runtime, GC"},
-        {drawn_wait_class(WAIT_CLASS_IDLE), "idle, as a line"},
-        {drawn_wait_class(WAIT_CLASS_UNKNOWN), "not recorded"},
-        {"wake", "wake-up, from its waker"},
+        {"running", "running", NULL},
+        {"runnable", "ready, not running", NULL},
+        {"syscall", "syscall", NULL},
+        {"p-released", words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost), NULL},
+        key_of(WAIT_CLASS_LOCK, "lock"),
+        key_of(WAIT_CLASS_COND, "condition, channel"),
+        key_of(WAIT_CLASS_IO, "I/O, network"),
+        key_of(WAIT_CLASS_SLEEP, "sleep"),
+        key_of(WAIT_CLASS_RUNTIME, "runtime, GC"),
+        key_of(WAIT_CLASS_IDLE, "idle"),
+        key_of(WAIT_CLASS_UNKNOWN, "not recorded"),
+        {"wake", "wake-up, from its waker", NULL},
     };
     struct plot legend = {.out = report->out};
     out_str(report->out, "<p>");

@@ -98,10 +98,10 @@ static uint64_t greatest(const struct series *series, bool *has_goal)
 static void put_heap(const struct report *report)
 {
     static const struct plot_key keys[] = {
-        {"heap line", "heap in use"},
-        {"goal line", "goal"},
-        {"marking", "marking"},
-        {"stopped", "stop-the-world pause"},
+        {"heap line", "heap in use", NULL},
+        {"goal line", "goal", NULL},
+        {"marking", "marking", NULL},
+        {"stopped", "stop-the-world pause", NULL},
     };
     const struct series *series = report->series;
     const trail_activity *a = &report->activity;

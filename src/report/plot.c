@@ -24,10 +24,12 @@ void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count)
     struct out *out = plot->out;
     out_str(out, "<ul class=\"legend\">");
     for (size_t i = 0; i < count; i++) {
-        out_format(out,
-                   "<li><svg class=\"key\" aria-hidden=\"true\"><rect class=\"%s\" "
-                   "width=\"100%%\" height=\"100%%\"/></svg>",
-                   keys[i].drawn_as);
+        const char *below = keys[i].below;
+        out_str(out, "<li><svg class=\"key\" aria-hidden=\"true\">");
+        if (below && *below)
+            out_format(out, "<rect class=\"%s\" width=\"100%%\" height=\"100%%\"/>", below);
+        out_format(out, "<rect class=\"%s\" y=\"%d%%\" width=\"100%%\" height=\"%d%%\"/></svg>",
+                   keys[i].drawn_as, below && !*below ? 40 : 0, below ? 20 : 100);
         html_word(out, keys[i].title);
         out_str(out, "</li>");
     }

@@ -32,9 +32,10 @@ struct plot {
     bool moved; /* the path already has a point */
 };
 
-/* An entry of a legend: the class of its colour, and its text. */
+/* An entry of a legend: the class of its colour, and its text. NULL: a box; "": a line; else an edge
+ * above a box of that class. */
 struct plot_key {
-    const char *drawn_as, *title;
+    const char *drawn_as, *title, *below;
 };
 
 void plot_begin(struct plot *plot, struct out *out, const char *title, const char *note);

@@ -161,7 +161,7 @@ static void put_warnings(const struct report *report)
     out_str(out, "<div class=\"banner\" role=\"note\" aria-label=\"Warnings\">");
     for (size_t i = 0; i < report->warning_count; i++) {
         out_str(out, "<p>");
-        html_word(out, report->warnings[i]);
+        html_figures(out, report->warnings[i]);
         out_str(out, "</p>");
     }
     if (lost_ns > 0) {
@@ -188,9 +188,9 @@ static void put_wall(const struct report *report)
     s = since / 1000000000 - (since % 1000000000 < 0);
     if (__builtin_add_overflow(series->wall.wall_s, s, &s))
         return;
-    out_str(report->out, " &#183; ");
-    out_str(report->out,
-            show_wall(text, s, (uint32_t)((since % 1000000000 + 1000000000) % 1000000000)));
+    (void)show_wall(text, s, 0);
+    /* To the second: a document needs no more. */
+    out_format(report->out, " &#183; %.*s UTC", (int)strcspn(text, "."), text);
 }
 
 /* Writes a line about the trace: what made it, its size, and its date. */

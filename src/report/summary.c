@@ -124,7 +124,7 @@ static void put_counts(const struct report *report, const enum drawn_state *stat
         all |= 1U << states[i];
         keys[i] = (struct plot_key){
             drawn_class(states[i]),
-            words_text(report->words, drawn_title(states[i]), titles[i], sizeof titles[i])};
+            words_text(report->words, drawn_title(states[i]), titles[i], sizeof titles[i]), NULL};
     }
     double most = greatest(series, all);
     most = plot_round_up(most > least ? most : least);
@@ -195,25 +195,6 @@ static void put_states(const struct report *report, const struct state_row *rows
     html_table_end(&table);
 }
 
-/* Draws one bar; its full width is the time of all goroutines. */
-static void put_bar(const struct report *report, const struct state_row *rows, size_t count,
-                    int64_t total)
-{
-    struct out *out = report->out;
-    double x = 0;
-    out_str(out, "<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" "
-                 "role=\"img\" aria-label=\"Shares of the states; the table has the figures\">");
-    for (size_t i = 0; i < count; i++) {
-        double width = 1000 * share_of(rows[i].ns, total);
-        if (!rows[i].drawn_as || width <= 0)
-            continue;
-        out_format(out, "<rect class=\"%s\" x=\"%.2f\" width=\"%.2f\" height=\"10\"/>",
-                   rows[i].drawn_as, x, width);
-        x += width;
-    }
-    out_str(out, "</svg>\n");
-}
-
 static void put_times(const struct report *report)
 {
     enum { FIXED = 4 };
@@ -235,7 +216,6 @@ static void put_times(const struct report *report)
                                    report_reason(report, reasons[i].name), reasons[i].ns};
         for (size_t i = 0; i < range_count && i < report->limit; i++)
             rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
-        put_bar(report, rows, count, sum.total_ns);
         put_states(report, rows, count, sum.total_ns);
     } else {
         overview_lacks();

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,17 +111,18 @@ void table_range(struct table *table, const trail_histogram *times)
 /* MARK: Width */
 
 /* Text columns are cut to this before other columns are left out, and to less only afterwards. */
-#define TEXT_WIDTH 24
-#define TEXT_SMALL 16 /* before columns that are not listed are left out */
+#define TEXT_WIDTH 32
+#define TEXT_SMALL 17 /* before columns that are not listed are left out */
 #define TEXT_LEAST 8
 #define GAP        2
 #define LEFT_OUT   (-1)
 #define ELLIPSIS   "\u2026"
 
-/* Titles of the columns to leave out first in a narrow terminal; then columns from the right. */
-static const char *const least_important[] = {"p95",        "min",   "mean", "p50",
-                                              "incomplete", "logs",  "max",  "in kernel",
-                                              "syscall",    "ready", "no P"};
+/* Titles of the columns to leave out first in a narrow terminal; then numbers from the right, and
+ * last texts, by which rows differ. */
+static const char *const least_important[] = {"p95",        "min",   "mean",      "p50",
+                                              "incomplete", "logs",  "max",       "in kernel",
+                                              "syscall",    "ready", "P released"};
 
 static int width_of(const int *widths, int columns)
 {
@@ -163,8 +165,26 @@ static bool has_commands(const struct table *table, int column)
     return false;
 }
 
-/* Returns the next column to leave out: a listed one, or the rightmost; LEFT_OUT: none. The first
- * and the last stay. */
+static bool is_empty(const struct table *table, int column)
+{
+    for (size_t i = (size_t)column; i < table->count; i += (size_t)table->columns) {
+        if (strcmp(table->cells[i], "-") != 0 && strcmp(table->cells[i], "0") != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Returns the next column to leave out: one without values, a listed one, or the rightmost;
+ * LEFT_OUT: none. The first and the last stay. */
+static int empty_column(const struct table *table, const int *widths)
+{
+    for (int j = table->columns - 2; j > 0; j--) {
+        if (widths[j] != LEFT_OUT && is_empty(table, j))
+            return j;
+    }
+    return LEFT_OUT;
+}
+
 static int listed_column(const struct table *table, const int *widths)
 {
     for (size_t i = 0; i < sizeof least_important / sizeof *least_important; i++) {
@@ -178,11 +198,14 @@ static int listed_column(const struct table *table, const int *widths)
 
 static int rightmost_column(const struct table *table, const int *widths)
 {
+    int text = LEFT_OUT;
     for (int j = table->columns - 2; j > 0; j--) {
-        if (widths[j] != LEFT_OUT)
+        if (widths[j] != LEFT_OUT && table->right[j])
             return j;
+        if (widths[j] != LEFT_OUT && text == LEFT_OUT)
+            text = j;
     }
-    return LEFT_OUT;
+    return text;
 }
 
 typedef int choose_column(const struct table *table, const int *widths);
@@ -200,6 +223,7 @@ static void fit(const struct table *table, int *widths, int limit)
         if (has_commands(table, i))
             widths[i] = LEFT_OUT;
     }
+    leave_out(table, widths, limit, empty_column);
     narrow(table, widths, limit, TEXT_WIDTH);
     leave_out(table, widths, limit, listed_column);
     narrow(table, widths, limit, TEXT_SMALL);
@@ -217,27 +241,53 @@ static int room_for(const struct table *table, int column, const char *text)
     return table->is_whole && !table->right[column] && width > TEXT_LONG ? 0 : width;
 }
 
-/* Whether a text of the column is a list of figures: without its middle, one part's name would
- * precede another's figure. */
-static bool is_list(const struct table *table, int column, const char *text)
-{
-    return begins_with(table->titles[column], "for") && strstr(text, ", ");
-}
-
-/* Prints a text; if it is longer than `width` columns, without what precedes its last `tail`
- * columns. Returns the columns printed, which are fewer than `width` if a wide character did not
- * fit. */
-static int print_cut(const char *text, int width, int tail)
+/* Prints a text; if it is longer than `width` columns, without its middle. Returns the columns
+ * printed, which are fewer than `width` if a wide character did not fit. */
+static int print_cut(const char *text, int width)
 {
     int columns = utf8_columns(text);
     if (columns <= width) {
         fputs(text, stdout);
         return columns;
     }
-    const char *end = text + strlen(text) - utf8_fits_end(text, tail);
-    size_t begin = utf8_fits(text, width - 1 - tail);
+    const char *end = text + strlen(text) - utf8_fits_end(text, width - width / 2 - 1);
+    size_t begin = utf8_fits(text, width / 2);
     printf("%.*s" ELLIPSIS "%s", (int)begin, text, end);
     return columns - utf8_columns(text + begin) + 1 + utf8_columns(end);
+}
+
+/* Where the number with its unit begins in an item such as "condition variable 14.7 s". */
+static size_t figure_of(const char *item, size_t size)
+{
+    for (int spaces = 0; size > 0; size--) {
+        spaces += item[size - 1] == ' ';
+        if (spaces == 2)
+            return size - 1;
+    }
+    return 0;
+}
+
+/* The same for "mutex 14.7 s, sleep 350 ms": without its last items, and of a single one only the
+ * name is cut, because a number must neither lose digits nor stand behind the words of another. */
+static int print_list(const char *text, int width)
+{
+    if (utf8_columns(text) <= width)
+        return print_cut(text, width);
+    const char *comma = strstr(text, ", "), *next = comma;
+    size_t room = utf8_fits(text, width - 3);
+    while (next && (next = strstr(next + 2, ", ")) && (size_t)(next - text) <= room)
+        comma = next;
+    size_t size = comma ? (size_t)(comma - text) : strlen(text), figure = figure_of(text, size);
+    char name[256], rest[256];
+    (void)snprintf(name, sizeof name, "%.*s", (int)figure, text);
+    (void)snprintf(rest, sizeof rest, "%.*s%s%s", (int)(size - figure), text + figure,
+                   size <= room ? ", " : "", comma ? ELLIPSIS : "");
+    int columns = utf8_columns(rest);
+    if (columns >= width)
+        return print_cut(ELLIPSIS, width);
+    int printed = print_cut(name, width - columns);
+    fputs(rest, stdout);
+    return printed + columns;
 }
 
 static void print_cell(const struct table *table, int column, const char *text, int width)
@@ -249,8 +299,9 @@ static void print_cell(const struct table *table, int column, const char *text, 
             printf("%*s", GAP, "");
         if (table->right[column] && pad > 0)
             printf("%*s", pad, "");
-        int tail = is_list(table, column, text) ? 0 : width - width / 2 - 1;
-        int rest = width - print_cut(text, table->is_whole ? INT_MAX : width, tail);
+        bool is_list = begins_with(table->titles[column], "for");
+        int most = table->is_whole ? INT_MAX : width;
+        int rest = width - (is_list ? print_list : print_cut)(text, most);
         if (!table->right[column] && !last && rest > 0)
             printf("%*s", rest, "");
     }

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, ROOT, TRAIL, WORK, equal, good, run, trace  # noqa: E402
+from command import DATA, ROOT, TRAIL, WORK, assembled, equal, good, run, trace  # noqa: E402
 from report_page import Page  # noqa: E402
 from tap import main, test  # noqa: E402
 
@@ -827,8 +827,39 @@ def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
     right = answer("summary", path)
     assert right["events"] > 0
     equal(page.figure("length_ns"), right["end_ns"] - right["begin_ns"])
-    banner = page.root.one("div", class_="banner")
-    assert "damaged" in banner.text(), banner.text()
+    banner = page.root.one("div", class_="banner").text()
+    assert re.match(r"The trace is damaged: [0-9.]+ ms of it are shown\. ", banner), banner
+    assert "wanted" not in banner and "expected" not in banner, "in a parser's words: " + banner
+
+
+@test
+def a_moment_from_the_start_of_the_trace_says_so():
+    """Main yields until the end."""
+    yields = "\n".join(
+        (f"EventBatch gen=1 m=100 time={1001 + 1000 * i} size=auto\n" if i % 2500 == 0 else "")
+        + f"GoStop dt=500 reason_string=1 stack=0\nGoStart dt=500 g=1 g_seq={i + 1}"
+        for i in range(10000)
+    )
+    path = assembled("yields", f"""Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=0 g=1 m=100 gstatus=2
+{yields}
+EventBatch gen=1 m=18446744073709551615 time=90000000 size=auto
+Strings
+String id=1
+	data="runtime.Gosched"
+EndOfGeneration
+""")
+    _, page = report(path)
+    text = page.root.one("main").text()
+    assert "G1, 10.0 ms from the start (outlined)." in text, text
+    facts = page.root.one("p", class_="facts").text()
+    assert re.search(r"2023-11-14 22:13:20 UTC", facts), facts
 
 
 def damaged_traces():

@@ -572,9 +572,18 @@ def tables_fit_the_terminal():
     (line,) = [line for line in narrow.splitlines() if WIDE[-3:] in line and "worker" in line]
     assert "\u2026" in line and WIDE[:3] in line, line
     # The column about waiting is the most important.
-    for command in "threads", "goroutines":
-        head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
+    for command, trace in ("threads", traces[1]), ("goroutines", traces[1]), ("goroutines", traces[0]):
+        head = on_terminal(command, trace, columns=80).out.decode().splitlines()[1]
         assert {"total", "waiting", "for"} <= set(head.split()), head
+    # Of what is waited for, whole items; a number without the words before it would be another's.
+    cut = [line for line in on_terminal("threads", traces[1], columns=80).out.decode().splitlines() if "\u2026" in line]
+    assert cut and all(re.search(r" [\d.]+ .?s(, )?\u2026 ", line) for line in cut), cut
+    # Columns without values are left out first: in Go's traces a lock has no holds.
+    head = on_terminal("locks", traces[2], columns=80).out.decode().splitlines()[0]
+    assert {"p99", "max", "lock"} <= set(head.split()) and "held" not in head.split(), head
+    # The metric is more important than percentiles, because rows differ by it.
+    text = on_terminal("diff", traces[1], traces[2], columns=80).out.decode()
+    assert re.search(r"^ +A .* metric +of$", text, re.M) and "exec" in text, text
     assert WIDE in in_pipe("goroutines", wide).out.decode()
     one = in_pipe("goroutines", wide, env={**ENV, "COLUMNS": "80"}).out.decode()
     assert one == narrow, one

@@ -7,7 +7,7 @@ import { api, type Query } from "./api";
 import { heldInFinding } from "./held";
 import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
-import { type Path, queryOf, type Segment, segmentsOf } from "./path";
+import { leadWith, MOST_LEADS, type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
 import { select, selectAt, showSelection } from "./select";
 import {
@@ -104,7 +104,7 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
         const lanes = [...segments.map((segment) => segment.lane), ...waiting];
-        leads.value = [...new Set(first === null ? lanes : [first, ...lanes])].slice(0, MOST_LEADS);
+        leadWith(first === null ? lanes : [first, ...lanes]);
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });
     });
     if (lane === null) return;
@@ -113,9 +113,6 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     noteExplained();
     void reveal(lane);
 }
-
-/* A path with more lanes would leave no room for others. */
-const MOST_LEADS = 12;
 
 async function showPlace(of: Finding, origin: number): Promise<void> {
     if (of.begin_ns === undefined || of.end_ns === undefined) return;

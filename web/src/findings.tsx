@@ -2,14 +2,19 @@
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
-import { conclusionOf, explanationOf, type Finding, keyOf } from "./summary";
+import { conclusionOf, explanationOf, type Finding, keyOf, remedyOf } from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
 }
 
-/* The reason, unless the selection has it; a card that is alone then has room for what to do. */
+/* What stands below the heading: the reason, or, if the selection has that, what to do. */
+function below(of: Finding, isToldOf: boolean, isAlone: boolean): string {
+    if (!isToldOf) return of.details || of.remedy;
+    return (isAlone ? conclusionOf(of) : remedyOf(of)) || of.details;
+}
+
 export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
     const { of, origin } = props;
     const what = withSign(of.heading);
@@ -22,11 +27,9 @@ export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
                 <h2>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                {(!isToldOf || props.isAlone) && (
-                    <p>
-                        <bdi>{sentence(isToldOf ? conclusionOf(of) : of.details || of.remedy)}</bdi>
-                    </p>
-                )}
+                <p>
+                    <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
+                </p>
             </div>
             <div class="foot">
                 {of.gain_figure && (

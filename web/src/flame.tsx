@@ -11,6 +11,7 @@ import { IN_FUNCTION, InFunction, listSpansIn } from "./in_function";
 import { openMenu } from "./menu";
 import { About } from "./panel";
 import { useRun } from "./run";
+import { foldRuntime, RuntimeLine } from "./runtime";
 import { functions, type Matches, matches, type Node, type Profile, sorted, tree } from "./stacks";
 import { status, tab } from "./state";
 import { Table } from "./table";
@@ -26,7 +27,18 @@ const types = [
     ["cpu", "CPU samples"],
 ] as const;
 
+/* Those in which the root of a stack is the start function of the goroutine whose time it is. */
+const ofGoroutines = ["sync", "net", "syscall", "running"];
+
 const type = signal("sync");
+
+/* A profile without the runtime's own goroutines, and their time in it. */
+function foldedProfile(profile: Profile): [Profile, number] {
+    if (!ofGoroutines.includes(type.value)) return [profile, 0];
+    const rootOf = (stack: number[]) => profile.frames[stack.at(-1) ?? -1]?.name ?? "";
+    const { rows, ofRuntime } = foldRuntime(profile.samples, ({ stack }) => rootOf(stack));
+    return [{ ...profile, samples: rows }, ofRuntime.reduce((ns, sample) => ns + sample.ns, 0)];
+}
 
 /* What the search finds: the panel with each kind of stacks. */
 export const stackEntries = () =>
@@ -226,7 +238,7 @@ export function Flame() {
     const current = useSignal(-1);
     const answer = useRun<Profile>("profile", () => ({ type: type.value })).value;
     const useCount = type.value === "cpu";
-    const profile = answer.value?.samples ? answer.value : null;
+    const [profile, runtime] = answer.value?.samples ? foldedProfile(answer.value) : [null, 0];
     const root = profile
         ? tree(profile, { useCount, inverted: inverted.value, focus: focus.value })
         : null;
@@ -302,6 +314,7 @@ export function Flame() {
                 )}
                 {root && <span class="faint">{text(root.value)} in all</span>}
             </div>
+            <RuntimeLine what={runtime > 0 ? `${duration(runtime)} in goroutines` : ""} />
             {answer.state === "asking" && <p class="empty">Computing …</p>}
             {answer.state === "bad" && <p class="empty">{answer.error}</p>}
             {answer.state === "good" && root?.value === 0 && (

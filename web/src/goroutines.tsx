@@ -15,6 +15,7 @@ import { Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
+import { foldRuntime, RuntimeLine } from "./runtime";
 import { filter, kind, range, scroll, status } from "./state";
 import type { Finding, Tile } from "./summary";
 import { type Column, Table } from "./table";
@@ -159,15 +160,17 @@ export function GoroutinesPanel() {
         ...times,
     ];
     const by = sortedBy(first);
+    const { rows, ofRuntime } = foldRuntime(of.goroutines, (row) => row.name);
     return (
         <div>
             <About />
+            <OfRuntime many={ofRuntime.length} one="{task}" />
             {isMany && <First shown={of.goroutines.length} all={of.all} rows={first} />}
             <Table
                 key={by}
                 name="goroutines"
                 columns={columns}
-                rows={of.goroutines}
+                rows={rows}
                 sort={by}
                 empty={inWords("No {task} is there.")}
                 onWords={isMany ? first.onWords : undefined}
@@ -178,6 +181,13 @@ export function GoroutinesPanel() {
                 }}
             />
         </div>
+    );
+}
+
+function OfRuntime(props: { many: number; one: string }) {
+    const { many, one } = props;
+    return (
+        <RuntimeLine what={many ? `${count(many)} ${inWords(one)}${many === 1 ? "" : "s"}` : ""} />
     );
 }
 
@@ -194,13 +204,15 @@ export function FunctionsPanel() {
         { title: "{tasks}", value: (row) => row.count, unit: "number" },
         ...times,
     ];
+    const { rows, ofRuntime } = foldRuntime(of.groups, (row) => row.name);
     return (
         <div>
             <About />
+            <OfRuntime many={ofRuntime.length} one="start function" />
             <Table
                 name="functions"
                 columns={columns}
-                rows={of.groups}
+                rows={rows}
                 sort="running"
                 empty={inWords("No {task} is there.")}
                 onRow={(row) => {

@@ -6,12 +6,13 @@ import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, RUNNING } from "./api";
 import { font, heatColor, palette } from "./colors";
-import { duration } from "./format";
+import { duration, withSign } from "./format";
 import { reveal } from "./lanes";
 import { About } from "./panel";
 import { ticks, timeText } from "./ruler";
 import { selectAt } from "./select";
 import { end, kind, type Range, range, scroll, showRange, size, status } from "./state";
+import { summary } from "./summary";
 import { inWords, term } from "./words";
 
 /* Position of the cells, in CSS pixels: right of the Ps' names, below the times. */
@@ -186,6 +187,16 @@ function columnsOf(of: Range): number {
     return Math.max(1, Math.min(room, of.to - of.from));
 }
 
+/* How much of the time they were idle, and why. */
+function Idle() {
+    const tile = summary.value?.tiles.find(({ key }) => key === "idle_ns");
+    return tile?.note ? (
+        <p>
+            {tile.title} {withSign(tile.text)}: {withSign(tile.note)}.
+        </p>
+    ) : null;
+}
+
 export function HeatPanel() {
     const heat = useSignal<Heat | null>(null);
     const at = useSignal<Cell | null>(null);
@@ -222,6 +233,7 @@ export function HeatPanel() {
     return (
         <div class="heat">
             <About ofAll />
+            <Idle />
             <HeatLegend />
             {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it has keys of its own */}
             <canvas

@@ -3,6 +3,7 @@
 import { count } from "./format";
 import { hiddenLanes } from "./lanes";
 import { kindWord } from "./panel";
+import { RuntimeSwitch } from "./runtime";
 import { kind, showsIdle, showsRuntime } from "./state";
 
 export function IdleLanes() {
@@ -28,24 +29,7 @@ export function IdleLanes() {
                     </button>
                 </span>
             )}
-            {(runtime > 0 || showsRuntime.value) && (
-                <span>
-                    {showsRuntime.value
-                        ? "The runtime's own are shown."
-                        : `${one(runtime)} of the runtime ${runtime === 1 ? "is" : "are"} folded.`}{" "}
-                    <button
-                        type="button"
-                        class="textlink"
-                        onClick={() => {
-                            showsRuntime.value = !showsRuntime.value;
-                        }}
-                    >
-                        {showsRuntime.value
-                            ? "Fold those of the runtime"
-                            : "Show those of the runtime"}
-                    </button>
-                </span>
-            )}
+            {(runtime > 0 || showsRuntime.value) && <RuntimeSwitch what={one(runtime)} />}
         </p>
     );
 }

@@ -12,6 +12,7 @@ import { isFramed } from "./framed";
 import { LaneReader, type LaneTable, noLanes } from "./lane_table";
 import { type LaneRow, Layout, type Looks, type Row } from "./layout";
 import { moving } from "./moving";
+import { isRuntime } from "./runtime";
 import { inSlices, keepAt, settled } from "./slices";
 import {
     filter,
@@ -265,9 +266,6 @@ function grouping(): Grouping | null {
 
 /* MARK: Lanes left out */
 
-/* Goroutines that the runtime starts for itself. runtime.main is the program's own. */
-const RUNTIME = /^runtime[./](?!main$)/;
-
 /* The window that decides which lanes are shown: changes when the window rests. */
 const rested = computed<Range>(
     (): Range => (moving.value ? (restedBefore ?? view.peek()) : view.value),
@@ -288,7 +286,7 @@ function leftOut(): Wanted["isLeftOut"] {
     const foldsIdle = !showsIdle.value && !filter.value;
     const foldsRuntime = !showsRuntime.value && !filter.value;
     const chosen = selected.value?.kind === "goroutine" ? selected.value.lane : -1;
-    const isRuntime = names.map((name) => RUNTIME.test(name));
+    const ofRuntime = names.map(isRuntime);
     const hidden = { idle: 0, runtime: 0 };
     /* In one state all along, and never seen to run: not even its start function is known. */
     const isUnseen = (lane: number) => columns.spans[lane] <= 1 && !names[columns.name[lane]];
@@ -298,7 +296,7 @@ function leftOut(): Wanted["isLeftOut"] {
     return {
         test: (lane) => {
             if (lane === chosen) return false;
-            if (foldsRuntime && isRuntime[columns.name[lane]]) hidden.runtime++;
+            if (foldsRuntime && ofRuntime[columns.name[lane]]) hidden.runtime++;
             else if (foldsIdle && (isElsewhere(lane) || isUnseen(lane))) hidden.idle++;
             else return false;
             return true;
@@ -400,7 +398,7 @@ function unhide(lane: number): void {
     batch(() => {
         filter.value = "";
         showsIdle.value = true;
-        if (RUNTIME.test(lanes.peek().get(lane)?.name ?? "")) showsRuntime.value = true;
+        if (isRuntime(lanes.peek().get(lane)?.name ?? "")) showsRuntime.value = true;
         folded.value = new Set([...folded.peek()].filter((name) => name !== own));
     });
 }

@@ -7,12 +7,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CARDS, showFinding, shownFinding } from "./culprit";
 import { Card, Chip } from "./findings";
-import { withSign } from "./format";
+import { sentence, withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { overview, status, type Tab, tab, untouched } from "./state";
+import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
 import { type Finding, keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
@@ -134,7 +134,10 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     if (findings.length === 0)
         return (
             <>
-                <p>No known problem found.</p>
+                <div class="healthy">
+                    <h2>No known problem found.</h2>
+                    {!isFolded && <p>{sentence(`The largest figures: ${props.of.largest}.`)}</p>}
+                </div>
                 <Tiles of={tiles} origin={origin_ns} most={ALONE} />
             </>
         );
@@ -179,9 +182,11 @@ function Whole() {
         isWanted.value = false;
     }, [tab.value, isWanted]);
     if (state === "bad" || (value && !value.tiles)) return null;
+    /* One line, which has nothing to unfold. */
+    const isLine = value?.findings.length === 0 && isPhone();
     const isFolded =
+        isLine ||
         !overview.value ||
-        value?.findings.length === 0 ||
         (tab.value !== null && tab.value !== "span" && !isWanted.value);
     const onFold = () => {
         if (overview.value && tab.value !== null && tab.value !== "span") isWanted.value = isFolded;
@@ -195,9 +200,7 @@ function Whole() {
                 <span class="faint">Adding up the trace …</span>
             )}
             {value && isFolded && <Which all={value.findings} onClick={onFold} />}
-            {value && value.findings.length > 0 && (
-                <FoldButton isFolded={isFolded} onFold={onFold} />
-            )}
+            {value && !isLine && <FoldButton isFolded={isFolded} onFold={onFold} />}
         </section>
     );
 }

@@ -9,7 +9,7 @@ import { laneOf, reveal } from "./lanes";
 import { Waiting } from "./panel";
 import { timeText } from "./ruler";
 import { type Answer, jump, useRun, window } from "./run";
-import { kind, path, range, showRange, tab, why } from "./state";
+import { kind, leads, path, range, showRange, tab, why } from "./state";
 import { Table } from "./table";
 import { waitName } from "./waits";
 import { inWords, term } from "./words";
@@ -149,6 +149,12 @@ export function queryOf(of: string, isWhole = false): Query {
     return { ...window("why"), ...what, limit };
 }
 
+/* Lets lanes come first, in this order; more of them would leave no room for others. */
+export const MOST_LEADS = 12;
+export function leadWith(first: number[]): void {
+    leads.value = [...new Set(first)].slice(0, MOST_LEADS);
+}
+
 /* Draws a path over the lanes while the component is mounted. */
 export function useOverLanes(asked: Signal<Answer<Path>>): void {
     useSignalEffect(() => {
@@ -157,6 +163,7 @@ export function useOverLanes(asked: Signal<Answer<Path>>): void {
         path.value = segments;
         if (moves && segments.length > 0 && value) {
             moves = false;
+            leadWith(segments.map((segment) => segment.lane));
             showRange({
                 from: value.begin_ns - value.origin_ns,
                 to: value.end_ns - value.origin_ns,

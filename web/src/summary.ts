@@ -1,5 +1,7 @@
 /* The overview of the whole trace, in the form of `trail summary --json`. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
+import type { WaitClass } from "./colors";
+import { type Waits, waitClassOf, waitsOf } from "./waits";
 
 export interface Finding {
     kind: string;
@@ -59,10 +61,23 @@ export interface Summary {
     tiles: Tile[];
     findings: Finding[];
     largest: string;
+    /* By start function. */
+    groups: (Waits & { lost_ns?: number })[];
 }
 
 /* null: not known yet. */
 export const summary = signal<Summary | null>(null);
+
+/* The classes of what is waited for in the trace; null: not known yet. */
+export const waited = computed<ReadonlySet<WaitClass> | null>(() => {
+    const groups = summary.value?.groups;
+    if (!groups) return null;
+    const found = groups.flatMap((of) => [
+        ...waitsOf(of).flatMap(([name, ns]) => (ns > 0 ? [waitClassOf(name)] : [])),
+        ...(of.lost_ns ? (["unknown"] as const) : []),
+    ]);
+    return new Set(found);
+});
 
 /* The finding that is shown: the inspector explains it, and the ruler has its time. */
 export const shown = signal<Finding | null>(null);

@@ -20,6 +20,7 @@ import {
     view,
     zoom,
 } from "./state";
+import { waited } from "./summary";
 import { legendWaits, reasons, waitClassWord, waitTitle } from "./waits";
 import { hasMachines, inWords, isRecorded } from "./words";
 
@@ -172,6 +173,11 @@ function shownSigns() {
     return signs.filter(([name]) => !isRecorded() || (name !== "stopped" && name !== "marking"));
 }
 
+/* The classes that occur. */
+function shownWaits() {
+    return legendWaits.filter((name) => waited.value?.has(name) ?? true);
+}
+
 const states = [
     ["s2", "running"],
     ["s1", "ready"],
@@ -186,7 +192,7 @@ function Legend() {
                     <i class={`swatch ${name}`} /> {text}
                 </span>
             ))}
-            {legendWaits.map((name) => (
+            {shownWaits().map((name) => (
                 <span key={name}>
                     <i class={`swatch w-${name}`} /> {waitClassWord(name)}
                 </span>

@@ -9,8 +9,18 @@ import { kind, sort, status } from "./state";
 import { WaitTable } from "./wait_table";
 import { hasMachines, term } from "./words";
 
-/* Time in ns, by reason, or by kind of wait where that is recorded. */
-type Waits = Record<string, number>;
+/* Time in ns, by reason, and by kind of wait where that is recorded. */
+export interface Waits {
+    block_ns: Record<string, number>;
+    waits?: { wait_kind?: string; reason: string; ns: number }[];
+}
+
+/* Times by kind of wait, or by reason if kinds are not recorded. */
+export function waitsOf(of: Waits): (readonly [string, number])[] {
+    return of.waits
+        ? of.waits.map((wait) => [wait.wait_kind ?? wait.reason, wait.ns] as const)
+        : Object.entries(of.block_ns);
+}
 
 /* Titles of kinds of waits by their words; build.mjs reads them from src/wire/wait_kinds.def. */
 declare const WAIT_TITLES: Record<string, string>;
@@ -54,15 +64,9 @@ export function waitName(of: { reason?: string; wait_kind?: string; object?: str
     return of.object ? `${title} ${of.object}` : title;
 }
 
-/* The kind of wait with the most time, or the reason if kinds are not recorded. */
-export function mostly(of: {
-    block_ns: Waits;
-    waits?: { wait_kind?: string; reason: string; ns: number }[];
-}): string {
-    const all = of.waits
-        ? of.waits.map((wait) => [wait.wait_kind ?? wait.reason, wait.ns] as const)
-        : Object.entries(of.block_ns);
-    const [most] = [...all].sort((a, b) => b[1] - a[1]);
+/* The one with the most time. */
+export function mostly(of: Waits): string {
+    const [most] = waitsOf(of).sort((a, b) => b[1] - a[1]);
     return most && most[1] > 0 ? waitTitle(most[0]) : "";
 }
 

@@ -14,6 +14,7 @@ import {
     needBrowser,
     ok,
     openPage,
+    openTab,
     runJson,
     serve,
     test,
@@ -712,6 +713,129 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
         equal(await fragment(page, "all"), "ir", "in the address");
         await until("both are shown", async () =>
             /runtime's own are shown/.test(await line.textContent()),
+        );
+    });
+});
+
+test("the switch of the runtime's goroutines governs tables and flame graphs, too", async () => {
+    const path = example("load-go1.23");
+    const ofRuntime = (name) => /^runtime[./]/.test(name) && name !== "runtime.main";
+    const { goroutines } = runJson("goroutines", path);
+    const many = goroutines.filter(({ name }) => ofRuntime(name)).length;
+    const { samples, frames } = runJson("profile", "--type=sync", path);
+    const rootOf = ({ stack }) => frames[stack.at(-1)].name;
+    const sum = (of) => of.reduce((ns, sample) => ns + sample.ns, 0);
+    await serving(path, async (open) => {
+        const page = await open("#tab=goroutines&all=");
+        const panel = page.locator("[role=tabpanel]");
+        await panel.getByText(`${many} goroutines of the runtime are folded.`).waitFor();
+        await panel.getByText(`${goroutines.length - many} rows`).waitFor();
+        await openTab(page, "Functions");
+        await panel.getByText(/start functions of the runtime are folded/).waitFor();
+        ok(!/runtime\./.test(await panel.locator("table").textContent()), "none in the table");
+        await openTab(page, "Stacks");
+        const total = async (of) => {
+            const text = `${(sum(of) / 1e6).toPrecision(3)} ms in all`;
+            await panel
+                .getByText(text.replaceAll(" ms", "\u00a0ms"))
+                .or(panel.getByText(text))
+                .waitFor();
+        };
+        await total(samples.filter((of) => !ofRuntime(rootOf(of))));
+        await panel.getByRole("button", { name: "Show those of the runtime" }).click();
+        await total(samples);
+        equal(await fragment(page, "all"), "r", "of the lanes, too");
+        await openTab(page, "Goroutines");
+        await panel.getByText(`${goroutines.length} rows`).waitFor();
+    });
+});
+
+test("the lanes stay where they are when no problem is found", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open();
+        let answer;
+        const answered = new Promise((resolve) => {
+            answer = resolve;
+        });
+        await page.route("**/api/run?command=summary*", async (route) => {
+            await answered;
+            await route.continue();
+        });
+        await page.reload();
+        const top = () =>
+            page.locator("canvas.rows").evaluate((of) => of.getBoundingClientRect().y);
+        await page.getByText("Adding up the trace").waitFor();
+        await page.locator("canvas.rows").waitFor();
+        const before = await top();
+        answer();
+        await page.getByText("No known problem found.").waitFor();
+        await idle(page);
+        equal(await top(), before, "the top of the lanes");
+        await page.getByRole("button", { name: "Overview", exact: true }).click();
+        ok((await top()) < before, "one line when folded");
+        await page.unrouteAll({ behavior: "ignoreErrors" });
+        /* A phone has one line, with nothing to unfold. */
+        const phone = await open("", { viewport: { width: 390, height: 844 } });
+        await phone.getByText("No known problem found.").waitFor();
+        equal(
+            await phone.getByRole("button", { name: "Overview", exact: true }).count(),
+            0,
+            "buttons",
+        );
+        ok(await phone.locator("canvas.rows").isVisible(), "lanes");
+    });
+});
+
+test("of several cards, the one that is shown says what to do", async () => {
+    const [finding, ...others] = runJson("summary", example("shop-c-stuck")).findings;
+    ok(others.length > 0 && finding.remedy !== "", "several");
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        const card = page.locator(".card.selected");
+        await page.locator(".details .say").waitFor();
+        const said = (await card.locator("p").textContent()).replaceAll("\u00a0", " ");
+        ok(said.startsWith(withSign(finding.remedy)), said);
+    });
+});
+
+test("the legend has the kinds of waits that occur", async () => {
+    const titles = { sync: "lock", select: "channel", network: "I/O", sleep: "sleep" };
+    const { goroutines } = runJson("goroutines", example("shop-go"));
+    const spent = new Set(
+        goroutines.flatMap(({ block_ns: of }) => Object.keys(of).filter((name) => of[name] > 0)),
+    );
+    await serving(example("shop-go"), async (open) => {
+        const page = await open();
+        await page.locator(".details .say").waitFor();
+        const legend = (await page.locator(".legend > span").allTextContents()).map((of) =>
+            of.trim(),
+        );
+        const shown = Object.entries(titles).filter(([, title]) => legend.includes(title));
+        const occurs = ([reason]) =>
+            spent.has(reason) || (reason === "select" && spent.has("chan receive"));
+        equal(shown, Object.entries(titles).filter(occurs), [...spent].join());
+        ok(shown.length < Object.keys(titles).length, "not all of them");
+    });
+});
+
+test("the lanes of a request come first, in the order of its critical path", async () => {
+    const path = example("shop-c");
+    const { segments } = runJson("why", "--task=7", path);
+    segments.sort((a, b) => a.begin_ns - b.begin_ns);
+    const wanted = [...new Set(segments.map(({ goroutine }) => goroutine))];
+    await serving(path, async (open) => {
+        const page = await open();
+        await page.locator(".tile[data-key=slowest_task_ns]").click();
+        await page.locator(".panel h2", { hasText: "task 7 request" }).waitFor();
+        const lead = await until("its lanes", async () => {
+            const found = await fragment(page, "lead");
+            return found?.split(".").length === wanted.length && found;
+        });
+        /* Threads have lanes in the order of their numbers, which begin at 1. */
+        equal(
+            lead.split(".").map((lane) => Number(lane) + 1),
+            wanted,
+            "lanes",
         );
     });
 });

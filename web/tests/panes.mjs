@@ -1429,9 +1429,9 @@ test("an answer that arrives after a newer one is not shown", async () => {
             page.evaluate((hash) => {
                 location.hash = hash;
             }, text);
-        await goTo("#tab=functions&r=0-1000");
+        await goTo("#tab=functions&r=0-1000&all=r");
         await until("it is requested", () => page.evaluate(() => globalThis.isHeld));
-        await goTo("#tab=functions");
+        await goTo("#tab=functions&all=r");
         equal(await rowsWhenThere(page), whole, "the rows of the whole trace");
         await page.evaluate(() => globalThis.release());
         await idle(page);

@@ -1,5 +1,5 @@
-// Eight tasks of users, each from opening the page to the answer in at most three clicks. TRAIL_PICTURES: a folder for a
-// picture of each answer. Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
+// Tasks of users, each from opening the page to the answer in at most three clicks, and questions, of traces of C and of Go,
+// each answered by at most two. TRAIL_PICTURES: a folder for a picture of each answer. Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ const example = (name) => join(root, "examples/traces", `${name}.trace`);
  * One task. `open` returns { url, server }; `run` receives the page, a function that clicks, and the server, and returns
  * when the answer is seen.
  */
-function task(name, what, open, run, sign = ".facts") {
+function task(name, what, open, run, sign = ".facts", most = MOST_CLICKS) {
     test(`${name}: ${what}`, async () => {
         const { server, url } = await open();
         let page;
@@ -46,7 +46,7 @@ function task(name, what, open, run, sign = ".facts") {
                 await idle(page);
             };
             await run(page, click, server);
-            ok(clicks <= MOST_CLICKS, `${clicks} clicks`);
+            ok(clicks <= most, `${clicks} clicks`);
             equal(page.errors, [], "errors");
             await idle(page);
             if (process.env.TRAIL_PICTURES)
@@ -328,6 +328,169 @@ task(
             /flush.*in sleep/s.test(await page.textContent(".panel")),
         );
     },
+);
+
+/* MARK: Questions */
+
+/* Text of the page, whose units are bound to their numbers. */
+const shownIn = async (page, place) => (await page.textContent(place)).replaceAll("\u00a0", " ");
+/* Typing is one action, and Enter another. */
+const typed = (page, text) => ({
+    click: async () => {
+        await page.keyboard.press("/");
+        await page.keyboard.type(text);
+        await page.locator(".palette [role=option]").first().waitFor();
+    },
+});
+const enter = (page) => ({ click: () => page.keyboard.press("Enter") });
+
+const shops = {
+    "shop-c": { waiter: "take", waker: /main/, io: "read" },
+    "shop-go": { waiter: "lookUp", waker: /flush|supply|work/, io: "network" },
+};
+function ask(question, run, suffix = "", traces = Object.keys(shops)) {
+    for (const name of traces)
+        task(
+            `${question}, ${name}`,
+            "answered by at most two clicks",
+            serving(name + suffix),
+            (page, click) => run(page, click, name),
+            ".facts",
+            2,
+        );
+}
+
+ask("which lock is contended, and who holds it", async (page, _, name) => {
+    await page.locator(".details h2", { hasText: "flush" }).waitFor();
+    const lock =
+        name === "shop-c" ? /flush_once .* held mutex cache_mu/ : /flushOnce .* held a lock/;
+    ok(lock.test(await shownIn(page, ".card")), "lock and holder");
+});
+
+ask("which request is the slowest, and why", async (page, click) => {
+    await click(tile(page, "slowest_task_ns"));
+    await page.locator(".panel h2", { hasText: "task 7 request: 3" }).waitFor();
+    await page.locator(".request", { hasText: "supply" }).waitFor();
+});
+
+ask(
+    "what is deadlocked",
+    async (page) => {
+        await page.locator(".details .say").waitFor();
+        ok(/deadlock/i.test(await shownIn(page, ".card")), "the heading");
+        ok(/holds mutex|held by|waited for locks/.test(await shownIn(page, "main")), "who");
+    },
+    "-stuck",
+);
+
+ask("what the idle CPUs wait for", async (page, click) => {
+    await click(tile(page, "idle_ns"));
+    await until("why", async () =>
+        /idle 9\d\.\d %: .*, \d.* % waiting for locks/.test(await shownIn(page, ".heat")),
+    );
+});
+
+ask("what happens from 20 to 30 ms", async (page, click) => {
+    await click(typed(page, "20-30 ms"));
+    await click(enter(page));
+    await page.locator(".panel h2", { hasText: /^10\.0 ms, from 20/ }).waitFor();
+});
+
+ask("which functions wait for the other side of a pipe or socket", async (page, click, name) => {
+    await click(typed(page, shops[name].io));
+    await click(enter(page));
+    await until("what waits", async () => /supply|read|work/.test(await shownIn(page, ".panel")));
+});
+
+ask("who wakes a function", async (page, click, name) => {
+    await click(typed(page, shops[name].waiter));
+    await click(enter(page));
+    const waker = page.locator(".details dt:text('Woken by') + dd");
+    ok(shops[name].waker.test(await waker.textContent()), await waker.textContent());
+});
+
+ask("who was ready longest without running", async (page, click, name) => {
+    const longest = runJson("summary", example(name)).tiles.find(
+        ({ key }) => key === "longest_ready_ns",
+    );
+    await click(page.getByRole("tab", { name: "Findings", exact: true }));
+    await click(tile(page, "longest_ready_ns").last());
+    await until("its lane", async () =>
+        new RegExp(`^(G|thread )${longest.goroutine} `).test(await shownIn(page, ".beside h2")),
+    );
+});
+
+ask(
+    "what garbage collection takes",
+    async (page, click) => {
+        await click(tile(page, "gc_cycles"));
+        await page.locator(".panel .uplot").waitFor();
+    },
+    "",
+    ["load-go1.23"],
+);
+
+for (const name of Object.keys(shops))
+    task(
+        `has it become better, ${name}`,
+        "the verdict is there at once",
+        serving(name, `${name}-fixed`),
+        async (page) => {
+            await until("the verdict", async () =>
+                /request \d\.\d+ times faster/.test(await shownIn(page, ".verdict")),
+            );
+        },
+        "iframe",
+        0,
+    );
+
+/* 40 goroutines are created in 95 ms, and stay blocked. */
+function leaking() {
+    const created = Array.from(
+        { length: 40 },
+        (_, i) => `GoCreate dt=${i ? 2374950 : 1000000} new_g=${10 + i} new_stack=1 stack=1
+GoBlock dt=10 reason_string=1 stack=1
+GoStart dt=10 g=${10 + i} g_seq=1
+GoUnblock dt=10 g=1 g_seq=${1 + 2 * i} stack=1
+GoBlock dt=10 reason_string=1 stack=2
+GoStart dt=10 g=1 g_seq=${2 + 2 * i}`,
+    );
+    const strings = ["chan receive", "main.worker", "main.go", "main.main"];
+    const path = join(folder, "leak.trace");
+    const text = `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+${created.join("\n")}
+EventBatch gen=1 m=18446744073709551615 time=99000000 size=auto
+Stacks
+Stack id=1 nframes=1
+\tpc=4096 func=4 file=3 line=10
+Stack id=2 nframes=1
+\tpc=8192 func=2 file=3 line=20
+EventBatch gen=1 m=18446744073709551615 time=99000001 size=auto
+Strings
+${strings.map((of, i) => `String id=${i + 1}\n\tdata="${of}"`).join("\n")}
+EndOfGeneration
+`;
+    execFileSync(trail, ["assemble", "-", "-o", path], { input: text });
+    return serve([path]);
+}
+
+task(
+    "what leaks",
+    "the goroutines that stay blocked, at once",
+    leaking,
+    async (page) => {
+        await page.locator(".details h2", { hasText: /^G10 / }).waitFor();
+        ok(/leak/i.test(await shownIn(page, ".card")), await shownIn(page, ".card"));
+    },
+    ".facts",
+    0,
 );
 
 await main();
