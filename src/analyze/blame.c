@@ -197,6 +197,7 @@ static void row_add(struct blame_row *row, const struct blame_wait *wait, const 
     if (row->last.ns > row->longest.ns) {
         row->longest = row->last;
         row->at = row->named ? wait->at : row->at;
+        row->waited_in = wait->waits_in;
     }
 }
 
@@ -259,6 +260,9 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
             ns = (int64_t)((double)ns *
                            share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
         ns_add(&row->outside_ns, ns);
+        if (ns_between(piece->begin_ns, wait->begin_ns) >= BLAME_BEFORE_NS &&
+            ns > ns_between(wait->begin_ns, wait->end_ns) / 2)
+            ns_add(&row->begun_ns, ns);
         blame_union_add(&row->outside_held, part.begin_ns, part.end_ns);
         blame_most_add(&row->outside, piece->wait, ns);
         blame_most_add(&row->outside_at, piece->outside_at, ns);

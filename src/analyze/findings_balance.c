@@ -169,18 +169,19 @@ void finding_imbalance(struct findings *findings)
 }
 
 /*
- * Explains what the goroutine waited for, if that took most of the time in which others waited for
- * it: `wait`, or for all of a group.
+ * Explains what the straggler waited for, if that took most of the time in which others waited for
+ * it, or for all of a group. Of several times, others with the same start function may have been it.
  */
-static void explain_own_wait(struct findings *findings, int64_t goroutine, trail_name wait)
+static void explain_own_wait(struct findings *findings, const struct straggler *straggler)
 {
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        double share = wait_own_share(row);
-        if (row->goroutine.key != goroutine ||
-            (!wait_is_for_all(findings, row) && row->wait != wait) || row->outside.ns <= 0 ||
-            share < BUSY_SHARE)
+        bool its =
+            row->goroutine.key == straggler->longest.goroutine ||
+            (straggler->times > 1 && row->start == straggler->start && row->at == straggler->at);
+        if (!its || (!wait_is_for_all(findings, row) && row->wait != straggler->wait) ||
+            row->outside.ns <= 0 || wait_own_share(row) < BUSY_SHARE)
             continue;
         wait_explain_own(findings, row);
         return;
@@ -253,7 +254,39 @@ void finding_straggler(struct findings *findings)
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
                             counted(straggler->times).text, duration(straggler->ns).text);
-        explain_own_wait(findings, straggler->longest.goroutine, straggler->wait);
+        explain_own_wait(findings, straggler);
+    }
+}
+
+/*
+ * The end of goroutines is waited for that sleep, and had begun to long before: nothing that tells
+ * them to end is noticed until they wake up.
+ */
+void finding_sleeps_on(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (!wait_is_for_all(findings, row) || (facts && facts->kind != WIRE_WAIT_JOIN) ||
+            row->wait == findings->waits->condition ||
+            (trail_name)row->outside.key != findings->waits->sleep ||
+            !wait_of_holder(findings, row) || row->begun_ns < row->ns / 2 || ns < BALANCE_LEAST ||
+            share_of(ns, length_of(findings)) < BALANCE_SHARE ||
+            finding_names(findings, "straggler", row->start))
+            continue;
+        const struct finding_of of =
+            finding_saves("sleeper", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
+        finding_say(findings, &of, "%.*s waited for the end of %.*s, which was asleep", SHOWN(at),
+                    SHOWN(start));
+        finding_explain(findings, "%s, %.0f %% of the time.",
+                        several(row->waits, "wait", row->ns, row->longest.ns).text,
+                        100 * share_of(ns, length_of(findings)));
+        wait_explain_own(findings, row);
+        finding_explain(findings, "It had begun to sleep before, which nothing ends early.");
+        finding_advise(findings, "Let it wait, with a time limit, for what tells it to end.");
     }
 }
 
@@ -302,6 +335,7 @@ void finding_late_sleeper(struct findings *findings)
             (trail_name)row->outside.key != findings->waits->sleep ||
             !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BALANCE_SHARE ||
             finding_names(findings, "straggler", row->start) ||
+            finding_names(findings, "sleeper", row->start) ||
             finding_names(findings, "one-at-a-time", row->start))
             continue;
         const struct outside_row *slept = slept_in(findings, row);

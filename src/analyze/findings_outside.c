@@ -194,10 +194,15 @@ void finding_time_outs(struct findings *findings)
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
                 continue;
+            const struct outside_row *in =
+                place ? NULL : wait_mostly_in(findings, waits->items[i], wait);
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
-                .moment = &wait->longest, .function = group->name, .object = wait->reason};
-            trail_string name = text_of(findings, place ? place->name : group->name);
+                .moment = &wait->longest, .function = in ? in->function : group->name,
+                .object = wait->reason};
+            trail_string name = text_of(findings, place ? place->name
+                                                  : in  ? in->place
+                                                        : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
                         "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",

@@ -5,6 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
+#include "words/place.h"
 #include "words/process_name.h"
 
 /* Thresholds. A share is a part of the time. */
@@ -12,6 +13,8 @@
 #define HELPER_SHARE   0.1 /* of what the main goroutine runs */
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE    0.25
+#define POOLED_LEAST   3 /* goroutines: of two, each may answer the other */
+#define DIALS_RARELY   4 /* waits for a connection for each that is made */
 #define POOL_WAITS     10
 #define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE      0.2  /* of its time, waiting for work */
@@ -43,6 +46,26 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
 }
 
 /*
+ * Whether requests of net/http wait for connections of others, since no more may be made: those that
+ * are being made would have goroutines of their own.
+ */
+static bool is_host_limit(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    uint64_t dials = 0;
+    if (row->wait != waits->pools[WAITS_POOL_HTTP] ||
+        !text_is(text_of(findings, row->start), "net/http.(*persistConn).readLoop"))
+        return false;
+    for (size_t i = 0; i < waits->count; i++) {
+        trail_string name = text_of(findings, waits->items[i]->row.name);
+        if (text_begins(name, "net/http.(*Transport).startDialConnFor") ||
+            text_begins(name, "net/http.(*Transport).dialConnFor"))
+            dials += waits->items[i]->row.created;
+    }
+    return dials * DIALS_RARELY <= row->waits;
+}
+
+/*
  * Whether what ends these waits is one that has waited so itself: it gives a permit back. That does
  * each of several goroutines, too, that the one that waits has created for this.
  */
@@ -51,7 +74,7 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
     const struct blame *blame = &findings->waits->blame;
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
     int64_t alike = 0, all = 0;
-    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE)
+    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row))
         return true;
     if (!wait_is_for_room(findings, row))
         return false;
@@ -103,6 +126,20 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 }
 
 /*
+ * Whether Go's goroutines take something from a channel, use it while they wait for something
+ * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
+ */
+static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->start);
+    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
+    return (row->wait == waits->receive || row->wait == waits->select) && group &&
+           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) && in != 0 &&
+           in != row->function;
+}
+
+/*
  * Whether the waits are such as are for permits: for a semaphore, for a condition variable that
  * each time ended the wait of one, or for room in a channel.
  */
@@ -114,14 +151,16 @@ static bool is_for_permit(const struct findings *findings, const struct blame_ro
                ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
                      (facts->kind == WIRE_WAIT_CONDITION && one_each)
                : row->wait == findings->waits->send || waits_is_pool(findings->waits, row->wait) ||
-                     (row->wait == findings->waits->condition && one_each);
+                     (row->wait == findings->waits->condition && one_each) ||
+                     is_for_pooled(findings, row);
 }
 
 /* Goroutines of one kind wait for permits that others of them have. */
 void finding_permits(struct findings *findings)
 {
     static const trail_string channel = {"a channel used as a semaphore", 29},
-                              condition = {"a sync.Cond used as a semaphore", 31};
+                              condition = {"a sync.Cond used as a semaphore", 31},
+                              pooled = {"a channel used as a pool", 24};
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
@@ -132,10 +171,12 @@ void finding_permits(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
+        char in[PLACE_TEXT_SIZE];
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at);
+                     at = wait_put_at(findings, row, in, sizeof in);
         wait = row->wait == findings->waits->send        ? channel
                : row->wait == findings->waits->condition ? condition
+               : is_for_pooled(findings, row)            ? pooled
                                                          : wait;
         finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
         finding_explain(findings,
@@ -280,30 +321,6 @@ static bool is_held_up(const struct group_time *time)
 }
 
 /*
- * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other
- * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
- */
-static const struct outside_row *waits_mostly_in(const struct findings *findings,
-                                                 const struct wait_group *group,
-                                                 const trail_wait *wait)
-{
-    const struct outside *outside = &findings->waits->outside;
-    const struct outside_row *most = NULL;
-    int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
-        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
-            continue;
-        ns_add(&all_ns, row->spread.sum_ns);
-        if (!most || row->spread.sum_ns > most->spread.sum_ns)
-            most = row;
-    }
-    bool sure = most && most->function != 0 && most->waiter == group->row.name &&
-                most->spread.sum_ns >= half_ns && all_ns - most->spread.sum_ns < half_ns;
-    return sure ? most : NULL;
-}
-
-/*
  * The time of a pool of which `asker` wants more results at once than it can make. Reads that
  * neither `asker` nor a group that it feeds ended then count as waits for something else, such as a
  * server.
@@ -363,7 +380,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                           const struct wait_group *pool, const struct group_time *time,
                           trail_name at, int64_t ns, struct several waits)
 {
-    const struct outside_row *mostly_in = waits_mostly_in(findings, pool, time->most);
+    const struct outside_row *mostly_in = wait_mostly_in(findings, pool, time->most);
     trail_string name = text_of(findings, of->function), wait = text_of(findings, of->object),
                  where = text_of(findings, at), why = text_of(findings, time->most->reason),
                  in = mostly_in ? text_of(findings, mostly_in->function) : (trail_string){"", 0};
@@ -434,14 +451,14 @@ static const struct blame_row *awaits(const struct findings *findings,
     return most;
 }
 
-/* Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait
- * for files or the like for it, in many pieces. */
+/* Whether the threads of a pool, no more than there are CPUs, mostly sleep or wait for files or the
+ * like, in many pieces. */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)
 {
     const struct waits *waits = findings->waits;
     if (pool->workers < 2 || pool->workers > findings->activity->sums.procs ||
-        pool->row.created != pool->workers || !is_held_up(time) || time->work_waits == 0 ||
+        pool->row.created != pool->workers || !is_held_up(time) ||
         time->most->spread.count < POOL_WAITS * pool->workers)
         return false;
     const struct wait_facts *facts = facts_of(findings, time->most->reason);
@@ -452,27 +469,73 @@ static bool is_small_pool(const struct findings *findings, const struct wait_gro
 }
 
 /*
- * The same where all work was handed over before the first results: a thread of a C program waits
- * for all of it, or for the exit of the pool's threads.
+ * Returns the row of the sleeps of goroutines of Go that only sleep, but for locks, and wake no
+ * other in between; NULL: they take part in what others do, or the sleep is in a loop of their own,
+ * which may be a pace. The others may take work from a channel that was never empty, which is in no
+ * trace.
+ */
+static const struct outside_row *only_sleeps(const struct findings *findings,
+                                             const struct wait_group *group,
+                                             const struct group_time *time)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < group->row.wait_count; i++)
+        if (&group->waits[i] != time->most && group->waits[i].reason != waits->sync)
+            return NULL;
+    const struct outside_row *in = wait_mostly_in(findings, group, time->most);
+    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called == in->spread.count
+               ? in
+               : NULL;
+}
+
+/* Goroutines slept for one piece of work after the other, as far as is known, and others waited for
+ * their end at `at`. */
+static void say_few_sleep(struct findings *findings, const struct finding_of *of,
+                          const struct wait_group *pool, const struct group_time *time,
+                          const struct outside_row *in, trail_name at)
+{
+    const trail_histogram *spread = &time->most->spread;
+    trail_string name = text_of(findings, of->function), end = text_of(findings, at),
+                 place = text_of(findings, in->place);
+    finding_say(findings, of,
+                "The %s %s of %.*s slept for %.0f %% of their time at %.*s, while their end was "
+                "waited for at %.*s",
+                counted(pool->workers).text, word(findings, TERM_tasks), SHOWN(name),
+                100 * share_of(time->others, time->all), SHOWN(place), SHOWN(end));
+    finding_explain(findings, "%s. They waited for nothing else.",
+                    several(spread->count, "sleep", spread->sum_ns, time->most->longest.ns).text);
+    finding_advise(findings, "If they take work from a queue, let more %s do so.",
+                   word(findings, TERM_tasks));
+}
+
+/*
+ * The same where all work was handed over before the first results: another one waits for all of
+ * it, or for the end of the pool's threads. Those that never waited for work need not be a pool.
  */
 void finding_few_workers(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     int64_t length = length_of(findings);
-    for (size_t i = 0; !waits->is_go && i < waits->count; i++) {
+    for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *pool = waits->items[i];
         struct group_time time = wait_time_of(findings, pool);
         if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
             continue;
         const struct blame_row *row = awaits(findings, pool);
+        bool took = !waits->is_go && time.work_waits > 0;
+        const struct outside_row *in = took ? NULL : only_sleeps(findings, pool, &time);
         if (!row || share_of(blame_union_ns(&row->held), length) < BUSY_SHARE ||
-            finding_names(findings, "pool-too-small", pool->row.name))
+            finding_names(findings, "pool-too-small", pool->row.name) ||
+            !(took || (in && wait_is_for_all(findings, row))))
             continue;
         int64_t ns = blame_union_ns(&row->held);
         const struct finding_of of =
             finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
-        say_too_small(findings, &of, pool, &time, row->at, ns,
-                      several(row->waits, "wait", row->ns, row->longest.ns));
+        if (took)
+            say_too_small(findings, &of, pool, &time, row->at, ns,
+                          several(row->waits, "wait", row->ns, row->longest.ns));
+        else
+            say_few_sleep(findings, &of, pool, &time, in, row->at);
     }
 }
 
@@ -572,7 +635,7 @@ static void say_slow_producer(struct findings *findings, const struct finding_of
                               const struct wait_group *group, const struct group_time *time)
 {
     double ran = share_of(group->exec_ns, time->all);
-    const struct outside_row *in = waits_mostly_in(findings, group, time->most);
+    const struct outside_row *in = wait_mostly_in(findings, group, time->most);
     trail_string name = text_of(findings, of->function),
                  why = text_of(findings, time->most->reason),
                  place = in ? text_of(findings, in->place) : (trail_string){"", 0};
