@@ -738,6 +738,9 @@ static void explain_answerer(struct findings *findings, const struct outside_row
         finding_explain(findings, "%.*s%s answers late%s%.*s.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,",
                         behind ? ", and waits for answers itself at " : "", SHOWN(asks));
+        trail_string asleep = text_of(findings, (trail_name)row->slept_at.key);
+        if (row->slept_at.ns > row->answered_ns / 2)
+            finding_explain(findings, "Meanwhile it slept (%.*s).", SHOWN(asleep));
         finding_last(findings)->weight /= behind ? 4 : 2;
     } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "

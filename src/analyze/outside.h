@@ -63,7 +63,8 @@ struct outside_row {
     bool in_region;
     int64_t answered_ns;
     struct blame_most answerer;
-    struct blame_most answered_by; /* of Go's: the start function */
+    struct blame_most answered_by; /* of Go's: the start function, */
+    struct blame_most slept_at;    /* ... and where it slept meanwhile */
 };
 
 /* A goroutine that has waited for something outside. */

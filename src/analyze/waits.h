@@ -170,7 +170,9 @@ struct connections {
     struct idmap serves;  /* those that such a goroutine created: an entry */
     int64_t reply_ns;     /* the last write of one of these, */
     trail_name reply;     /* and where, */
-    trail_name reply_by;  /* by a goroutine with this start function */
+    trail_name reply_by;  /* by a goroutine with this start function, */
+    trail_name slept_at;  /* which has slept last at this place; 0: has not, or waited since */
+    int64_t slept_since_ns, slept_until_ns;
 };
 
 /* How long a function has held a lock, by the logs of its holds. */

@@ -297,6 +297,9 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
     ns_add(&row->answered_ns, ns);
     blame_most_add(&row->answerer, connections->reply, ns);
     blame_most_add(&row->answered_by, connections->reply_by, ns);
+    if (connections->slept_at != 0 && connections->slept_since_ns >= outside->begin_ns)
+        blame_most_add(&row->slept_at, connections->slept_at,
+                       ns_between(connections->slept_since_ns, connections->slept_until_ns));
 }
 
 /* A system call of Go begins. Returns false on out of memory. */
@@ -312,6 +315,11 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
         waits->connections.reply_by = names_kind(&waits->analysis->names, g->name);
+        const struct outside_now *slept = objects_find(&waits->outside.now, (uint64_t)g->id);
+        bool last = slept && slept->row != 0 && !slept->waits && slept->wait == waits->sleep;
+        waits->connections.slept_at = last ? slept->place : 0;
+        waits->connections.slept_since_ns = last ? slept->begin_ns : 0;
+        waits->connections.slept_until_ns = last ? slept->end_ns : 0;
     }
     return true;
 }

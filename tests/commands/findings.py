@@ -4353,10 +4353,10 @@ def ticks_that_take_longer_than_the_time_between_them_make_timers_late():
     assert "late-timer" not in ticks(threads=2)  # these may have different periods
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False, sleeps=0):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
-    4, created by it, writes the answers, and waits for another's itself for `asks` before. With `joined`, main waits for goroutine 2 with a
+    4, created by it, writes the answers, and waits for another's itself for `asks` before, or `sleeps`. With `joined`, main waits for goroutine 2 with a
     WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
     `busy`, two others are ready all the time, and, without `last`, twenty run, each on a P of its own. The last wait takes `last`; one of
     these is ready for `lacked` of it."""
@@ -4406,6 +4406,10 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
             trace.wake(now + 10 * US + asks, 2, 4, ())
             trace.start(now + 20 * US + asks, 2, 4)
             trace.at(now + 21 * US + asks, 2, f"UserRegionEnd task=0 name_string={name} stack=0")
+        if sleeps:
+            trace.block(now + 10 * US, 2, "sleep", ("time.Sleep", "main.price", "main.handler"))
+            trace.at(now + 10 * US + sleeps, 2, "GoUnblock g=4 g_seq=%d stack=0", 4)
+            trace.start(now + 20 * US + sleeps, 2, 4)
         if replies:
             call(now + length - 500 * US, 2, write)
         now += length
@@ -4440,6 +4444,10 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
+    # It says if it slept for more than half of that.
+    for sleeps, said in ((4600 * US, True), (4400 * US, False)):
+        text = answered(10, 9 * MS, joined=True, replies=True, sleeps=sleeps)["slow-peer"]["text"]
+        assert ("answers late. Meanwhile it slept (main.price (main.go:11))." in text) == said, text
     # What it waits for itself comes first.
     for asks, behind in ((8 * MS, True), (7 * MS, False)):
         both = [f for f in answered(10, 9 * MS, joined=True, replies=True, asks=asks, every=True) if f["kind"] == "slow-peer"]
