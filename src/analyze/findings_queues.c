@@ -41,7 +41,7 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
     finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it", SHOWN(name),
                 SHOWN(filled));
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
-                    SHOWN(wait), 100 * share_of(ns, length_of(findings)), waits.text);
+                    SHOWN(wait), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
 }
 
@@ -105,7 +105,7 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE || fills_cpus(findings, row) ||
+            time_share(findings, ns) < QUEUE_SHARE || fills_cpus(findings, row) ||
             finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
@@ -166,7 +166,7 @@ void finding_permits(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
-            !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            !gives_back(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
             fills_cpus(findings, row))
             continue;
         const struct finding_of of =
@@ -182,8 +182,7 @@ void finding_permits(struct findings *findings)
         finding_explain(findings,
                         "The %s that use it waited for one at %.*s during %.0f %% of the time, %s, "
                         "until %.*s gave one back.",
-                        word(findings, TERM_tasks), SHOWN(at),
-                        100 * share_of(ns, length_of(findings)),
+                        word(findings, TERM_tasks), SHOWN(at), 100 * time_share(findings, ns),
                         several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
         wait_explain_own(findings, row);
         finding_advise(findings, "Allow more, or give each back sooner.");
@@ -194,7 +193,7 @@ void finding_permits(struct findings *findings)
 static bool uses_all_cpus(const struct findings *findings)
 {
     const trail_activity *sums = &findings->activity->sums;
-    return share_of(sums->running_ns, length_of(findings)) > ALL_CPUS * (double)sums->procs &&
+    return time_share(findings, sums->running_ns) > ALL_CPUS * (double)sums->procs &&
            sums->procs > 1;
 }
 
@@ -214,16 +213,16 @@ static bool is_for_helper(const struct findings *findings, const struct blame_ro
 void finding_bottleneck(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
-            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE || share_of(ns, length) < BUSY_SHARE)
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            time_share(findings, ns) < BUSY_SHARE)
             continue;
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
-        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings) ||
+        if (time_share(findings, busy) < BUSY_MOST || uses_all_cpus(findings) ||
             wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy))
             continue;
         const struct finding_of of =
@@ -233,10 +232,10 @@ void finding_bottleneck(struct findings *findings)
         finding_say(findings, &of,
                     "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
                     SHOWN(name), word(findings, TERM_task), row->goroutine.key,
-                    100 * share_of(busy, length));
+                    100 * time_share(findings, busy));
         finding_explain(findings,
                         "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
-                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+                        SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
         finding_advise(findings, "Make it faster, or divide its work.");
     }
@@ -393,7 +392,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                     "%.0f %% of the time: %s.",
                     duration(time->work).text, duration(time->all).text,
                     100 * share_of(time->others, time->all), SHOWN(why), in.size ? " in " : "",
-                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * share_of(ns, length_of(findings)),
+                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * time_share(findings, ns),
                     waits.text);
     finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                    word(findings, TERM_tasks));
@@ -409,14 +408,13 @@ void finding_pool_too_small(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
         bool result = waits_for_result(waits, pair->wait);
         /* Goroutines of a connection wait for the next request. */
-        if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+        if (pair->waits < POOL_WAITS || time_share(findings, ns) < BUSY_SHARE ||
             (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
             (is_for_answers(findings, pair->wait) &&
              share_of(pair->ns, ns) < (double)pool->workers + POOL_MORE) ||
@@ -515,7 +513,6 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
 void finding_few_workers(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *pool = waits->items[i];
         struct group_time time = wait_time_of(findings, pool);
@@ -524,7 +521,7 @@ void finding_few_workers(struct findings *findings)
         const struct blame_row *row = awaits(findings, pool);
         bool took = !waits->is_go && time.work_waits > 0;
         const struct outside_row *in = took ? NULL : only_sleeps(findings, pool, &time);
-        if (!row || share_of(blame_union_ns(&row->held), length) < BUSY_SHARE ||
+        if (!row || time_share(findings, blame_union_ns(&row->held)) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", pool->row.name) ||
             !(took || (in && wait_is_for_all(findings, row))))
             continue;
@@ -574,13 +571,12 @@ void finding_slow_consumer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_facts *facts = facts_of(findings, pair->wait);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
-            share_of(ns, length) < BUSY_SHARE || !facts ||
+            time_share(findings, ns) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
             !outlives(findings, pair) ||
             exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
@@ -658,7 +654,6 @@ void finding_slow_producer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *made_by = waits->by_name[pair->waker];
@@ -673,9 +668,9 @@ void finding_slow_producer(struct findings *findings)
             is_paced(findings, pair, makes.most) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
-            share_of(ns, length) < CONSUMER_WAITS ||
-            (share_of(finding_exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
-             share_of(finding_exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
+            time_share(findings, ns) < CONSUMER_WAITS ||
+            (time_share(findings, finding_exit_awaited_ns(findings, pair->waker)) < BUSY_SHARE &&
+             time_share(findings, finding_exit_awaited_ns(findings, pair->waiter)) < BUSY_SHARE) ||
             finding_names(findings, "bottleneck", pair->waker))
             continue;
         bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;

@@ -466,7 +466,7 @@ static bool is_long(const struct findings *findings, const struct stuck_wait *wa
     double share = wait->wanted == STUCK_WRITE             ? WRITE_SHARE
                    : wait->kind == 0 && !wait->can_be_held ? PLACE_SHARE
                                                            : 0;
-    return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
+    return wait->ns >= OPEN_LEAST && time_share(findings, wait->ns) >= share;
 }
 
 /* Whether that goroutine waits for a lock in Go, and no wait there has ended since. */
@@ -546,7 +546,7 @@ void finding_group_never_done(struct findings *findings)
 {
     const struct stuck_group *group = &findings->stuck->group;
     if (!findings->stuck->has_group || group->quiet_ns < OPEN_LEAST ||
-        share_of(group->quiet_ns, length_of(findings)) < PLACE_SHARE)
+        time_share(findings, group->quiet_ns) < PLACE_SHARE)
         return;
     trail_longest moment = {group->ns, group->begin_ns, group->goroutine};
     const struct finding_of of = {"never-done",
@@ -701,7 +701,7 @@ void finding_never_woken(struct findings *findings)
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = &stuck->still;
     if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0 ||
-        (stuck->ticks && share_of(stuck->still_ns, length_of(findings)) < TICKS_SHARE))
+        (stuck->ticks && time_share(findings, stuck->still_ns) < TICKS_SHARE))
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     const struct finding_of of = {

@@ -49,7 +49,7 @@ bool finding_all_awaited(const struct findings *findings, trail_name start, doub
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (row->start == start && wait_is_for_all(findings, row) &&
-            share_of(blame_union_ns(&row->held), length_of(findings)) >= share)
+            time_share(findings, blame_union_ns(&row->held)) >= share)
             return true;
     }
     return false;
@@ -89,7 +89,7 @@ bool wait_wants_all_cpus(const struct findings *findings)
     /* In Go, those that are ready while a P is idle are only woken late. */
     if (findings->waits->is_go)
         ns_add(&work, -findings->activity->unused_ns);
-    return sums->procs > 1 && share_of(work, length_of(findings)) > ALL_CPUS * (double)sums->procs;
+    return sums->procs > 1 && time_share(findings, work) > ALL_CPUS * (double)sums->procs;
 }
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group)
