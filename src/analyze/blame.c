@@ -269,6 +269,15 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
     }
 }
 
+/* Whether the waker waited so itself, not long ago: it may give back what it got then. */
+static bool waited_so(const struct blame_past *waker, uint32_t row)
+{
+    for (size_t i = 0; waker && i < PIECES; i++)
+        if (waker->pieces[i].row == row)
+            return true;
+    return false;
+}
+
 static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
 {
     return objects_get(&blame->pasts, (uint64_t)goroutine);
@@ -368,6 +377,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);
     pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
+    if (wait->room && waited_so(waker, rest.row))
+        ns_add(&row->back_ns, ns_between(wait->begin_ns, wait->end_ns));
     count_outside(row, wait, waker, rest.begin_ns);
     if (wait->hands_over && !pair_add(blame, wait))
         return false;

@@ -73,6 +73,7 @@ struct blame_row {
     int64_t most_held_ns; /* the function has held the lock for no longer, where that is recorded */
     bool held_unknown;    /* not of all holds that ended waits */
     int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
+    int64_t back_ns;      /* of `direct_ns`, for room: ended by those that had waited so, too */
     int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */

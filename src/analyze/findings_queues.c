@@ -13,8 +13,9 @@
 #define HELPER_SHARE   0.1 /* of what the main goroutine runs */
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE    0.25
-#define POOLED_LEAST   3 /* goroutines: of two, each may answer the other */
-#define DIALS_RARELY   4 /* waits for a connection for each that is made */
+#define POOLED_BACK    0.9 /* of the waits, ended by those that wait, too; else one makes work */
+#define POOLED_LEAST   3   /* goroutines: of two, each may answer the other */
+#define DIALS_RARELY   4   /* waits for a connection for each that is made */
 #define POOL_WAITS     10
 #define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE      0.2  /* of its time, waiting for work */
@@ -135,8 +136,8 @@ static bool is_for_pooled(const struct findings *findings, const struct blame_ro
     const struct wait_group *group = waits_find_group(waits, row->start);
     trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
     return (row->wait == waits->receive || row->wait == waits->select) && group &&
-           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) && in != 0 &&
-           in != row->function;
+           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
+           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
 }
 
 /*

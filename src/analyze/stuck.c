@@ -683,7 +683,7 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
- * that have done all; or all that have not ended wait for a sync.Cond. No other than the one that
+ * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the one that
  * waits for them has ended such a wait so far.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
@@ -691,7 +691,7 @@ static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
 {
     const struct waits *waits = stuck->waits_at;
     bool all = (family->ended == 0 && family->receive == family->created) ||
-               family->signal == family->created - family->ended;
+               (family->ended > 0 && family->signal == family->created - family->ended);
     return all && !family->differ &&
            hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start);
 }

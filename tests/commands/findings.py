@@ -5126,7 +5126,7 @@ def a_goroutine_that_waits_for_a_nil_channel_waits_for_ever():
     equal(list(nil_channel("runtime.chansend1", group=True)), ["never-done"])
 
 
-def signalled(others=False, left="sync.(*Cond).Wait", ended=1):
+def signalled(others=False, left="sync.(*Cond).Wait", ended=1, wakes=0):
     """Three goroutines wait for a sync.Cond; main, or another one, wakes the first, which ends, and main waits for all of them."""
     trace = Trace(5)
     trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
@@ -5140,6 +5140,10 @@ def signalled(others=False, left="sync.(*Cond).Wait", ended=1):
         trace.wake(2 * MS + i, 4 if others else 0, 10 + i, ("sync.(*Cond).Signal", "main.open"))
         trace.start(3 * MS + i, 1 + i, 10 + i)
         trace.at(4 * MS + i, 1 + i, "GoDestroy")
+    for i in range(ended, ended + wakes):
+        trace.wake(2 * MS + i, 0, 10 + i, ("sync.(*Cond).Signal", "main.open"))
+        trace.start(3 * MS + i, 1 + i, 10 + i)
+        trace.block(4 * MS + i, 1 + i, left, ("sync.(*Cond).Wait", "main.pass", "main.loader"))
     trace.block(10 * MS, 4, "sleep", ("time.Sleep", "main.feeder"))
     trace.block(12 * MS, 0, "sync", GROUP)
     return trace.findings(500 * MS, "--from=0ns", f"--to={500 * MS}ns")
@@ -5154,6 +5158,8 @@ def goroutines_that_wait_for_a_signal_from_the_one_that_waits_for_them_are_never
             "where only main.main was seen to wake one. Wake all that wait (Broadcast)") in text, text  # fmt: skip
     assert "never-done" not in signalled(others=True)
     assert "never-done" not in signalled(left="sync")
+    # If none has ended, they may be a pool that has nothing to do.
+    assert "never-done" not in signalled(ended=0, wakes=1)
 
 
 def asleep(before=20 * MS, sleeps=100 * MS, length=None, in_c=False, works=False, naps=1):
@@ -5279,6 +5285,39 @@ def what_its_users_take_from_a_channel_and_put_back_elsewhere_is_a_pool():
     # A ring passes on what it received; two may answer each other; and what works meanwhile is no pool.
     for args in ({"puts": "main.get"}, {"users": 2}, {"sleeps": False}):
         assert "permits" not in in_channel(**args), args
+
+
+@test
+def stages_of_one_kind_that_wait_for_a_slow_first_one_are_no_pool():
+    """The first of three sleeps for 8 ms for each piece, and the others for one millisecond."""
+    trace = Trace(3)
+    trace.here(99, 2, 0)
+    for n in range(3):
+        trace.create(10 + n, 0, n + 1)
+    trace.block(20, 0, "chan receive", ("main.main",))
+    for n in range(3):
+        trace.start(30 + n, n, n + 1)
+    get, put, nap = (("runtime.chanrecv1", "main.get", *WORK_STACK), ("runtime.chansend1", "main.put", *WORK_STACK), ("time.Sleep", "main.query", *WORK_STACK))
+    for i in range(13):
+        now = (1 + i) * 10 * MS
+        for n in range(3):
+            if n > 0 and i > 0:
+                trace.wake(now + n * MS, n - 1, n + 1, put)
+                trace.start(now + n * MS + 10, n, n + 1)
+            if i > 0 or n == 0:
+                begin, end = (now + 100, now + 8 * MS) if n == 0 else (now + n * MS + 100, now + (n + 1) * MS - 100)
+                trace.block(begin, n, "sleep", nap)
+                trace.at(end, n, f"GoUnblock g={n + 1} g_seq=%d stack=0", n + 1)
+                trace.start(end + 10, n, n + 1)
+            if n > 0:
+                trace.block(now + (n + 1) * MS + 100, n, "chan receive", get)
+    for n in range(3):
+        trace.wake(139 * MS + n * 1000, 0, n + 1, put) if n else None
+        trace.start(139 * MS + n * 1000 + 100, n, n + 1) if n else None
+    for n in (2, 1, 0):
+        trace.at(139 * MS + 5000 + n, n, "GoDestroy")
+    found = trace.findings(140 * MS, "--from=10ms", f"--to={140 * MS}ns")
+    assert "permits" not in found, found
 
 
 @test
