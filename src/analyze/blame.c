@@ -197,6 +197,7 @@ static void row_add(struct blame_row *row, const struct blame_wait *wait, const 
     if (row->last.ns > row->longest.ns) {
         row->longest = row->last;
         row->at = row->named ? wait->at : row->at;
+        row->waited_in = wait->waits_in;
     }
 }
 
@@ -259,10 +260,22 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
             ns = (int64_t)((double)ns *
                            share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
         ns_add(&row->outside_ns, ns);
+        if (ns_between(piece->begin_ns, wait->begin_ns) >= BLAME_BEFORE_NS &&
+            ns > ns_between(wait->begin_ns, wait->end_ns) / 2)
+            ns_add(&row->begun_ns, ns);
         blame_union_add(&row->outside_held, part.begin_ns, part.end_ns);
         blame_most_add(&row->outside, piece->wait, ns);
         blame_most_add(&row->outside_at, piece->outside_at, ns);
     }
+}
+
+/* Whether the waker waited so itself, not long ago: it may give back what it got then. */
+static bool waited_so(const struct blame_past *waker, uint32_t row)
+{
+    for (size_t i = 0; waker && i < PIECES; i++)
+        if (waker->pieces[i].row == row)
+            return true;
+    return false;
 }
 
 static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
@@ -364,6 +377,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);
     pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
+    if (wait->room && waited_so(waker, rest.row))
+        ns_add(&row->back_ns, ns_between(wait->begin_ns, wait->end_ns));
     count_outside(row, wait, waker, rest.begin_ns);
     if (wait->hands_over && !pair_add(blame, wait))
         return false;

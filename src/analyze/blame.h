@@ -17,6 +17,9 @@
 #define BLAME_LEAST_NS  20000
 #define BLAME_OTHERS_NS 200000
 
+/* What the goroutine that ends a wait waited for itself had begun at least so long before. */
+#define BLAME_BEFORE_NS 10000000
+
 /* Waits that one goroutine ends within this time end together. */
 #define BLAME_TOGETHER_NS 50000
 
@@ -58,6 +61,7 @@ struct blame_row {
     trail_name place;       /* "release (store.c:88)", where it did so last */
     trail_name caller;      /* ... and its caller, if it belongs to a library; else 0 */
     trail_name at;          /* place, or else start function, of the waiters */
+    trail_stack waited_in;  /* of the longest wait, of Go's where `at` is no place; else 0 */
     bool lock, once, named; /* named: `wait` identifies the lock; otherwise `at` does */
     uint64_t waits;         /* for locks, of which parts count here; or else all */
     int64_t ns;
@@ -69,30 +73,33 @@ struct blame_row {
     int64_t most_held_ns; /* the function has held the lock for no longer, where that is recorded */
     bool held_unknown;    /* not of all holds that ended waits */
     int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
+    int64_t back_ns;      /* of `direct_ns`, for room: ended by those that had waited so, too */
     int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */
-    struct blame_most outside;       /* for what: the name of the wait */
-    struct blame_most outside_at;    /* where, if that is known; key 0: not */
-    struct blame_most goroutine;     /* which one ended the waits */
-    trail_name start;                /* its start function */
-    trail_name waiter;               /* start function of the last waiter */
-    uint64_t together;               /* waits ended with another one by the same goroutine */
-    int64_t last_ns, last_waker;     /* end of the last wait */
+    int64_t begun_ns; /* of `outside_ns`: most of a wait, in one that had begun long before */
+    struct blame_most outside;    /* for what: the name of the wait */
+    struct blame_most outside_at; /* where, if that is known; key 0: not */
+    struct blame_most goroutine;  /* which one ended the waits */
+    trail_name start;             /* its start function */
+    trail_name waiter;            /* start function of the last waiter */
+    uint64_t together;            /* waits ended with another one by the same goroutine */
+    int64_t last_ns, last_waker;  /* end of the last wait */
 };
 
 /* A wait that has ended. */
 struct blame_wait {
     int64_t goroutine, begin_ns, end_ns, begin_serial, end_serial;
     trail_name wait, at;
+    trail_stack waits_in;  /* of Go's where `at` is no place; else 0 */
     trail_name outside_at; /* where, if it was for something outside the program; else 0 */
     bool named;            /* `wait` identifies the object; otherwise `at` does */
     bool lock, once;       /* once: for an initialisation that another one runs */
     bool permit;           /* for a semaphore's */
-    int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
-    int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     bool hands_over;       /* may be for work, or for a result */
     bool room;             /* for room in a channel */
+    int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
+    int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place, caller;

@@ -35,7 +35,8 @@ struct family {
     /* Set by families_survey. */
     int64_t left;     /* a member that has not ended: the one that has waited longest */
     bool works;       /* a member had something to do, or mostly had until now */
-    uint64_t receive; /* members that wait to receive from a channel */
+    uint64_t receive; /* members that wait to receive from a channel, */
+    uint64_t signal;  /* ... and for a sync.Cond */
 };
 
 /* Call families_init. */

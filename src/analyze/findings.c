@@ -77,8 +77,8 @@ static const char *append(struct findings *findings, const char *text, const cha
 void finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...)
 {
     const trail_longest *moment = of->moment;
-    double gain = share_of(of->gain_ns, length_of(findings)),
-           share = of->weight_ns ? share_of(of->weight_ns, length_of(findings)) : gain;
+    double gain = time_share(findings, of->gain_ns),
+           share = of->weight_ns ? time_share(findings, of->weight_ns) : gain;
     va_list args;
     if (!GROW(findings->rows, findings->capacity, findings->count + 1)) {
         findings->failed = true;
@@ -426,7 +426,7 @@ static bool is_by_others(const struct findings *findings, int64_t ns)
 /* Whether other programs had CPUs for long enough to distort shares of the time. */
 static bool lacked_cpus(const struct findings *findings)
 {
-    return share_of(lacked_ns(findings), length_of(findings)) >= LACK_SHARE;
+    return time_share(findings, lacked_ns(findings)) >= LACK_SHARE;
 }
 
 /*
@@ -518,7 +518,7 @@ static void explain_runner(struct findings *findings, const struct wait_group *r
 {
     const struct wait_group *runner = finding_busiest_but(findings, ready->row.name);
     if (!runner || runner->row.name == 0 || runner->exec_ns < ready->exec_ns ||
-        share_of(runner->exec_ns, length_of(findings)) < RUNNER_SHARE)
+        time_share(findings, runner->exec_ns) < RUNNER_SHARE)
         return;
     trail_string name = text_of(findings, runner->row.name);
     finding_explain(findings, "%.*s ran most, for %s.", SHOWN(name),
@@ -569,7 +569,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     /* The threads that keep the holder of a lock from a CPU are ready for long themselves. */
     int64_t holder_ns = most_ns(findings, "holder-not-running");
     if (holder_ns > 0)
-        finding_last(findings)->weight = share_of(holder_ns, length) / 2;
+        finding_last(findings)->weight = time_share(findings, holder_ns) / 2;
     /* The sums over goroutines do not show that other programs took most of the CPU time. With
      * several Ps, some P took ready goroutines late, or had no CPU. */
     if (lacked_cpus(findings) ||
@@ -595,7 +595,7 @@ static int64_t wake_ups_ns(const struct findings *findings, const trail_activity
     double count = 0;
     for (size_t i = 0; i < waits->count; i++)
         count += (double)waits->items[i]->row.ready.count;
-    return whole_of(count * WAKE_UP_NS * share_of(activity->inferred_ns, length_of(findings)));
+    return whole_of(count * WAKE_UP_NS * time_share(findings, activity->inferred_ns));
 }
 
 /* Whether a program of Go had one P nearly all the time, though it may have begun with more. */
@@ -623,12 +623,12 @@ void finding_ready_for_long(struct findings *findings)
     int64_t gc_ns = (int64_t)findings->activity->sums.procs * most_ns(findings, "gc-share");
     /* Goroutines that are ready for short times only are normal where all Ps have work. */
     bool all_short = findings->waits->is_go && activity.procs > 1;
-    if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||
+    if (!most || share < READY_SHARE || time_share(findings, activity.runnable_ns) < READY_SHARE ||
         (!long_ones && (all_short || share < READY_MOST || activity.runnable_ns < READY_MUCH)) ||
         gc_ns > activity.runnable_ns / 2)
         return;
-    double wanted = share_of(time_with_work(&activity), length);
-    double ran = share_of(activity.running_ns, length);
+    double wanted = time_share(findings, time_with_work(&activity));
+    double ran = time_share(findings, activity.running_ns);
     if (((wanted <= (double)activity.procs || lacked_cpus(findings)) && share < READY_OTHERS) ||
         is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
         lacks_ps(findings, &activity) ||
@@ -654,7 +654,7 @@ static bool has_no_ps(const struct findings *findings)
 void finding_one_runs_alone(struct findings *findings)
 {
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_LONE];
-    double share = share_of(sum->ns, length_of(findings));
+    double share = time_share(findings, sum->ns);
     if (share < IDLE_SHARE || has_no_ps(findings))
         return;
     const struct finding_of of = {"one-runs-alone", .gain_ns = sum->ns, .moment = &sum->longest,
@@ -672,7 +672,7 @@ void finding_one_runs_alone(struct findings *findings)
 void finding_ready_while_idle(struct findings *findings)
 {
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_QUEUE];
-    double share = share_of(sum->ns, length_of(findings));
+    double share = time_share(findings, sum->ns);
     trail_longest moment = sum->longest;
     if (share < IDLE_SHARE || has_no_ps(findings))
         return;
@@ -698,7 +698,7 @@ void finding_keeps_p(struct findings *findings)
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
             names_text(&findings->analysis->names, group->row.name).size == 0 ||
             is_by_others(findings, group->held_ns) ||
-            share_of(group->held_ns, length_of(findings)) < KEPT_SHARE)
+            time_share(findings, group->held_ns) < KEPT_SHARE)
             continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
                                       .moment = &group->held_longest, .function = group->row.name};
@@ -748,7 +748,7 @@ void finding_misused(struct findings *findings)
 /* Whether a delay is too short to matter, in itself and as a share of the time. */
 static bool is_small(const struct findings *findings, int64_t ns)
 {
-    return ns < MUCH_PAUSE && share_of(ns, length_of(findings)) < SMALL_SHARE;
+    return ns < MUCH_PAUSE && time_share(findings, ns) < SMALL_SHARE;
 }
 
 void finding_late_for_stop(struct findings *findings)
@@ -756,7 +756,7 @@ void finding_late_for_stop(struct findings *findings)
     const struct late_stop *late = &findings->activity->late;
     if (late->count == 0 || finding_is_runtime(findings, late->name) ||
         is_by_others(findings, late->ns) ||
-        (late->longest.ns < MUCH_PAUSE && share_of(late->ns, length_of(findings)) < PAUSE_SHARE))
+        (late->longest.ns < MUCH_PAUSE && time_share(findings, late->ns) < PAUSE_SHARE))
         return;
     const struct finding_of of = {"delays-stop", .gain_ns = late->ns, .moment = &late->longest,
                                   .function = late->name};
@@ -850,7 +850,7 @@ void finding_pauses_take_much(struct findings *findings)
         ns_add(&sum, pause_ns(pause));
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }
-    double share = share_of(sum, length_of(findings));
+    double share = time_share(findings, sum);
     if (share < PAUSE_SHARE || is_by_others(findings, sum) ||
         is_by_stops(findings, sum, findings->activity->late.ns))
         return;

@@ -92,6 +92,12 @@ static inline int64_t length_of(const struct findings *findings)
     return ns_between(findings->analysis->span.begin_ns, findings->analysis->span.end_ns);
 }
 
+/* Returns which share of the trace's or window's length that is. */
+static inline double time_share(const struct findings *findings, int64_t ns)
+{
+    return share_of(ns, length_of(findings));
+}
+
 /* Returns that share of `ns`, which is at most 1. */
 static inline int64_t part_of(int64_t ns, double share)
 {

@@ -72,7 +72,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                  at = text_of(findings, openmp->created_at);
     finding_say(findings, &of,
                 "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
-                100 * share_of(most->ns, length_of(findings)));
+                100 * time_share(findings, most->ns));
     finding_explain(
         findings,
         "%s phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
@@ -116,7 +116,7 @@ static void say_uneven(struct findings *findings, const struct blame_row *barrie
         findings,
         "Others waited at its barrier for %.0f %% of the time, %s, until %.*s came, which "
         "had work alone.",
-        100 * share_of(ns, length_of(findings)),
+        100 * time_share(findings, ns),
         several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text, SHOWN(name));
     finding_advise(findings, "Divide it evenly, or at run time (schedule(dynamic)).");
 }
@@ -134,8 +134,8 @@ void finding_serial_phase(struct findings *findings)
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }
-    if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
-        share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
+    if (!most || most->ns < ALONE_LEAST || time_share(findings, most->ns) < ALONE_SHARE ||
+        time_share(findings, ns_between(alone, length)) < ALONE_REST || is_explained(findings) ||
         share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
     const struct wait_group *openmp = gcc_openmp(findings);
@@ -154,7 +154,7 @@ void finding_serial_phase(struct findings *findings)
     finding_say(
         findings, &of,
         "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
-        SHOWN(name), 100 * share_of(most->ns, length));
+        SHOWN(name), 100 * time_share(findings, most->ns));
     finding_explain(findings, "%s phase%s of 5 ms or more, %s in all, the longest %s.",
                     counted(most->count).text, plural_s(most->count), duration(most->ns).text,
                     duration(most->longest.ns).text);
@@ -209,7 +209,6 @@ static int64_t each_gain(const struct findings *findings, const struct wait_grou
 void finding_one_at_a_time(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         if (group->most_alive > EACH_ALIVE || group->row.created < EACH_LEAST)
@@ -218,7 +217,7 @@ void finding_one_at_a_time(struct findings *findings)
         int64_t alone = group->most_alive == 1 ? alone_ns(findings->activity, group->row.name) : 0;
         int64_t ns = joined > alone ? joined : alone;
         int64_t gain = each_gain(findings, group, ns);
-        if (share_of(ns, length) < EACH_SHARE)
+        if (time_share(findings, ns) < EACH_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("one-at-a-time", gain, &group->life, group->row.name, 0);
@@ -229,7 +228,7 @@ void finding_one_at_a_time(struct findings *findings)
         finding_explain(findings,
                         "Each was created when the one before was done. They had work alone, or "
                         "others waited for them, during %.0f %% of the time.",
-                        100 * share_of(ns, length));
+                        100 * time_share(findings, ns));
         finding_advise(findings, "Run them at the same time.");
     }
 }

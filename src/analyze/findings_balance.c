@@ -38,7 +38,7 @@ void finding_once(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
-            share_of(ns, length_of(findings)) < ONCE_SHARE)
+            time_share(findings, ns) < ONCE_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("once", ns, &row->longest, row->function, row->wait);
@@ -76,7 +76,7 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
         const struct blame_row *row = &blame->rows[i];
         if (row->goroutine.key == goroutine && row->goroutine.ns > 0 &&
             wait_is_for_all(findings, row) &&
-            share_of(blame_union_ns(&row->held), length_of(findings)) >= BALANCE_SHARE &&
+            time_share(findings, blame_union_ns(&row->held)) >= BALANCE_SHARE &&
             (!most || is_better(findings, row, most)))
             most = row;
     }
@@ -95,7 +95,7 @@ static const struct outside_row *polls_for(const struct findings *findings,
         const struct blame_union *slept = &row->at_least_one;
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES ||
             mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
-            share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
+            time_share(findings, blame_union_ns(slept)) < BALANCE_SHARE)
             continue;
         int64_t after = outside_slept_on_ns(row, ns_behind(group->life.begin_ns, group->life.ns));
         if (after >= -row->spread.max_ns && after <= row->spread.max_ns &&
@@ -169,18 +169,19 @@ void finding_imbalance(struct findings *findings)
 }
 
 /*
- * Explains what the goroutine waited for, if that took most of the time in which others waited for
- * it: `wait`, or for all of a group.
+ * Explains what the straggler waited for, if that took most of the time in which others waited for
+ * it, or for all of a group. Of several times, others with the same start function may have been it.
  */
-static void explain_own_wait(struct findings *findings, int64_t goroutine, trail_name wait)
+static void explain_own_wait(struct findings *findings, const struct straggler *straggler)
 {
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        double share = wait_own_share(row);
-        if (row->goroutine.key != goroutine ||
-            (!wait_is_for_all(findings, row) && row->wait != wait) || row->outside.ns <= 0 ||
-            share < BUSY_SHARE)
+        bool its =
+            row->goroutine.key == straggler->longest.goroutine ||
+            (straggler->times > 1 && row->start == straggler->start && row->at == straggler->at);
+        if (!its || (!wait_is_for_all(findings, row) && row->wait != straggler->wait) ||
+            row->outside.ns <= 0 || wait_own_share(row) < BUSY_SHARE)
             continue;
         wait_explain_own(findings, row);
         return;
@@ -202,7 +203,7 @@ void finding_late(struct findings *findings)
             (facts && facts->kind == WIRE_WAIT_BARRIER) || wait_is_own_barrier(findings, row);
         if (!barrier || !wait_of_holder(findings, row) || ns < BALANCE_LEAST ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
-            share_of(ns, length_of(findings)) < BALANCE_SHARE)
+            time_share(findings, ns) < BALANCE_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
@@ -214,7 +215,7 @@ void finding_late(struct findings *findings)
                         "%s %" PRId64 " came last. Others waited for it at %.*s during %.0f %% of "
                         "the time: %s.",
                         word(findings, TERM_task), row->goroutine.key, SHOWN(at),
-                        100 * share_of(ns, length_of(findings)),
+                        100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text);
         wait_explain_own(findings, row);
     }
@@ -229,8 +230,7 @@ void finding_straggler(struct findings *findings)
     const struct idmap *stragglers = &findings->waits->stragglers.map;
     IDMAP_EACH(slot, stragglers) {
         const struct straggler *straggler = slot->value;
-        if (straggler->ns < BALANCE_LEAST ||
-            share_of(straggler->ns, length_of(findings)) < BALANCE_SHARE ||
+        if (straggler->ns < BALANCE_LEAST || time_share(findings, straggler->ns) < BALANCE_SHARE ||
             finding_names(findings, "imbalance", straggler->start))
             continue;
         int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
@@ -253,7 +253,39 @@ void finding_straggler(struct findings *findings)
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
                             counted(straggler->times).text, duration(straggler->ns).text);
-        explain_own_wait(findings, straggler->longest.goroutine, straggler->wait);
+        explain_own_wait(findings, straggler);
+    }
+}
+
+/*
+ * The end of goroutines is waited for that sleep, and had begun to long before: nothing that asks
+ * them to end is noticed until they wake up.
+ */
+void finding_sleeps_on(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        if (!wait_is_for_all(findings, row) || (facts && facts->kind != WIRE_WAIT_JOIN) ||
+            row->wait == findings->waits->condition ||
+            (trail_name)row->outside.key != findings->waits->sleep ||
+            !wait_of_holder(findings, row) || row->begun_ns < row->ns / 2 || ns < BALANCE_LEAST ||
+            time_share(findings, ns) < BALANCE_SHARE ||
+            finding_names(findings, "straggler", row->start))
+            continue;
+        const struct finding_of of =
+            finding_saves("sleeper", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
+        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
+        finding_say(findings, &of, "%.*s waited for the end of %.*s, which was asleep", SHOWN(at),
+                    SHOWN(start));
+        finding_explain(findings, "%s, %.0f %% of the time.",
+                        several(row->waits, "wait", row->ns, row->longest.ns).text,
+                        100 * time_share(findings, ns));
+        wait_explain_own(findings, row);
+        finding_explain(findings, "It had begun to sleep before, which nothing ends early.");
+        finding_advise(findings, "Let it wait, with a time limit, for what is to end it.");
     }
 }
 
@@ -300,8 +332,9 @@ void finding_late_sleeper(struct findings *findings)
         int64_t ns = blame_union_ns(&row->serial);
         if (!facts || facts->kind != WIRE_WAIT_JOIN || ns < BALANCE_LEAST ||
             (trail_name)row->outside.key != findings->waits->sleep ||
-            !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BALANCE_SHARE ||
+            !wait_of_holder(findings, row) || time_share(findings, ns) < BALANCE_SHARE ||
             finding_names(findings, "straggler", row->start) ||
+            finding_names(findings, "sleeper", row->start) ||
             finding_names(findings, "one-at-a-time", row->start))
             continue;
         const struct outside_row *slept = slept_in(findings, row);
@@ -316,7 +349,7 @@ void finding_late_sleeper(struct findings *findings)
             findings,
             "Its exit was waited for during %.0f %% of the time (%s), while at most one "
             "%s worked, and another had ended.",
-            100 * share_of(ns, length_of(findings)),
+            100 * time_share(findings, ns),
             several(row->waits, "wait", row->ns, row->longest.ns).text, word(findings, TERM_task));
         wait_explain_own(findings, row);
     }
@@ -335,16 +368,15 @@ void finding_wait_for_own(struct findings *findings)
         if (row->function == 0 || facts_of(findings, row->wait) ||
             !wait_is_for_all(findings, row) || row->wait == waits->condition ||
             row->waits < QUEUE_WAITS || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
-            !wait_of_holder(findings, row) || share_of(ns, length_of(findings)) < BUSY_SHARE)
+            !wait_of_holder(findings, row) || time_share(findings, ns) < BUSY_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
                      by = text_of(findings, row->place);
-        finding_say(findings, &of,
-                    "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
-                    word(findings, TERM_tasks), SHOWN(start), SHOWN(at),
-                    100 * share_of(ns, length_of(findings)));
+        finding_say(
+            findings, &of, "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
+            word(findings, TERM_tasks), SHOWN(start), SHOWN(at), 100 * time_share(findings, ns));
         finding_explain(findings, "%s, ended by %.*s.",
                         several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
         wait_explain_own(findings, row);
@@ -358,10 +390,9 @@ void finding_wait_for_own(struct findings *findings)
  */
 static bool needs_waiter(const struct findings *findings, const struct blame_row *row)
 {
-    int64_t length = length_of(findings);
     return wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE) &&
            (findings->waits->is_go ||
-            share_of(finding_exit_awaited_ns(findings, row->start), length) < SERVER_JOINED);
+            time_share(findings, finding_exit_awaited_ns(findings, row->start)) < SERVER_JOINED);
 }
 
 /*
@@ -371,7 +402,6 @@ static bool needs_waiter(const struct findings *findings, const struct blame_row
 void finding_sleeper(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         int64_t ns = blame_union_ns(&row->held);
@@ -381,7 +411,7 @@ void finding_sleeper(struct findings *findings)
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
-            share_of(ns, length) < BUSY_SHARE ||
+            time_share(findings, ns) < BUSY_SHARE ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
             (!waits->is_go && finding_names(findings, "sleeper", row->start)) ||
@@ -397,7 +427,7 @@ void finding_sleeper(struct findings *findings)
         finding_explain(findings,
                         "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
                         "that it slept (%.*s).",
-                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+                        SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
                         several(row->waits, "time", row->ns, row->longest.ns).text,
                         100 * (share < 1 ? share : 1), SHOWN(asleep));
     }

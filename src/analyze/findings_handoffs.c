@@ -182,7 +182,7 @@ void finding_handoffs(struct findings *findings)
     if ((mean(time_with_cpus(findings), most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) &&
          !answers_back(findings, &most)) ||
         share_of(ns, lived_ns(findings, most.group)) < HANDOFF_SHARE ||
-        share_of(ns, length) < HANDOFF_LEAST)
+        time_share(findings, ns) < HANDOFF_LEAST)
         return;
     /* If hardly anything is done in between, running is mostly for the hand-over. */
     int64_t gain = ns;
@@ -237,7 +237,7 @@ void finding_tiny(struct findings *findings)
 static void say_sched_yields(struct findings *findings, const struct wait_group *group)
 {
     int64_t ns = group->yield_ns, length = length_of(findings);
-    if (group->yields < SCHED_YIELDS_LEAST || share_of(ns, length) < QUEUE_SHARE)
+    if (group->yields < SCHED_YIELDS_LEAST || time_share(findings, ns) < QUEUE_SHARE)
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->life, .function = group->row.name};
@@ -277,7 +277,7 @@ static void say_yields(struct findings *findings, const struct wait_group *group
     if (mean(ready->sum_ns, ready->count) <= YIELD_MOST)
         ns = with_ready;
     if (group->yields < YIELDS_LEAST || mean(group->exec_ns, group->yields) > YIELD_MOST ||
-        share_of(ns, length) < QUEUE_SHARE || collects(findings, group))
+        time_share(findings, ns) < QUEUE_SHARE || collects(findings, group))
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->life, .function = group->row.name};
@@ -298,7 +298,7 @@ void finding_spins(struct findings *findings)
     for (size_t i = 0; i < findings->waits->count; i++)
         say_yields(findings, findings->waits->items[i]);
     if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
-        share_of(ns, length_of(findings)) < SPIN_SHARE)
+        time_share(findings, ns) < SPIN_SHARE)
         return;
     trail_longest moment = {ns, spinner->begin_ns, spinner->goroutine};
     const struct finding_of of = {"spins", .gain_ns = ns, .moment = &moment,
@@ -322,7 +322,7 @@ static bool holds_others_up(const struct findings *findings, const struct condit
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (wait_of_holder(findings, row) && (trail_name)row->outside.key == condition->wait &&
-            share_of(blame_union_ns(&row->held), length_of(findings)) >= MISSED_LATE)
+            time_share(findings, blame_union_ns(&row->held)) >= MISSED_LATE)
             return true;
     }
     return false;
@@ -339,8 +339,7 @@ void finding_missed_signals(struct findings *findings)
         int64_t ns = blame_union_ns(&condition->late);
         if (condition->rounds < MISSED_ROUNDS ||
             (double)condition->missed < MISSED_SHARE * (double)condition->timed_out ||
-            share_of(ns, length_of(findings)) < MISSED_LATE ||
-            !holds_others_up(findings, condition))
+            time_share(findings, ns) < MISSED_LATE || !holds_others_up(findings, condition))
             continue;
         const struct finding_of of = finding_saves("missed-signal", ns, &condition->longest,
                                                    condition->missing.function, condition->wait);

@@ -81,7 +81,7 @@ const struct wait_group *finding_busiest_but(const struct findings *findings, tr
         if (waits->items[i]->row.name != name &&
             (!most || waits->items[i]->exec_ns > most->exec_ns))
             most = waits->items[i];
-    return most && share_of(most->exec_ns, length_of(findings)) >= MOST_RAN ? most : NULL;
+    return most && time_share(findings, most->exec_ns) >= MOST_RAN ? most : NULL;
 }
 
 /* Explains how much of the CPUs other programs used, if that is recorded and not little. */
@@ -213,7 +213,7 @@ void finding_writer_starved(struct findings *findings)
             worst = lock;
     }
     if (!worst || worst->ns < STARVED_LEAST ||
-        share_of(blame_union_ns(&worst->beyond), length_of(findings)) < LOCK_SHARE)
+        time_share(findings, blame_union_ns(&worst->beyond)) < LOCK_SHARE)
         return;
     const struct finding_of of = finding_saves("writer-starved", blame_union_ns(&worst->beyond),
                                                &worst->longest, worst->function, worst->wait);
@@ -240,8 +240,7 @@ void finding_lock_serialises(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (!is_held(findings, row) ||
-            share_of(blame_union_ns(&row->serial), length_of(findings)) < LOCK_SHARE ||
-            !is_much(blame, row))
+            time_share(findings, blame_union_ns(&row->serial)) < LOCK_SHARE || !is_much(blame, row))
             continue;
         for (size_t n = 0; n < MOST_LOCKS && row; n++) {
             const struct blame_row *other = worst[n];
@@ -255,7 +254,7 @@ void finding_lock_serialises(struct findings *findings)
         char effect[160];
         (void)snprintf(effect, sizeof effect,
                        "For %.0f %% of the time, others waited for it and at most one %s worked",
-                       100 * share_of(blame_union_ns(&worst[i]->serial), length_of(findings)),
+                       100 * time_share(findings, blame_union_ns(&worst[i]->serial)),
                        word(findings, TERM_task));
         say_lock(findings, "lock-serialises", worst[i], effect);
     }
@@ -284,8 +283,8 @@ void finding_lock_contention(struct findings *findings)
     if (!worst)
         return;
     double share = share_of(worst->ns, busy);
-    if (share < LOCK_SHARE || share_of(worst->ns, length_of(findings)) < LOCK_SHARE ||
-        share_of(blame_union_ns(&worst->serial), length_of(findings)) >= LOCK_SHARE ||
+    if (share < LOCK_SHARE || time_share(findings, worst->ns) < LOCK_SHARE ||
+        time_share(findings, blame_union_ns(&worst->serial)) >= LOCK_SHARE ||
         !is_much(blame, worst))
         return;
     char effect[160];
@@ -320,12 +319,11 @@ void finding_long_hold(struct findings *findings)
             worst = row;
     }
     if (!worst || worst->longest.ns < LOCK_LEAST ||
-        share_of(worst->longest.ns, length_of(findings)) < HOLD_SHARE ||
-        has_lock(findings, worst->function))
+        time_share(findings, worst->longest.ns) < HOLD_SHARE || has_lock(findings, worst->function))
         return;
     char effect[80];
     (void)snprintf(effect, sizeof effect, "The longest wait took %.0f %% of the time",
-                   100 * share_of(worst->longest.ns, length_of(findings)));
+                   100 * time_share(findings, worst->longest.ns));
     say_lock(findings, "long-hold", worst, effect);
 }
 
@@ -351,8 +349,7 @@ void finding_holder_not_running(struct findings *findings)
         }
     }
     /* In Go, others of the program have its Ps then, and do their work. */
-    if (!worst || share_of(most, length_of(findings)) < LOCK_SHARE ||
-        has_lock(findings, worst->function) ||
+    if (!worst || time_share(findings, most) < LOCK_SHARE || has_lock(findings, worst->function) ||
         (!facts_of(findings, worst->wait) && wait_wants_all_cpus(findings)))
         return;
     const struct wait_group *busiest = finding_busiest_but(findings, worst->start);

@@ -194,10 +194,15 @@ void finding_time_outs(struct findings *findings)
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
                 continue;
+            const struct outside_row *in =
+                place ? NULL : wait_mostly_in(findings, waits->items[i], wait);
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
-                .moment = &wait->longest, .function = group->name, .object = wait->reason};
-            trail_string name = text_of(findings, place ? place->name : group->name);
+                .moment = &wait->longest, .function = in ? in->function : group->name,
+                .object = wait->reason};
+            trail_string name = text_of(findings, place ? place->name
+                                                  : in  ? in->place
+                                                        : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
                         "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",
@@ -220,7 +225,7 @@ void finding_late_timers(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        if (!is_late(row) || share_of(row->late_ns, length_of(findings)) < LATE_LEAST ||
+        if (!is_late(row) || time_share(findings, row->late_ns) < LATE_LEAST ||
             row->late_by.ns <= 0 ||
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;
@@ -379,7 +384,7 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     if (wait_wants_all_cpus(findings))
         return;
     finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
-                SHOWN(place), 100 * share_of(ns, length_of(findings)));
+                SHOWN(place), 100 * time_share(findings, ns));
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
     explain_caller(findings, row);
@@ -401,7 +406,7 @@ void finding_outside(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (ns < OUTSIDE_LEAST || outside_least[row->kind] == 0 ||
-            share_of(ns, length_of(findings)) < outside_least[row->kind])
+            time_share(findings, ns) < outside_least[row->kind])
             continue;
         if (row->kind == WIRE_WAIT_CHILD && row->peer.start != 0) {
             say_child(findings, row, ns);
@@ -414,7 +419,7 @@ void finding_outside(struct findings *findings)
         if (row->kind != WIRE_WAIT_CHILD)
             (void)snprintf(what, sizeof what, "something outside the program (%.*s)", SHOWN(wait));
         finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
-                    100 * share_of(ns, length_of(findings)));
+                    100 * time_share(findings, ns));
         finding_explain(findings, "%s.", row_words(row).text);
         /* To hold the lock over them is the cause. */
         if (is_held_over(findings, row))
@@ -435,8 +440,7 @@ void finding_syslog(struct findings *findings)
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (row->kind != WIRE_WAIT_WRITE || !its ||
             !text_is(names_text(&findings->analysis->names, its->object), "syslog") ||
-            ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE ||
-            !are_many(row))
+            ns < OUTSIDE_LEAST || time_share(findings, ns) < OUTSIDE_SHARE || !are_many(row))
             continue;
         const struct finding_of of =
             finding_saves("lock-contention", ns, &row->longest, row->function, row->wait);
@@ -444,7 +448,7 @@ void finding_syslog(struct findings *findings)
         finding_say(findings, &of,
                     "Threads wait for each other in syslog at %.*s for %.0f %% of "
                     "the time",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+                    SHOWN(place), 100 * time_share(findings, ns));
         finding_explain(
             findings,
             "One at a time writes to the log, under a lock of the C library. On average "
@@ -461,14 +465,13 @@ void finding_database(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
-        if (!row->in_sqlite || ns < OUTSIDE_LEAST ||
-            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+        if (!row->in_sqlite || ns < OUTSIDE_LEAST || time_share(findings, ns) < OUTSIDE_SHARE)
             continue;
         const struct finding_of of = finding_saves("database", ns, &row->longest, row->function, 0);
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for a locked SQLite database for %.0f %% of the time",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+                    SHOWN(place), 100 * time_share(findings, ns));
         finding_explain(findings,
                         "SQLite slept %s time%s in its busy handler, %s in all, the "
                         "longest %s, while another connection held a lock.",
@@ -609,7 +612,7 @@ void finding_slow_answer(struct findings *findings)
         const trail_histogram *spread = &row->spread;
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
         if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
-            most / ANSWER_TIMES < usual || share_of(most, length_of(findings)) < ANSWER_SHARE ||
+            most / ANSWER_TIMES < usual || time_share(findings, most) < ANSWER_SHARE ||
             !is_for_answer(findings, row) || !is_usual(row) || is_for_cpu(findings, &row->longest))
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
@@ -654,7 +657,7 @@ void finding_slow_run(struct findings *findings)
         int64_t most = row->longest_run.ns, usual = trail_histogram_quantile(runs, 0.95);
         if (runs->count < ANSWER_COUNT || row->runs_before < RUN_BESIDE ||
             runs->count - row->runs_before <= RUN_BESIDE || most < ANSWER_LEAST ||
-            most / RUN_TIMES < usual || share_of(most, length_of(findings)) < RUN_SHARE)
+            most / RUN_TIMES < usual || time_share(findings, most) < RUN_SHARE)
             continue;
         const struct finding_of of = finding_saves("slow-run", ns_between(usual, most),
                                                    &row->longest_run, row->function, row->wait);
@@ -733,6 +736,9 @@ static void explain_answerer(struct findings *findings, const struct outside_row
         finding_explain(findings, "%.*s%s answers late%s%.*s.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,",
                         behind ? ", and waits for answers itself at " : "", SHOWN(asks));
+        trail_string asleep = text_of(findings, (trail_name)row->slept_at.key);
+        if (row->slept_at.ns > row->answered_ns / 2)
+            finding_explain(findings, "Meanwhile it slept (%.*s).", SHOWN(asleep));
         finding_last(findings)->weight /= behind ? 4 : 2;
     } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
@@ -760,7 +766,7 @@ static double waits_for_peer(const struct findings *findings, const struct outsi
 {
     int64_t ns = blame_union_ns(&row->at_least_one);
     if (!row->of_server)
-        return share_of(ns, length_of(findings));
+        return time_share(findings, ns);
     return share_of(ns_between(ready_ns(findings, server_of(row)), ns),
                     wait_time_but(findings, ready_ns(findings, row->start)));
 }
@@ -776,7 +782,6 @@ static bool asks_many(const struct outside_row *row)
 void finding_slow_peer(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
@@ -793,7 +798,7 @@ void finding_slow_peer(struct findings *findings)
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for answers from the network for %.0f %% of the time",
-                    SHOWN(place), 100 * share_of(ns, length));
+                    SHOWN(place), 100 * time_share(findings, ns));
         finding_explain(findings, "%s.", row_words(row).text);
         explain_answerer(findings, row);
         /* A lock that is held meanwhile makes others wait for the peer, too. */
@@ -864,7 +869,7 @@ void finding_deadlines(struct findings *findings)
         int64_t ns = blame_union_ns(&row->at_least_one);
         /* One that most of it is may be the time that the program is to run for. */
         if (row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
-            share_of(ns, length_of(findings)) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
+            time_share(findings, ns) < OUTSIDE_SHARE || row->longest.ns > ns / 2 ||
             !(row->deadline || is_timed_answer(findings, row)) ||
             !(row->in_region ||
               wait_is_needed(findings, &row->longest, row->deadline ? row->start : row->waiter,
@@ -875,7 +880,7 @@ void finding_deadlines(struct findings *findings)
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of, "%.*s waited until the time-out of a %s for %.0f %% of the time",
                     SHOWN(place), row->deadline ? "context" : "timer",
-                    100 * share_of(ns, length_of(findings)));
+                    100 * time_share(findings, ns));
         finding_explain(findings,
                         "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
                         "else that would have ended them came in time.",
@@ -890,7 +895,7 @@ static void say_needed_call(struct findings *findings, const struct outside_row 
 {
     int64_t ns = blame_union_ns(&row->at_least_one);
     if ((row->kind != WIRE_WAIT_KERNEL && row->kind != WIRE_WAIT_FILE_LOCK) || ns < OUTSIDE_LEAST ||
-        share_of(ns, length_of(findings)) < BUSY_SHARE ||
+        time_share(findings, ns) < BUSY_SHARE ||
         !wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
         return;
     const struct finding_of of =
@@ -899,7 +904,7 @@ static void say_needed_call(struct findings *findings, const struct outside_row 
                  waiter = text_of(findings, row->waiter);
     finding_say(findings, &of, "%.*s waited %s %.*ss for %.0f %% of the time", SHOWN(place),
                 row->kind == WIRE_WAIT_KERNEL ? "in" : "for", SHOWN(wait),
-                100 * share_of(ns, length_of(findings)));
+                100 * time_share(findings, ns));
     finding_explain(findings, "%s, of %.*s.",
                     several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text,
                     SHOWN(waiter));
@@ -909,13 +914,12 @@ static void say_needed_call(struct findings *findings, const struct outside_row 
 void finding_blocking_calls(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
-    int64_t length = length_of(findings);
     for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
                      row->kind == WIRE_WAIT_FILE_LOCK || row->kind == WIRE_WAIT_CHILD;
-        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once(row) < CALLS_LEAST) {
+        if (!calls || time_share(findings, ns) < OUTSIDE_SHARE || at_once(row) < CALLS_LEAST) {
             say_needed_call(findings, row);
             continue;
         }
@@ -926,7 +930,7 @@ void finding_blocking_calls(struct findings *findings)
                     "Blocking calls use up threads: %.1f %s on average waited in one at %.*s "
                     "(%.*s) during %.0f %% of the time",
                     at_once(row), word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
-                    100 * share_of(ns, length));
+                    100 * time_share(findings, ns));
         finding_explain(
             findings, "Each needs a thread meanwhile. %s.",
             several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text);
@@ -944,7 +948,7 @@ void finding_forced_gc(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (row->wait != findings->waits->collection || ns < OUTSIDE_LEAST ||
-            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            time_share(findings, ns) < OUTSIDE_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("forced-gc", ns, &row->longest, row->function, row->wait);
@@ -952,7 +956,7 @@ void finding_forced_gc(struct findings *findings)
         finding_say(findings, &of,
                     "%.*s asked for garbage collections and waited for their end for %.0f %% of "
                     "the time",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+                    SHOWN(place), 100 * time_share(findings, ns));
         finding_explain(findings, "%s.", row_words(row).text);
         finding_advise(findings, "Leave it to the runtime when to collect (GOGC, GOMEMLIMIT).");
     }

@@ -5,6 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/findings_waits.h"
 #include "analyze/waits.h"
+#include "words/place.h"
 #include "words/process_name.h"
 
 /* Thresholds. A share is a part of the time. */
@@ -12,6 +13,9 @@
 #define HELPER_SHARE   0.1 /* of what the main goroutine runs */
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
 #define ASKED_SHARE    0.25
+#define POOLED_BACK    0.9 /* of the waits, ended by those that wait, too; else one makes work */
+#define POOLED_LEAST   3   /* goroutines: of two, each may answer the other */
+#define DIALS_RARELY   4   /* waits for a connection for each that is made */
 #define POOL_WAITS     10
 #define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE      0.2  /* of its time, waiting for work */
@@ -38,8 +42,28 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
     finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it", SHOWN(name),
                 SHOWN(filled));
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
-                    SHOWN(wait), 100 * share_of(ns, length_of(findings)), waits.text);
+                    SHOWN(wait), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
+}
+
+/*
+ * Whether requests of net/http wait for connections of others, since no more may be made: those that
+ * are being made would have goroutines of their own.
+ */
+static bool is_host_limit(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    uint64_t dials = 0;
+    if (row->wait != waits->pools[WAITS_POOL_HTTP] ||
+        !text_is(text_of(findings, row->start), "net/http.(*persistConn).readLoop"))
+        return false;
+    for (size_t i = 0; i < waits->count; i++) {
+        trail_string name = text_of(findings, waits->items[i]->row.name);
+        if (text_begins(name, "net/http.(*Transport).startDialConnFor") ||
+            text_begins(name, "net/http.(*Transport).dialConnFor"))
+            dials += waits->items[i]->row.created;
+    }
+    return dials * DIALS_RARELY <= row->waits;
 }
 
 /*
@@ -51,7 +75,7 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
     const struct blame *blame = &findings->waits->blame;
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
     int64_t alike = 0, all = 0;
-    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE)
+    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row))
         return true;
     if (!wait_is_for_room(findings, row))
         return false;
@@ -82,7 +106,7 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            share_of(ns, length_of(findings)) < QUEUE_SHARE || fills_cpus(findings, row) ||
+            time_share(findings, ns) < QUEUE_SHARE || fills_cpus(findings, row) ||
             finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
@@ -103,6 +127,20 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 }
 
 /*
+ * Whether Go's goroutines take something from a channel, use it while they wait for something
+ * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
+ */
+static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->start);
+    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
+    return (row->wait == waits->receive || row->wait == waits->select) && group &&
+           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
+           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
+}
+
+/*
  * Whether the waits are such as are for permits: for a semaphore, for a condition variable that
  * each time ended the wait of one, or for room in a channel.
  */
@@ -114,35 +152,38 @@ static bool is_for_permit(const struct findings *findings, const struct blame_ro
                ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
                      (facts->kind == WIRE_WAIT_CONDITION && one_each)
                : row->wait == findings->waits->send || waits_is_pool(findings->waits, row->wait) ||
-                     (row->wait == findings->waits->condition && one_each);
+                     (row->wait == findings->waits->condition && one_each) ||
+                     is_for_pooled(findings, row);
 }
 
 /* Goroutines of one kind wait for permits that others of them have. */
 void finding_permits(struct findings *findings)
 {
     static const trail_string channel = {"a channel used as a semaphore", 29},
-                              condition = {"a sync.Cond used as a semaphore", 31};
+                              condition = {"a sync.Cond used as a semaphore", 31},
+                              pooled = {"a channel used as a pool", 24};
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
-            !gives_back(findings, row) || share_of(ns, length_of(findings)) < QUEUE_SHARE ||
+            !gives_back(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
             fills_cpus(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
+        char in[PLACE_TEXT_SIZE];
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at);
+                     at = wait_put_at(findings, row, in, sizeof in);
         wait = row->wait == findings->waits->send        ? channel
                : row->wait == findings->waits->condition ? condition
+               : is_for_pooled(findings, row)            ? pooled
                                                          : wait;
         finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
         finding_explain(findings,
                         "The %s that use it waited for one at %.*s during %.0f %% of the time, %s, "
                         "until %.*s gave one back.",
-                        word(findings, TERM_tasks), SHOWN(at),
-                        100 * share_of(ns, length_of(findings)),
+                        word(findings, TERM_tasks), SHOWN(at), 100 * time_share(findings, ns),
                         several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
         wait_explain_own(findings, row);
         finding_advise(findings, "Allow more, or give each back sooner.");
@@ -153,7 +194,7 @@ void finding_permits(struct findings *findings)
 static bool uses_all_cpus(const struct findings *findings)
 {
     const trail_activity *sums = &findings->activity->sums;
-    return share_of(sums->running_ns, length_of(findings)) > ALL_CPUS * (double)sums->procs &&
+    return time_share(findings, sums->running_ns) > ALL_CPUS * (double)sums->procs &&
            sums->procs > 1;
 }
 
@@ -173,16 +214,16 @@ static bool is_for_helper(const struct findings *findings, const struct blame_ro
 void finding_bottleneck(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
-            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE || share_of(ns, length) < BUSY_SHARE)
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            time_share(findings, ns) < BUSY_SHARE)
             continue;
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
-        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings) ||
+        if (time_share(findings, busy) < BUSY_MOST || uses_all_cpus(findings) ||
             wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy))
             continue;
         const struct finding_of of =
@@ -195,10 +236,10 @@ void finding_bottleneck(struct findings *findings)
             (void)snprintf(who, sizeof who, "%s %" PRId64, word(findings, TERM_task),
                            row->goroutine.key);
         finding_say(findings, &of, "%.*s is the bottleneck: %s had work for %.0f %% of the time",
-                    SHOWN(name), who, 100 * share_of(busy, length));
+                    SHOWN(name), who, 100 * time_share(findings, busy));
         finding_explain(findings,
                         "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
-                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length),
+                        SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
         finding_advise(findings, "Make it faster, or divide its work.");
     }
@@ -283,30 +324,6 @@ static bool is_held_up(const struct group_time *time)
 }
 
 /*
- * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other
- * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
- */
-static const struct outside_row *waits_mostly_in(const struct findings *findings,
-                                                 const struct wait_group *group,
-                                                 const trail_wait *wait)
-{
-    const struct outside *outside = &findings->waits->outside;
-    const struct outside_row *most = NULL;
-    int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
-        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
-            continue;
-        ns_add(&all_ns, row->spread.sum_ns);
-        if (!most || row->spread.sum_ns > most->spread.sum_ns)
-            most = row;
-    }
-    bool sure = most && most->function != 0 && most->waiter == group->row.name &&
-                most->spread.sum_ns >= half_ns && all_ns - most->spread.sum_ns < half_ns;
-    return sure ? most : NULL;
-}
-
-/*
  * The time of a pool of which `asker` wants more results at once than it can make. Reads that
  * neither `asker` nor a group that it feeds ended then count as waits for something else, such as a
  * server.
@@ -366,7 +383,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                           const struct wait_group *pool, const struct group_time *time,
                           trail_name at, int64_t ns, struct several waits)
 {
-    const struct outside_row *mostly_in = waits_mostly_in(findings, pool, time->most);
+    const struct outside_row *mostly_in = wait_mostly_in(findings, pool, time->most);
     trail_string name = text_of(findings, of->function), wait = text_of(findings, of->object),
                  where = text_of(findings, at), why = text_of(findings, time->most->reason),
                  in = mostly_in ? text_of(findings, mostly_in->function) : (trail_string){"", 0};
@@ -379,7 +396,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                     "%.0f %% of the time: %s.",
                     duration(time->work).text, duration(time->all).text,
                     100 * share_of(time->others, time->all), SHOWN(why), in.size ? " in " : "",
-                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * share_of(ns, length_of(findings)),
+                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * time_share(findings, ns),
                     waits.text);
     finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                    word(findings, TERM_tasks));
@@ -395,14 +412,13 @@ void finding_pool_too_small(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
         bool result = waits_for_result(waits, pair->wait);
         /* Goroutines of a connection wait for the next request. */
-        if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+        if (pair->waits < POOL_WAITS || time_share(findings, ns) < BUSY_SHARE ||
             (waits->is_go && text_begins(text_of(findings, pair->waiter), "net/http.")) ||
             (is_for_answers(findings, pair->wait) &&
              share_of(pair->ns, ns) < (double)pool->workers + POOL_MORE) ||
@@ -438,16 +454,15 @@ static const struct blame_row *awaits(const struct findings *findings,
 }
 
 /*
- * Whether the threads of a pool, no more than there are CPUs, took work, and mostly sleep or wait
- * for files or the like for it, in many pieces. Clients with pauses of their own wait for each
- * answer.
+ * Whether the threads of a pool, no more than there are CPUs, mostly sleep or wait for files or the
+ * like, in many pieces. Clients with pauses of their own wait for each answer.
  */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)
 {
     const struct waits *waits = findings->waits;
     if (pool->workers < 2 || pool->workers > findings->activity->sums.procs ||
-        pool->row.created != pool->workers || !is_held_up(time) || time->work_waits == 0 ||
+        pool->row.created != pool->workers || !is_held_up(time) ||
         time->work_waits * POOL_RARELY > time->most->spread.count ||
         time->most->spread.count < POOL_WAITS * pool->workers)
         return false;
@@ -459,27 +474,72 @@ static bool is_small_pool(const struct findings *findings, const struct wait_gro
 }
 
 /*
- * The same where all work was handed over before the first results: a thread of a C program waits
- * for all of it, or for the exit of the pool's threads.
+ * Returns the row of the sleeps of goroutines of Go that only sleep, but for locks, and wake no
+ * other in between; NULL: they take part in what others do, or the sleep is in a loop of their own,
+ * which may be a pace. The others may take work from a channel that was never empty, which is in no
+ * trace.
+ */
+static const struct outside_row *only_sleeps(const struct findings *findings,
+                                             const struct wait_group *group,
+                                             const struct group_time *time)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < group->row.wait_count; i++)
+        if (&group->waits[i] != time->most && group->waits[i].reason != waits->sync)
+            return NULL;
+    const struct outside_row *in = wait_mostly_in(findings, group, time->most);
+    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called == in->spread.count
+               ? in
+               : NULL;
+}
+
+/* Goroutines slept for one piece of work after the other, as far as is known, and others waited for
+ * their end at `at`. */
+static void say_few_sleep(struct findings *findings, const struct finding_of *of,
+                          const struct wait_group *pool, const struct group_time *time,
+                          const struct outside_row *in, trail_name at)
+{
+    const trail_histogram *spread = &time->most->spread;
+    trail_string name = text_of(findings, of->function), end = text_of(findings, at),
+                 place = text_of(findings, in->place);
+    finding_say(findings, of,
+                "The %s %s of %.*s slept for %.0f %% of their time at %.*s, while their end was "
+                "waited for at %.*s",
+                counted(pool->workers).text, word(findings, TERM_tasks), SHOWN(name),
+                100 * share_of(time->others, time->all), SHOWN(place), SHOWN(end));
+    finding_explain(findings, "%s. They waited for nothing else.",
+                    several(spread->count, "sleep", spread->sum_ns, time->most->longest.ns).text);
+    finding_advise(findings, "If they take work from a queue, let more %s do so.",
+                   word(findings, TERM_tasks));
+}
+
+/*
+ * The same where all work was handed over before the first results: another one waits for all of
+ * it, or for the end of the pool's threads. Those that never waited for work need not be a pool.
  */
 void finding_few_workers(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
-    for (size_t i = 0; !waits->is_go && i < waits->count; i++) {
+    for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *pool = waits->items[i];
         struct group_time time = wait_time_of(findings, pool);
         if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
             continue;
         const struct blame_row *row = awaits(findings, pool);
-        if (!row || share_of(blame_union_ns(&row->held), length) < BUSY_SHARE ||
-            finding_names(findings, "pool-too-small", pool->row.name))
+        bool took = !waits->is_go && time.work_waits > 0;
+        const struct outside_row *in = took ? NULL : only_sleeps(findings, pool, &time);
+        if (!row || time_share(findings, blame_union_ns(&row->held)) < BUSY_SHARE ||
+            finding_names(findings, "pool-too-small", pool->row.name) ||
+            !(took || (in && wait_is_for_all(findings, row))))
             continue;
         int64_t ns = blame_union_ns(&row->held);
         const struct finding_of of =
             finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
-        say_too_small(findings, &of, pool, &time, row->at, ns,
-                      several(row->waits, "wait", row->ns, row->longest.ns));
+        if (took)
+            say_too_small(findings, &of, pool, &time, row->at, ns,
+                          several(row->waits, "wait", row->ns, row->longest.ns));
+        else
+            say_few_sleep(findings, &of, pool, &time, in, row->at);
     }
 }
 
@@ -518,13 +578,12 @@ void finding_slow_consumer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_facts *facts = facts_of(findings, pair->wait);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
-            share_of(ns, length) < BUSY_SHARE || !facts ||
+            time_share(findings, ns) < BUSY_SHARE || !facts ||
             !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE) ||
             !outlives(findings, pair) ||
             exit_awaited_by_ns(findings, pair->waker, pair->waiter) > 0 ||
@@ -579,7 +638,7 @@ static void say_slow_producer(struct findings *findings, const struct finding_of
                               const struct wait_group *group, const struct group_time *time)
 {
     double ran = share_of(group->exec_ns, time->all);
-    const struct outside_row *in = waits_mostly_in(findings, group, time->most);
+    const struct outside_row *in = wait_mostly_in(findings, group, time->most);
     trail_string name = text_of(findings, of->function),
                  why = text_of(findings, time->most->reason),
                  place = in ? text_of(findings, in->place) : (trail_string){"", 0};
@@ -602,7 +661,6 @@ void finding_slow_producer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const struct blame *blame = &waits->blame;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < blame->pair_count; i++) {
         const struct blame_pair *pair = &blame->pairs[i];
         const struct wait_group *made_by = waits->by_name[pair->waker];
@@ -617,9 +675,9 @@ void finding_slow_producer(struct findings *findings)
             is_paced(findings, pair, makes.most) ||
             share_of(makes.others, makes.all) < PRODUCER_WAITS ||
             share_of(takes.work, takes.all) < CONSUMER_WAITS ||
-            share_of(ns, length) < CONSUMER_WAITS ||
-            (share_of(finding_exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE &&
-             share_of(finding_exit_awaited_ns(findings, pair->waiter), length) < BUSY_SHARE) ||
+            time_share(findings, ns) < CONSUMER_WAITS ||
+            (time_share(findings, finding_exit_awaited_ns(findings, pair->waker)) < BUSY_SHARE &&
+             time_share(findings, finding_exit_awaited_ns(findings, pair->waiter)) < BUSY_SHARE) ||
             finding_names(findings, "bottleneck", pair->waker))
             continue;
         bool runs = share_of(made_by->exec_ns, makes.all) >= PRODUCER_RUNS;

@@ -6,6 +6,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/stuck.h"
+#include "analyze/waits.h"
 #include "words/function_name.h"
 
 #define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */
@@ -381,11 +382,19 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
     finding_say(findings, &of,
                 "Possibly a deadlock of %s and %s: when the trace ended, they had waited for %s",
                 asks, task, duration(ns).text);
-    finding_explain(findings,
-                    "The former waits to %s a channel at %.*s, at the other end of which only "
-                    "%.*s was seen; the latter waits %s. The trace does not record whether the "
-                    "former holds that lock.",
-                    wait->asks_sends ? "send to" : "receive from", SHOWN(at), SHOWN(name), wanted);
+    if (wait->asks_unseen)
+        finding_explain(findings,
+                        "The former waits to send to a channel at %.*s; the latter, which ended "
+                        "its wait before, waits %s. The trace does not record whether the former "
+                        "holds that lock.",
+                        SHOWN(at), wanted);
+    else
+        finding_explain(findings,
+                        "The former waits to %s a channel at %.*s, at the other end of which only "
+                        "%.*s was seen; the latter waits %s. The trace does not record whether "
+                        "the former holds that lock.",
+                        wait->asks_sends ? "send to" : "receive from", SHOWN(at), SHOWN(name),
+                        wanted);
     finding_advise(findings, "If it does, release it before that.");
 }
 
@@ -457,7 +466,7 @@ static bool is_long(const struct findings *findings, const struct stuck_wait *wa
     double share = wait->wanted == STUCK_WRITE             ? WRITE_SHARE
                    : wait->kind == 0 && !wait->can_be_held ? PLACE_SHARE
                                                            : 0;
-    return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
+    return wait->ns >= OPEN_LEAST && time_share(findings, wait->ns) >= share;
 }
 
 /* Whether that goroutine waits for a lock in Go, and no wait there has ended since. */
@@ -486,9 +495,21 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         return;
     }
     put_task(findings, left, sizeof left, group->left_name, group->left);
+    trail_string left_place = text_of(findings, group->left_place);
+    if (group->receive && group->left_reason == findings->waits->condition) {
+        trail_string name = text_of(findings, group->name);
+        finding_explain(findings,
+                        "%s of the %s %s of %.*s created at %.*s have ended, the others wait in "
+                        "sync.(*Cond).Wait at %.*s, where only %.*s was seen to wake one.",
+                        counted(group->ended).text, counted(group->created).text,
+                        word(findings, TERM_tasks), SHOWN(start), SHOWN(created), SHOWN(left_place),
+                        SHOWN(name));
+        finding_advise(findings,
+                       "Wake all that wait (Broadcast) if the change is for all of them.");
+        return;
+    }
     if (group->receive) {
-        trail_string place = text_of(findings, group->left_place),
-                     name = text_of(findings, group->name);
+        trail_string place = left_place, name = text_of(findings, group->name);
         finding_explain(findings,
                         "None of the %s %s of %.*s created at %.*s has ended: they wait at %.*s to "
                         "receive from a channel, to which only %.*s was seen to send.",
@@ -497,10 +518,8 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         finding_advise(findings, "Close the channel when all is sent: their loops never end else.");
         return;
     }
-    if (group->left_place) {
-        trail_string place = text_of(findings, group->left_place);
-        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
-    }
+    if (group->left_place)
+        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(left_place));
     finding_explain(findings, "%s of the %s %s of %.*s created at %.*s have ended, %s has not.",
                     counted(group->ended).text, counted(group->created).text,
                     word(findings, TERM_tasks), SHOWN(start), SHOWN(created), left);
@@ -527,7 +546,7 @@ void finding_group_never_done(struct findings *findings)
 {
     const struct stuck_group *group = &findings->stuck->group;
     if (!findings->stuck->has_group || group->quiet_ns < OPEN_LEAST ||
-        share_of(group->quiet_ns, length_of(findings)) < PLACE_SHARE)
+        time_share(findings, group->quiet_ns) < PLACE_SHARE)
         return;
     trail_longest moment = {group->ns, group->begin_ns, group->goroutine};
     const struct finding_of of = {"never-done",
@@ -548,6 +567,29 @@ void finding_group_never_done(struct findings *findings)
 static bool keeps_group(const struct findings *findings, int64_t goroutine)
 {
     return finding_was_said(findings, "never-done") && findings->stuck->group.left == goroutine;
+}
+
+/* A goroutine of Go waits for a nil channel. */
+void finding_nil_channel(struct findings *findings)
+{
+    const struct at_nil_channel *at = &findings->waits->at_nil_channel;
+    int64_t ns = ns_between(at->begin_ns, findings->analysis->span.end_ns);
+    if (at->count == 0 || ns < OPEN_LEAST || keeps_group(findings, at->goroutine))
+        return;
+    char task[NAME_SIZE];
+    trail_string place = text_of(findings, at->place);
+    trail_longest moment = {ns, at->begin_ns, at->goroutine};
+    const struct finding_of of = {"open-wait",       FINDING_HANGS,        ns,
+                                  .moment = &moment, .function = at->name, .object = at->place};
+    put_task(findings, task, sizeof task, at->name, at->goroutine);
+    finding_say(findings, &of,
+                "%s had waited to %s a nil channel at %.*s for %s when the trace ended", task,
+                at->sends ? "send to" : "receive from", SHOWN(place), duration(ns).text);
+    finding_explain(findings, "Nothing ends such a wait.");
+    if (at->count > 1)
+        finding_explain(findings, "%s %s wait for a nil channel.", counted(at->count).text,
+                        word(findings, TERM_tasks));
+    finding_advise(findings, "Make the channel before it is used.");
 }
 
 /* Whether it is a wait that only counts if it never ends. */
@@ -659,7 +701,7 @@ void finding_never_woken(struct findings *findings)
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = &stuck->still;
     if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0 ||
-        (stuck->ticks && share_of(stuck->still_ns, length_of(findings)) < TICKS_SHARE))
+        (stuck->ticks && time_share(findings, stuck->still_ns) < TICKS_SHARE))
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     const struct finding_of of = {

@@ -1,7 +1,10 @@
 /* Questions about waits: see findings_waits.h. */
 #include "analyze/findings_waits.h"
 
+#include <string.h>
+
 #include "analyze/waits.h"
+#include "words/place.h"
 
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
@@ -46,7 +49,7 @@ bool finding_all_awaited(const struct findings *findings, trail_name start, doub
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (row->start == start && wait_is_for_all(findings, row) &&
-            share_of(blame_union_ns(&row->held), length_of(findings)) >= share)
+            time_share(findings, blame_union_ns(&row->held)) >= share)
             return true;
     }
     return false;
@@ -86,7 +89,7 @@ bool wait_wants_all_cpus(const struct findings *findings)
     /* In Go, those that are ready while a P is idle are only woken late. */
     if (findings->waits->is_go)
         ns_add(&work, -findings->activity->unused_ns);
-    return sums->procs > 1 && share_of(work, length_of(findings)) > ALL_CPUS * (double)sums->procs;
+    return sums->procs > 1 && time_share(findings, work) > ALL_CPUS * (double)sums->procs;
 }
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group)
@@ -132,6 +135,38 @@ bool wait_of_holder(const struct findings *findings, const struct blame_row *row
 {
     return row->outside.ns > 0 && wait_own_share(row) >= BUSY_SHARE &&
            (trail_name)row->outside.key != findings->waits->ready;
+}
+
+const struct outside_row *wait_mostly_in(const struct findings *findings,
+                                         const struct wait_group *group, const trail_wait *wait)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
+            continue;
+        ns_add(&all_ns, row->spread.sum_ns);
+        if (!most || row->spread.sum_ns > most->spread.sum_ns)
+            most = row;
+    }
+    bool sure = most && most->function != 0 && most->waiter == group->row.name &&
+                most->spread.sum_ns >= half_ns && all_ns - most->spread.sum_ns < half_ns;
+    return sure ? most : NULL;
+}
+
+trail_string wait_put_at(const struct findings *findings, const struct blame_row *row, char *text,
+                         size_t size)
+{
+    const struct names *names = &findings->analysis->names;
+    struct stack_row stack = stacks_get(&findings->analysis->stacks, row->waited_in);
+    const trail_place *own = stack.count > 0 ? &stack.places[stack.own] : NULL;
+    if (!own || own->function == 0)
+        return text_of(findings, row->at);
+    (void)place_of_frame(names_text(names, own->function), names_text(names, own->file), own->line,
+                         PLACE_PARENTHESES, text, size);
+    return (trail_string){text, strlen(text)};
 }
 
 void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,

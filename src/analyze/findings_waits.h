@@ -68,6 +68,13 @@ struct group_time {
 
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group);
 
+/*
+ * Returns the row in which a group waits for most of `wait`, or NULL. It may hold waits of other
+ * groups, too; if all other rows are less than half of the group's waits, the rest is in this one.
+ */
+const struct outside_row *wait_mostly_in(const struct findings *findings,
+                                         const struct wait_group *group, const trail_wait *wait);
+
 /* The place where the goroutine that others waited for was itself waiting for something outside of
  * the program, most of the time; 0: unknown. */
 trail_name wait_own_place(const struct blame_row *row);
@@ -80,6 +87,10 @@ int64_t wait_own_ns(const struct blame_row *row, int64_t ns);
 
 /* Whether it did so for most of that time, for something else than a CPU. */
 bool wait_of_holder(const struct findings *findings, const struct blame_row *row);
+
+/* Returns the place where the row's longest wait was, perhaps in `text`; or the waiters' start. */
+trail_string wait_put_at(const struct findings *findings, const struct blame_row *row, char *text,
+                         size_t size);
 
 /* Writes what the goroutine waited for itself, "sleep at flush (store.c:88)". */
 enum { WAIT_OWN_SIZE = 360 };

@@ -115,6 +115,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (!now || number == 0)
         return false;
     struct outside_row *row = &outside->rows[number - 1];
+    row->called += wait->called;
     if (now->row == number && !count_run(row, now, wait))
         return false;
     *now = (struct outside_now){.row = number,

@@ -43,6 +43,7 @@ struct outside_row {
     int64_t between_ns;        /* from one wait to the next */
     uint64_t woke;             /* others that it woke in between */
     uint64_t created;          /* others that it created in between */
+    uint64_t called;           /* sleeps in a function that another one of the program called */
     uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
     bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server; /* for what a server sends over a connection that the program made */
@@ -62,7 +63,8 @@ struct outside_row {
     bool in_region;
     int64_t answered_ns;
     struct blame_most answerer;
-    struct blame_most answered_by; /* of Go's: the start function */
+    struct blame_most answered_by; /* of Go's: the start function, */
+    struct blame_most slept_at;    /* ... and where it slept meanwhile */
 };
 
 /* A goroutine that has waited for something outside. */
@@ -97,6 +99,7 @@ struct outside_wait {
     trail_name wait, function, place;
     trail_name waiter; /* start function */
     bool in_sqlite, of_server, deadline;
+    bool called; /* a sleep in a function that another one, with a name, called */
 };
 
 /* Returns false on out of memory. */

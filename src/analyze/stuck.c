@@ -247,6 +247,45 @@ static bool is_held_by_others(const struct waits *waits, trail_name place, trail
     return false;
 }
 
+/* Whether goroutines with neither start function were seen to wait for the other's. */
+static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
+{
+    for (size_t i = 0; i < blame->pair_count; i++)
+        if (blame->pairs[i].waiter == a || blame->pairs[i].waker == a ||
+            blame->pairs[i].waiter == b || blame->pairs[i].waker == b)
+            return false;
+    return true;
+}
+
+/*
+ * Notes the only goroutine that waits to send, if the one that waits for a lock in Go has ended its
+ * last wait, and no longer waits of theirs show more: it may hold the lock.
+ */
+static void find_stranger(const struct stuck *stuck, struct stuck_wait *wait, int64_t now)
+{
+    const struct waits *waits = stuck->waits_at;
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    const struct goroutine *only = NULL;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        if (g->state != TRAIL_GO_WAITING || g->reason != waits->send)
+            continue;
+        if (only)
+            return;
+        only = g;
+    }
+    if (!only || only->waker != wait->goroutine ||
+        is_held_by_others(waits, wait->place, only->name) ||
+        !are_strangers(&waits->blame, names_kind(&stuck->analysis->names, only->name),
+                       names_kind(&stuck->analysis->names, wait->name)))
+        return;
+    wait->asks = only->id;
+    wait->asks_name = only->name;
+    wait->asks_place = waits_place(stuck->waits_at, only->outer);
+    wait->asks_ns = ns_between(only->since_ns, now);
+    wait->asks_sends = wait->asks_unseen = true;
+}
+
 /* Notes what waits at a channel for the one that waits for a lock in Go, and may hold the lock. */
 static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64_t now)
 {
@@ -279,6 +318,8 @@ static void find_askers(struct stuck *stuck, int64_t now)
         struct stuck_wait *wait = &stuck->waits[i];
         if (stuck_is_at_lock_of_go(wait)) {
             find_asker(stuck, wait, now);
+            if (wait->asks == TRAIL_NONE)
+                find_stranger(stuck, wait, now);
             looked++;
         }
     }
@@ -614,6 +655,7 @@ static void survey_families(const struct stuck *stuck, int64_t now)
             continue;
         family->works |= works(g, now);
         family->receive += g->state == TRAIL_GO_WAITING && g->reason == stuck->waits_at->receive;
+        family->signal += g->state == TRAIL_GO_WAITING && g->reason == stuck->waits_at->condition;
         const struct goroutine *left = goroutines_find(&stuck->analysis->goroutines, family->left);
         if (!left || g->since_ns < left->since_ns ||
             (g->since_ns == left->since_ns && g->id < left->id))
@@ -641,13 +683,16 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
- * that have done all: no other than the one that waits for them has sent to one so far.
+ * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the one that
+ * waits for them has ended such a wait so far.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)
 {
     const struct waits *waits = stuck->waits_at;
-    return family->ended == 0 && family->receive == family->created && !family->differ &&
+    bool all = (family->ended == 0 && family->receive == family->created) ||
+               (family->ended > 0 && family->signal == family->created - family->ended);
+    return all && !family->differ &&
            hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start);
 }
 

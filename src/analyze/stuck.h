@@ -56,7 +56,8 @@ struct stuck_wait {
     int64_t asks;
     trail_name asks_name, asks_place;
     int64_t asks_ns;
-    bool asks_sends; /* it waits to send, else to receive */
+    bool asks_sends;  /* it waits to send, else to receive */
+    bool asks_unseen; /* it is the only one that waits to send; its peers were hardly seen */
     /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
     const trail_recorded *ends;
     bool can_go;   /* known to depend on more than waits that never end */
@@ -75,7 +76,9 @@ struct stuck_group {
     int64_t left; /* one that has not ended; TRAIL_NONE: all have */
     bool stays;   /* it waits for ever */
     bool sleeps;
-    bool receive; /* none has ended: all wait to receive what so far only the one that waits sent */
+    /* Those that are left wait for what so far only the one that waits did: to receive what it sends,
+     * or for a sync.Cond. */
+    bool receive;
     int64_t left_ns; /* it has waited for so long */
     trail_name left_name, left_reason, left_place;
 };

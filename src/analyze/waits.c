@@ -294,6 +294,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .at = place         ? place->name
               : at.function ? waits_name_frame(waits, &at)
                             : names_kind(&waits->analysis->names, g->name),
+        .waits_in = waits->is_go && !place && !pool ? g->outer : 0,
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place),
@@ -310,6 +311,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .place = waits_name_frame(waits, &by),
         .caller = caller_of(waits, stack, place, &by),
     };
+    /* What its own kind puts back, the one that did so may have waited for itself. */
+    ended.room |= waits->is_go && woken && ended.start == ended.own_start &&
+                  (wait == waits->receive || wait == waits->select);
     const struct owned *owner = woken ? NULL : owner_in(waits, facts, g->since_ns, event->time_ns);
     if (owner) {
         ended.waker = owner->goroutine;
@@ -477,6 +481,31 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
     return waits_blame(waits, g, NULL, 0, pool ? pool : g->reason, event);
 }
 
+/*
+ * A goroutine of Go does nothing any more. That is on purpose in an empty select, and often where it
+ * receives a single value, as from the Done channel of a context that is never cancelled.
+ */
+static void note_forever(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    struct at_nil_channel *at = &waits->at_nil_channel;
+    const struct names *names = &waits->analysis->names;
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    for (size_t i = 0; i < stack.own; i++) {
+        trail_string function = names_text(names, stack.places[i].function);
+        bool sends = text_is(function, "runtime.chansend1");
+        if (!sends && !text_is(function, "runtime.chanrecv2"))
+            continue;
+        if (at->count++ == 0) {
+            at->goroutine = g->id;
+            at->begin_ns = now;
+            at->name = g->name;
+            at->place = waits_place(waits, g->outer);
+            at->sends = sends;
+        }
+        return;
+    }
+}
+
 /* A wait begins. Returns false on out of memory. */
 static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
@@ -489,6 +518,8 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
         return waits_enter_idle(waits, g, event) &&
                waits_enter_outside(waits, g,
                                    follow_wait(&waits->analysis->goroutines.follow, event), event);
+    if (reason == waits->analysis->goroutines.follow.forever)
+        note_forever(waits, g, event->time_ns);
     if (waits->is_go &&
         (reason == waits->network || (reason == waits->select && waits_asks(waits, g->outer))))
         return waits_enter_answer(waits, g, event);
@@ -797,6 +828,7 @@ static void drop(void *part)
     free(waits->connections.by_stack);
     idmap_free(&waits->connections.accepts);
     idmap_free(&waits->connections.serves);
+    idmap_free(&waits->callers);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);

@@ -136,6 +136,14 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
+/* Goroutines of Go that wait for ever for a nil channel: the first, and how many there are. */
+struct at_nil_channel {
+    int64_t goroutine, begin_ns;
+    trail_name name, place;
+    bool sends;
+    uint64_t count;
+};
+
 /* The last goroutine of Go that kept a P for long, and was preempted. */
 enum { PREEMPTED_PROCS = 64 };
 struct preempted {
@@ -162,7 +170,9 @@ struct connections {
     struct idmap serves;  /* those that such a goroutine created: an entry */
     int64_t reply_ns;     /* the last write of one of these, */
     trail_name reply;     /* and where, */
-    trail_name reply_by;  /* by a goroutine with this start function */
+    trail_name reply_by;  /* by a goroutine with this start function, */
+    trail_name slept_at;  /* which has slept last at this place; 0: has not, or waited since */
+    int64_t slept_since_ns, slept_until_ns;
 };
 
 /* How long a function has held a lock, by the logs of its holds. */
@@ -189,7 +199,7 @@ struct owned {
 
 /* Pools and semaphores of Go's packages: their users wait for one another in a receive or select.
  */
-enum { WAITS_POOLS = 2 };
+enum { WAITS_POOL_SQL, WAITS_POOL_SEMAPHORE, WAITS_POOL_HTTP, WAITS_POOLS };
 extern const char *const waits_pools[WAITS_POOLS];
 
 struct waits {
@@ -216,7 +226,8 @@ struct waits {
     struct outside outside;
     struct families families;
     struct connections connections;
-    struct objects stragglers;  /* of start functions: struct straggler */
+    struct objects stragglers; /* of start functions: struct straggler */
+    struct idmap callers; /* function that sleeps -> its caller, or a sign that it has several */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */
@@ -225,6 +236,7 @@ struct waits {
     struct idmap served;    /* goroutine -> number of short waits to send that it ended last */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
+    struct at_nil_channel at_nil_channel;
     struct preempted preempted[PREEMPTED_PROCS]; /* by the P's number, modulo this */
     bool inferred;                               /* a state was, where events are lost */
     bool is_go; /* system calls have the stack that they were called from */

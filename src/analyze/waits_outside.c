@@ -1,10 +1,14 @@
 /* Sleeps, system calls, connections and timers: see waits.h. */
 #include "analyze/waits.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "base/text.h"
+#include "words/place.h"
+#include "words/wrappers.h"
 
 /* An answer comes at most so long after it was written by the same program. */
 #define REPLY_MOST_NS 2000000
@@ -18,6 +22,66 @@ static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
            text_is(names_text(&waits->analysis->names, row.places[own].function), "time.Sleep"))
         own++;
     return row.count > 0 ? row.places[own] : (trail_place){0};
+}
+
+/* The program's own frame that called the one at `own`; or no frame. */
+static trail_place calling(const struct waits *waits, const struct stack_row *row, size_t own)
+{
+    const struct names *names = &waits->analysis->names;
+    for (size_t i = own + 1; i < row->count; i++)
+        if (frame_rank(waits->analysis->options.skip_frames,
+                       names_text(names, row->places[i].function),
+                       names_text(names, row->places[i].file)) == FRAME_OWN)
+            return row->places[i];
+    return (trail_place){0};
+}
+
+/* Whether more than one function of the program, with this one, was seen to call the one that
+ * sleeps: it is a helper, and its callers are what sleeps. */
+static bool is_shared(struct waits *waits, trail_name sleeps, trail_name caller)
+{
+    static char several;
+    void *known = idmap_find(&waits->callers, sleeps);
+    if (known == &several || caller == 0)
+        return caller != 0;
+    if (known == (void *)(uintptr_t)caller)
+        return false;
+    (void)idmap_put(&waits->callers, sleeps, known ? (void *)&several : (void *)(uintptr_t)caller);
+    return known != NULL;
+}
+
+/* Whether it is a function literal of Go, "main.main.func1". */
+static bool has_no_name(trail_string function)
+{
+    static const char mark[] = ".func";
+    const char *at = memmem(function.data, function.size, mark, strlen(mark));
+    return at && at + strlen(mark) < function.data + function.size && isdigit(at[strlen(mark)]);
+}
+
+/* Sets the function and place of a sleep. */
+static void place_sleep(struct waits *waits, trail_stack stack, struct outside_wait *wait)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    trail_place at = sleeping_frame(waits, stack), caller = {0};
+    char text[2 * PLACE_TEXT_SIZE];
+    if (at.function == 0)
+        return;
+    wait->function = at.function;
+    wait->place = waits_name_frame(waits, &at);
+    for (size_t i = 0; i < row.count && caller.function == 0; i++)
+        if (row.places[i].function == at.function)
+            caller = calling(waits, &row, i);
+    wait->called =
+        caller.function != 0 && !has_no_name(names_text(&waits->analysis->names, caller.function));
+    if (wait->kind != WIRE_WAIT_SLEEP || !is_shared(waits, at.function, caller.function))
+        return;
+    struct names *names = &waits->analysis->names;
+    trail_string in = names_text(names, wait->place),
+                 by = names_text(names, waits_name_frame(waits, &caller));
+    (void)snprintf(text, sizeof text, "%.*s, called by %.*s", (int)in.size, in.data, (int)by.size,
+                   by.data);
+    wait->function = caller.function;
+    wait->place = names_put(names, text, strlen(text));
 }
 
 /* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
@@ -55,20 +119,19 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
     }
     g->outside = true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->transition.stack);
-    trail_place at = sleeping_frame(waits, stack);
     struct outside_wait begun = {
         .goroutine = g->id,
         .begin_ns = event->time_ns,
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .kind = kind,
         .wait = wait,
-        .function = at.function ? at.function : names_kind(&waits->analysis->names, g->name),
-        .place = at.function ? waits_name_frame(waits, &at)
-                             : names_kind(&waits->analysis->names, g->name),
+        .function = names_kind(&waits->analysis->names, g->name),
+        .place = names_kind(&waits->analysis->names, g->name),
         .waiter = names_kind(&waits->analysis->names, g->name),
         .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
         .of_server = of_server,
     };
+    place_sleep(waits, stack, &begun);
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
 
@@ -104,8 +167,11 @@ enum connection {
     CONNECTION_POOLS    /* waits for a connection or permit of this of waits_pools, ... */
 };
 
-const char *const waits_pools[WAITS_POOLS] = {"the connection pool of database/sql",
-                                              "a semaphore.Weighted"};
+const char *const waits_pools[WAITS_POOLS] = {
+    [WAITS_POOL_SQL] = "the connection pool of database/sql",
+    [WAITS_POOL_SEMAPHORE] = "a semaphore.Weighted",
+    [WAITS_POOL_HTTP] = "the connections to a host of net/http (MaxConnsPerHost)",
+};
 
 static enum connection connection_of_frames(const struct waits *waits, trail_stack stack)
 {
@@ -118,8 +184,10 @@ static enum connection connection_of_frames(const struct waits *waits, trail_sta
         {"net.(*netFD).writeBuffers", CONNECTION_WRITE},
         {"net.(*netFD).accept", CONNECTION_ACCEPT},
         {"net/http.(*persistConn).roundTrip", CONNECTION_REQUEST},
-        {"database/sql.(*DB).conn", CONNECTION_POOLS},
-        {"golang.org/x/sync/semaphore.(*Weighted).Acquire", CONNECTION_POOLS + 1},
+        {"database/sql.(*DB).conn", CONNECTION_POOLS + WAITS_POOL_SQL},
+        {"golang.org/x/sync/semaphore.(*Weighted).Acquire",
+         CONNECTION_POOLS + WAITS_POOL_SEMAPHORE},
+        {"net/http.(*Transport).getConn", CONNECTION_POOLS + WAITS_POOL_HTTP},
     };
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
     bool inner = true; /* of what a pool calls, other waits are none for it */
@@ -229,6 +297,9 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
     ns_add(&row->answered_ns, ns);
     blame_most_add(&row->answerer, connections->reply, ns);
     blame_most_add(&row->answered_by, connections->reply_by, ns);
+    if (connections->slept_at != 0 && connections->slept_since_ns >= outside->begin_ns)
+        blame_most_add(&row->slept_at, connections->slept_at,
+                       ns_between(connections->slept_since_ns, connections->slept_until_ns));
 }
 
 /* A system call of Go begins. Returns false on out of memory. */
@@ -244,6 +315,11 @@ static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now
         waits->connections.reply = waits_name_frame(waits, &own);
         waits->connections.reply_ns = now;
         waits->connections.reply_by = names_kind(&waits->analysis->names, g->name);
+        const struct outside_now *slept = objects_find(&waits->outside.now, (uint64_t)g->id);
+        bool last = slept && slept->row != 0 && !slept->waits && slept->wait == waits->sleep;
+        waits->connections.slept_at = last ? slept->place : 0;
+        waits->connections.slept_since_ns = last ? slept->begin_ns : 0;
+        waits->connections.slept_until_ns = last ? slept->end_ns : 0;
     }
     return true;
 }

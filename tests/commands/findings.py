@@ -4367,10 +4367,10 @@ def ticks_that_take_longer_than_the_time_between_them_make_timers_late():
     assert "late-timer" not in ticks(threads=2)  # these may have different periods
 
 
-def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False):
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None, locks=False, busy=False, last=None, lacked=0, asks=0, every=False, sleeps=0):
     """Goroutine 2 writes to a connection and waits this long for the answer each time. With
     `accepts`, it was created by a goroutine that accepts connections; with `replies`, goroutine
-    4, created by it, writes the answers, and waits for another's itself for `asks` before. With `joined`, main waits for goroutine 2 with a
+    4, created by it, writes the answers, and waits for another's itself for `asks` before, or `sleeps`. With `joined`, main waits for goroutine 2 with a
     WaitGroup. With `locks`, goroutine 2 holds a lock meanwhile for which goroutine 7 waits; with
     `busy`, two others are ready all the time, and, without `last`, twenty run, each on a P of its own. The last wait takes `last`; one of
     these is ready for `lacked` of it."""
@@ -4420,6 +4420,10 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
             trace.wake(now + 10 * US + asks, 2, 4, ())
             trace.start(now + 20 * US + asks, 2, 4)
             trace.at(now + 21 * US + asks, 2, f"UserRegionEnd task=0 name_string={name} stack=0")
+        if sleeps:
+            trace.block(now + 10 * US, 2, "sleep", ("time.Sleep", "main.price", "main.handler"))
+            trace.at(now + 10 * US + sleeps, 2, "GoUnblock g=4 g_seq=%d stack=0", 4)
+            trace.start(now + 20 * US + sleeps, 2, 4)
         if replies:
             call(now + length - 500 * US, 2, write)
         now += length
@@ -4454,6 +4458,10 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
     assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
+    # It says if it slept for more than half of that.
+    for sleeps, said in ((4600 * US, True), (4400 * US, False)):
+        text = answered(10, 9 * MS, joined=True, replies=True, sleeps=sleeps)["slow-peer"]["text"]
+        assert ("answers late. Meanwhile it slept (main.price (main.go:11))." in text) == said, text
     # What it waits for itself comes first.
     for asks, behind in ((8 * MS, True), (7 * MS, False)):
         both = [f for f in answered(10, 9 * MS, joined=True, replies=True, asks=asks, every=True) if f["kind"] == "slow-peer"]
@@ -5096,6 +5104,358 @@ def a_wait_in_which_the_lock_changes_hands_is_one_wait():
     found = trace.findings(62 * MS, "--from=0ns", f"--to={62 * MS}ns")
     (text,) = [found[kind]["text"] for kind in ("lock-serialises", "lock-contention") if kind in found]
     assert "held a lock (inferred from its release) for 60.0 ms while others waited" in text and " 3 waits took 120 ms, the longest 60.0 ms at " in text, text
+
+
+def nil_channel(inner, begins=10 * MS, length=400 * MS, count=1, group=False):
+    """Goroutines of a Go program wait for ever, within a call of the runtime."""
+    trace = Trace(2 + count)
+    trace.here(1, 2, 0)
+    for n in range(count):
+        trace.create(10 + n, 0, 10 + n, ("main.load", "main.loader"))
+        trace.start(100 + n, 1 + n, 10 + n)
+        trace.block(begins + n, 1 + n, "forever", (inner, "main.put", "main.loader"))
+    if group:
+        trace.create(20, 0, 9, ("main.load", "main.loader"))
+        trace.start(200, 1 + count, 9)
+        trace.at(300, 1 + count, "GoDestroy")
+        trace.block(400, 0, "sync", GROUP)
+    else:
+        trace.block(400, 0, "chan receive", ("runtime.chanrecv1", "main.main"))
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def a_goroutine_that_waits_for_a_nil_channel_waits_for_ever():
+    found = nil_channel("runtime.chansend1")
+    equal(list(found), ["open-wait"])
+    assert found["open-wait"]["text"].startswith("Goroutine main.loader (10) had waited to send to a nil channel at main.put (main.go:11) for 390 ms when the trace ended. Nothing ends such a wait."), found
+    assert " to receive from a nil channel " in nil_channel("runtime.chanrecv2")["open-wait"]["text"]
+    assert " 3 goroutines wait for a nil channel." in nil_channel("runtime.chansend1", count=3)["open-wait"]["text"]
+    # To receive a single value may be to wait for a context that is never cancelled; an empty select is on purpose.
+    for inner in ("runtime.chanrecv1", "runtime.block"):
+        equal(nil_channel(inner), {})
+    assert "open-wait" in nil_channel("runtime.chansend1", begins=300 * MS)
+    equal(nil_channel("runtime.chansend1", begins=300 * MS + 1), {})
+    # It is said with the WaitGroup that waits for it.
+    equal(list(nil_channel("runtime.chansend1", group=True)), ["never-done"])
+
+
+def signalled(others=False, left="sync.(*Cond).Wait", ended=1, wakes=0):
+    """Three goroutines wait for a sync.Cond; main, or another one, wakes the first, which ends, and main waits for all of them."""
+    trace = Trace(5)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    trace.create(9, 0, 2, ("main.feed", "main.feeder"))
+    trace.start(300, 4, 2)
+    for i in range(3):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(100 + i, 1 + i, 10 + i)
+        trace.block(MS + i, 1 + i, left, ("sync.(*Cond).Wait", "main.pass", "main.loader"))
+    for i in range(ended):
+        trace.wake(2 * MS + i, 4 if others else 0, 10 + i, ("sync.(*Cond).Signal", "main.open"))
+        trace.start(3 * MS + i, 1 + i, 10 + i)
+        trace.at(4 * MS + i, 1 + i, "GoDestroy")
+    for i in range(ended, ended + wakes):
+        trace.wake(2 * MS + i, 0, 10 + i, ("sync.(*Cond).Signal", "main.open"))
+        trace.start(3 * MS + i, 1 + i, 10 + i)
+        trace.block(4 * MS + i, 1 + i, left, ("sync.(*Cond).Wait", "main.pass", "main.loader"))
+    trace.block(10 * MS, 4, "sleep", ("time.Sleep", "main.feeder"))
+    trace.block(12 * MS, 0, "sync", GROUP)
+    return trace.findings(500 * MS, "--from=0ns", f"--to={500 * MS}ns")
+
+
+@test
+def goroutines_that_wait_for_a_signal_from_the_one_that_waits_for_them_are_never_done():
+    found = signalled()
+    equal(list(found), ["never-done"])
+    text = found["never-done"]["text"]
+    assert ("1 of the 3 goroutines of main.loader created at main.load (main.go:10) have ended, the others wait in sync.(*Cond).Wait at main.pass (main.go:11), "
+            "where only main.main was seen to wake one. Wake all that wait (Broadcast)") in text, text  # fmt: skip
+    assert "never-done" not in signalled(others=True)
+    assert "never-done" not in signalled(left="sync")
+    # If none has ended, they may be a pool that has nothing to do.
+    assert "never-done" not in signalled(ended=0, wakes=1)
+
+
+def asleep(before=20 * MS, sleeps=100 * MS, length=None, in_c=False, works=False, naps=1):
+    """A goroutine sleeps, or a thread of a C program; so much later, main begins to wait for its end, which comes when it has slept."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.start", "main.refresher"))
+    trace.start(20, 1, 2)
+    begin, end = MS, MS + before + sleeps
+    for n in range(naps):
+        trace.block(begin + n * (end - begin) // naps, 1, "sleep", ("main.refresh", "main.refresher") if in_c else ("time.Sleep", "main.refresh", "main.refresher"))
+        trace.at(begin + (n + 1) * (end - begin) // naps - 1000, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(begin + (n + 1) * (end - begin) // naps - 900, 1, 2)
+    if in_c:
+        trace.log(begin + before - 10, 0, "wait", "join main.refresher")
+    trace.block(begin + before, 0, "sync", ("main.stop",) if in_c else ("sync.(*WaitGroup).Wait", "main.stop"))
+    trace.wake(end, 1, 1, ("main.refresher",))
+    trace.at(end + 100, 1, "GoDestroy")
+    trace.start(end + 200, 0, 1)
+    length = length or end + 300
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def one_that_sleeps_on_when_its_end_is_waited_for_is_named():
+    for in_c in (False, True):
+        found = asleep(in_c=in_c)
+        equal(list(found), ["sleeper"])
+        text = found["sleeper"]["text"]
+        assert re.match(r"main\.stop \(main\.go:1[01]\) waited for the end of main\.refresher, which was asleep\. 1 wait, 100 ms in all, the longest 100 ms, 83 % of the time\. "
+                        r"For 100 % of that time it was itself waiting \(sleep at main\.refresh \(main\.go:1[01]\)\)\. It had begun to sleep before", text), text
+        equal(found["sleeper"]["function"], "main.refresher")
+        # What was begun to be waited for at once is the work that there is; naps are a pace.
+        equal(asleep(before=9 * MS, in_c=in_c), {})
+        assert "sleeper" in asleep(before=10 * MS, in_c=in_c)
+        equal(asleep(naps=3, in_c=in_c), {})
+        equal(asleep(sleeps=49 * MS, in_c=in_c), {})
+        equal(asleep(length=405 * MS, in_c=in_c), {})
+
+
+def only_sleeping(workers=2, naps=10, inside=("main.fetch", "main.worker"), wakes=False, also=False, of=4 * MS):
+    """Workers sleep again and again until main, which waits for them, goes on; in between, each may wake goroutine 50."""
+    trace = Trace(workers + 1)
+    trace.here(1, 2, 0)
+    if wakes:
+        trace.here(50, 4)
+    for n in range(workers):
+        trace.create(10 + n, 0, 10 + n, inside[-1:])
+        trace.start(20 + n, 1 + n, 10 + n)
+    trace.block(100, 0, "sync", GROUP)
+    now = MS
+    for i in range(naps):
+        for n in range(workers):
+            at = now + n * 1000
+            if also and i == 0:
+                trace.block(at - 300 * US, 1 + n, "network", ("net.(*conn).Read", *inside))
+                trace.at(at - 50 * US, 1 + n, f"GoUnblock g={10 + n} g_seq=%d stack=0", 10 + n)
+                trace.start(at - 40 * US, 1 + n, 10 + n)
+            trace.block(at, 1 + n, "sleep", ("time.Sleep", *inside))
+            trace.at(at + of, 1 + n, f"GoUnblock g={10 + n} g_seq=%d stack=0", 10 + n)
+            trace.start(at + of + 100, 1 + n, 10 + n)
+        if wakes:
+            trace.wake(now + of + 3000, 1, 50, ("main.worker",))
+            trace.start(now + of + 3100, 0, 50)
+            trace.block(now + of + 3200, 0, "chan receive", ("main.rest",))
+        now += of + 400 * US
+    for n in range(workers):
+        if n == workers - 1:
+            trace.wake(now, 1 + n, 1, ("main.worker",))
+            trace.start(now + 100, 0, 1)
+        trace.at(now + 10, 1 + n, "GoDestroy")
+    return trace.findings(now + 1000, "--from=0ns", f"--to={now + 1000}ns")
+
+
+@test
+def goroutines_that_only_sleep_while_their_end_is_waited_for_may_be_too_few():
+    found = only_sleeping()
+    equal(list(found), ["pool-too-small"])
+    text = found["pool-too-small"]["text"]
+    assert re.match(r"The 2 goroutines of main\.worker slept for 89 % of their time at main\.fetch \(main\.go:11\), while their end was waited for at main\.deposit \(main\.go:11\)\. "
+                    r"20 sleeps, 80\.0 ms in all, the longest 4\.00 ms\. They waited for nothing else\..* If they take work from a queue, let more goroutines do so\.$", text), text
+    # A loop of their own may keep a pace; or they take part in what others do; or there are many, one, or few pieces.
+    for args in ({"inside": ("main.worker",)}, {"inside": ("main.beat", "main.main.func1")}, {"wakes": True}, {"also": True}, {"workers": 1}, {"naps": 9}):
+        assert "pool-too-small" not in only_sleeping(**args), args
+    assert "pool-too-small" in only_sleeping(inside=("main.fetch", "main.work", "main.main.func1"))
+
+
+def in_channel(reason="chan receive", users=3, puts="main.put", sleeps=True):
+    """Users of a pool in a channel wait in main.get for 8 ms of each 10 ms until the one before, which slept meanwhile, puts something back."""
+    trace = Trace(users)
+    trace.here(99, 2, 0)
+    for n in range(users):
+        trace.create(10 + n, 0, n + 1)
+    trace.block(20, 0, "chan receive", ("main.main",))
+    for n in range(users):
+        trace.start(30 + n, n, n + 1)
+        if n > 0:
+            trace.block(40 + n, n, reason, ("runtime.chanrecv1", "main.get", *WORK_STACK))
+    for i in range(12):
+        now, n, after = (1 + i) * 10 * MS, i % users, (i + 1) % users
+        if sleeps:
+            trace.block(now, n, "sleep", ("time.Sleep", "main.query", *WORK_STACK))
+            trace.at(now + 8 * MS, n, f"GoUnblock g={n + 1} g_seq=%d stack=0", n + 1)
+            trace.start(now + 8 * MS + 10, n, n + 1)
+        trace.wake(now + 9 * MS, n, after + 1, ("runtime.chansend1", puts, *WORK_STACK))
+        trace.start(now + 9 * MS + 10, after, after + 1)
+        trace.block(now + 9 * MS + 20, n, reason, ("runtime.chanrecv1", "main.get", *WORK_STACK))
+    for n in range(users):
+        trace.at(131 * MS + n, n, f"GoUnblock g={n + 1} g_seq=%d stack=0", n + 1) if n != 0 else None
+        trace.start(132 * MS + n, n, n + 1) if n != 0 else None
+        trace.at(133 * MS + n, n, "GoDestroy")
+    return trace.findings(134 * MS, "--from=10ms", f"--to={134 * MS}ns")
+
+
+@test
+def what_its_users_take_from_a_channel_and_put_back_elsewhere_is_a_pool():
+    for reason in ("chan receive", "select"):
+        found = in_channel(reason)
+        assert "permits" in found, found
+        text = found["permits"]["text"]
+        assert text.startswith("Too few permits in a channel used as a pool. The goroutines that use it waited for one at main.get (main.go:11) during "), text
+        assert ", until main.put (main.go:11) gave one back. For " in text and " of that time it was itself waiting (sleep at main.query (main.go:11))" in text, text
+    # A ring passes on what it received; two may answer each other; and what works meanwhile is no pool.
+    for args in ({"puts": "main.get"}, {"users": 2}, {"sleeps": False}):
+        assert "permits" not in in_channel(**args), args
+
+
+@test
+def stages_of_one_kind_that_wait_for_a_slow_first_one_are_no_pool():
+    """The first of three sleeps for 8 ms for each piece, and the others for one millisecond."""
+    trace = Trace(3)
+    trace.here(99, 2, 0)
+    for n in range(3):
+        trace.create(10 + n, 0, n + 1)
+    trace.block(20, 0, "chan receive", ("main.main",))
+    for n in range(3):
+        trace.start(30 + n, n, n + 1)
+    get, put, nap = (("runtime.chanrecv1", "main.get", *WORK_STACK), ("runtime.chansend1", "main.put", *WORK_STACK), ("time.Sleep", "main.query", *WORK_STACK))
+    for i in range(13):
+        now = (1 + i) * 10 * MS
+        for n in range(3):
+            if n > 0 and i > 0:
+                trace.wake(now + n * MS, n - 1, n + 1, put)
+                trace.start(now + n * MS + 10, n, n + 1)
+            if i > 0 or n == 0:
+                begin, end = (now + 100, now + 8 * MS) if n == 0 else (now + n * MS + 100, now + (n + 1) * MS - 100)
+                trace.block(begin, n, "sleep", nap)
+                trace.at(end, n, f"GoUnblock g={n + 1} g_seq=%d stack=0", n + 1)
+                trace.start(end + 10, n, n + 1)
+            if n > 0:
+                trace.block(now + (n + 1) * MS + 100, n, "chan receive", get)
+    for n in range(3):
+        trace.wake(139 * MS + n * 1000, 0, n + 1, put) if n else None
+        trace.start(139 * MS + n * 1000 + 100, n, n + 1) if n else None
+    for n in (2, 1, 0):
+        trace.at(139 * MS + 5000 + n, n, "GoDestroy")
+    found = trace.findings(140 * MS, "--from=10ms", f"--to={140 * MS}ns")
+    assert "permits" not in found, found
+
+
+@test
+def requests_wait_for_connections_of_others_where_no_more_may_be_made():
+    def host(by="net/http.(*persistConn).readLoop", dials=0):
+        """A request waits for a connection, which goroutine 2 gives it; so many are being made as well."""
+        trace = Trace(3)
+        trace.here(99, 2, 0)
+        trace.create(10, 0, 1)
+        trace.create(11, 0, 2, (by,))
+        trace.block(90, 0, "chan receive", ("main.main",))
+        trace.start(100, 0, 2)
+        trace.start(101, 1, 1)
+        for n in range(dials):
+            trace.create(11 * MS + n, 0, 20 + n, ("net/http.(*Transport).dialConnFor",))
+        for i in range(8):
+            now = (1 + i) * 10 * MS
+            trace.block(now, 1, "select", ("runtime.selectgo", "net/http.(*Transport).getConn", "net/http.(*Client).Get", "main.fetch", "main.worker"))
+            trace.wake(now + 8 * MS, 0, 1, ("runtime.chansend1", "net/http.(*wantConn).tryDeliver", by))
+            trace.start(now + 8 * MS + 10, 1, 1)
+        return trace.findings(90 * MS, "--from=10ms", f"--to={90 * MS}ns")
+
+    text = host()["permits"]["text"]
+    assert text.startswith("Too few permits in the connections to a host of net/http (MaxConnsPerHost). The goroutines that use it waited for one at main.fetch (main.go:13) during 80 % of the time"), text
+    assert "permits" not in host(by="net/http.(*Transport).dialConnFor")
+    assert "permits" in host(dials=2)
+    assert "permits" not in host(dials=3)
+
+
+@test
+def a_channel_without_history_may_be_that_of_the_one_that_waits_for_the_lock():
+    def stranger(ended_last=True, others=False, passes=False):
+        """A goroutine sent to another one, which took no time, and waits to send again; the other waits for a lock, which a third may have released."""
+        trace = Trace(3)
+        for g in (1, 2, 3):
+            trace.at(g, g - 1, f"GoStatusStack g={g} m={99 + g} gstatus=2 stack={trace.stack((f'main.g{g}',))}")
+        if passes:
+            trace.block(20 * US, 1, "sync", LOCK)
+            trace.wake(500 * US, 2, 2, UNLOCK)
+            trace.start(510 * US, 1, 2)
+        trace.block(MS, 0, "chan send", ("runtime.chansend1", "main.publish", "main.g1"))
+        trace.wake(MS + 500, 1 if ended_last else 2, 1, ("runtime.chanrecv1", "main.g2"))
+        trace.start(MS + 900, 0, 1)
+        trace.block(MS + 2000, 0, "chan send", ("runtime.chansend1", "main.publish", "main.g1"))
+        trace.block(MS + 3000, 1, "sync", LOCK)
+        trace.block(MS + 4000, 2, "chan send" if others else "sleep", ("runtime.chansend1", "main.g3"))
+        return trace.findings(200 * MS, "--from=0ns", f"--to={200 * MS}ns")
+
+    text = stranger()["maybe-deadlock"]["text"]
+    assert re.match(r"Possibly a deadlock of goroutine main\.g1 \(1\) and goroutine main\.g2 \(2\): when the trace ended, they had waited for 199 ms\. The former waits to send to a channel "
+                    r"at main\.publish \(main\.go:11\); the latter, which ended its wait before, waits for a lock at main\.deposit \(main\.go:11\)\.", text), text
+    for args in ({"ended_last": False}, {"others": True}, {"passes": True}):
+        assert "maybe-deadlock" not in stranger(**args), args
+
+
+@test
+def a_sleep_in_a_helper_of_several_functions_names_its_caller():
+    def napped(callers):
+        """A thread holds a lock while it sleeps in a helper, which these functions call in turn."""
+        trace = Trace(2)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.here(2, 2, 1)
+        for i in range(20):
+            now = (1 + i) * 10 * MS
+            caller = callers[i % len(callers)]
+            trace.log(now - 100, 1, "wait", "mutex a_mu")
+            trace.block(now, 1, "sync", ("main.look",))
+            trace.block(now, 0, "sleep", ("main.nap", caller, "main.main"))
+            trace.at(now + 8 * MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + 8 * MS + 10, 0, 1)
+            trace.wake(now + 8 * MS + 100, 0, 2, (caller, "main.main"))
+            trace.start(now + 8 * MS + 200, 1, 2)
+        text = trace.findings(220 * MS, "--from=0ns", f"--to={220 * MS}ns")["lock-serialises"]["text"]
+        return re.search(r"itself waiting \((.*)\)\. At most", text)[1]
+
+    equal(napped(["main.update"]), "sleep at main.nap (main.go:10)")
+    equal(napped(["main.rest"] + ["main.update"] * 19), "sleep at main.nap (main.go:10), called by main.update (main.go:11)")
+
+
+@test
+def where_a_thread_polls_in_vain_is_named_if_it_is_one_place():
+    def polls(second):
+        """A thread polls 300 times for a millisecond each, or every third time elsewhere."""
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        now = MS
+        for i in range(300):
+            trace.log(now, 0, "wait", "poll")
+            trace.block(now + 10, 0, "network", (second if i % 3 == 0 else "main.await", "main.reader"))
+            now += MS
+            trace.at(now, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + 1000, 0, 1)
+            trace.log(now + 2000, 0, "wait", "timed out")
+            now += 10 * US
+        return trace.findings(now, "--from=0ns", f"--to={now}ns")["polling"]
+
+    found = polls("main.await")
+    assert found["text"].startswith("main.await (main.go:10) polls: 300 of 300 waits (poll) timed out, after 1.00 ms on average."), found
+    assert polls("main.look")["text"].startswith("main.await (main.go:10) polls: ")
+
+
+@test
+def of_several_rounds_the_straggler_says_what_it_waited_for():
+    """Each time, main creates three goroutines and waits for them, one of which sleeps for 20 ms more than the others."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    for i in range(4):
+        now = (1 + i) * 30 * MS
+        for n in range(3):
+            g = 10 + 3 * i + n
+            trace.create(now + n, 0, g, ("main.start", "main.group"))
+            trace.start(now + 100, 1 + n, g)
+            if n < 2:
+                trace.at(now + 3 * MS, 1 + n, "GoDestroy")
+        trace.block(now + 200, 0, "sync", GROUP)
+        trace.block(now + 300, 3, "sleep", ("time.Sleep", "main.archive", "main.group"))
+        trace.at(now + 23 * MS - 100, 3, f"GoUnblock g={g} g_seq=%d stack=0", g)
+        trace.start(now + 23 * MS - 50, 3, g)
+        trace.wake(now + 23 * MS, 3, 1, ("main.group",))
+        trace.at(now + 23 * MS + 10, 3, "GoDestroy")
+        trace.start(now + 23 * MS + 20, 0, 1)
+    text = trace.findings(150 * MS, "--from=0ns", f"--to={150 * MS}ns")["straggler"]["text"]
+    assert "This was the longest of 4 times, 80.0 ms in all. For 100 % of that time it was itself waiting (sleep at main.archive (main.go:11))." in text, text
 
 
 @test
