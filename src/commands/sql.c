@@ -22,6 +22,7 @@
 #include "sql/views.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/folder_files.h"
 #include "ui/input.h"
 #include "ui/show.h"
 #include "ui/values.h"
@@ -542,6 +543,8 @@ static int open_inputs(struct session *session)
             continue;
         }
         session->unreadable = worse_exit(session->unreadable, print_error(request->files[i], &err));
+        if (is_folder(request->files[i]))
+            print_message("what trail load has stored there is parquet:%s", request->files[i]);
         input_free(input);
     }
     return tables->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;

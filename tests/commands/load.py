@@ -178,6 +178,9 @@ def a_store_takes_neither_traces_nor_their_options():
     ):
         code, out, err = run("sql", *words)
         assert (code, out) == (2, "") and reason in err, (words, code, err)
+    # A folder alone is no trace.
+    code, out, err = run("sql", WORK, "@traces")
+    assert (code, out) == (3, "") and f"stored there is parquet:{WORK}\n" in err, (code, err)
 
 
 @test
