@@ -590,19 +590,6 @@ def tables_fit_the_terminal():
 
 
 @test
-def a_list_of_reasons_loses_its_end():
-    """Without its middle, the name of one reason would precede the time of another."""
-    trace = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
-    cells = {}
-    for columns in 80, 160:
-        _, head, *lines = in_pipe("threads", trace, env={**ENV, "COLUMNS": str(columns)}).out.decode().splitlines()
-        rows = lines[: lines.index("")]
-        cells[columns] = [row[head.index("for") : head.index("start function")].strip() for row in rows if row.startswith(" ")]
-    cut = [cell for cell in cells[80] if cell.endswith("\u2026")]
-    assert cut and all(full.startswith(cell.rstrip("\u2026")) for cell, full in zip(cells[80], cells[160])), cells
-
-
-@test
 def one_long_name_does_not_widen_the_other_rows():
     with open(os.path.join(ROOT, "tests", "data", "locks-1.26.txt"), encoding="utf-8") as file:
         text = file.read()
