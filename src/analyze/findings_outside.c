@@ -24,6 +24,7 @@
 #define LOOK_LATE       2   /* the last sleep, compared with the mean */
 #define AT_ONCE         1.5 /* goroutines that wait for the same kind of thing, on average */
 #define OUTSIDE_SHARE   0.3
+#define FORCED_SHARE    0.2
 #define OUTSIDE_LEAST   INT64_C(50000000)
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
@@ -860,6 +861,24 @@ static bool is_timed_answer(const struct findings *findings, const struct outsid
            asked_by(findings, row) != 0;
 }
 
+/* Whether goroutines look leaked that the function of the place created, as those do which it no
+ * longer waits for after a time-out. */
+static bool leaks_at(const struct findings *findings, trail_name place)
+{
+    const struct waits *waits = findings->waits;
+    trail_string at = text_of(findings, place);
+    const char *line = memmem(at.data, at.size, " (", 2);
+    size_t size = line ? (size_t)(line - at.data) + 2 : at.size;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        trail_string by = text_of(findings, group->created_at);
+        if (by.size >= size && memcmp(by.data, at.data, size) == 0 &&
+            finding_names(findings, "leak", group->row.name))
+            return true;
+    }
+    return false;
+}
+
 /* Waits that are needed, and that only the time-out of a context or a timer ends. */
 void finding_deadlines(struct findings *findings)
 {
@@ -887,6 +906,9 @@ void finding_deadlines(struct findings *findings)
                         counted(row->spread.count).text, plural_s(row->spread.count), SHOWN(wait),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
         finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
+        /* What it leaves behind stays. */
+        if (leaks_at(findings, row->place))
+            finding_last(findings)->weight /= 4;
     }
 }
 
@@ -948,7 +970,7 @@ void finding_forced_gc(struct findings *findings)
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (row->wait != findings->waits->collection || ns < OUTSIDE_LEAST ||
-            time_share(findings, ns) < OUTSIDE_SHARE)
+            time_share(findings, ns) < FORCED_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("forced-gc", ns, &row->longest, row->function, row->wait);
