@@ -25,7 +25,14 @@ const browsers = {
     firefox: {
         type: playwright?.firefox,
         paths: [process.env.TRAIL_FIREFOX, "/usr/bin/firefox-esr"],
-        options: { channel: "moz-firefox" },
+        options: {
+            channel: "moz-firefox",
+            firefoxUserPrefs: {
+                "privacy.fingerprintingProtection": false,
+                "privacy.fingerprintingProtection.pbmode": false,
+                "privacy.baselineFingerprintingProtection": false,
+            },
+        },
     },
 };
 export const browserName = process.env.TRAIL_BROWSER ?? "chromium";
