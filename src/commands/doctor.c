@@ -65,9 +65,10 @@ static void archive_of_symbols(char *text, size_t size)
 }
 
 /* Writes how to get the debug information of a file into `text`. */
-static const char *how_to_get(const char *path, char *text, size_t size)
+static const char *how_to_get(struct facts *facts, const char *path, char *text, size_t size)
 {
     char package[128], archive[160];
+    errno = 0;
     if (!debug_info_package(path, package, sizeof package))
         (void)snprintf(text, size, "build it with -g, and do not strip it");
     else if (strcmp(package, "libc6") == 0)
@@ -77,6 +78,7 @@ static const char *how_to_get(const char *path, char *text, size_t size)
         (void)snprintf(text, size, "apt install %s-dbgsym, from the debian-debug archive (%s)",
                        package, archive);
     }
+    facts->no_memory |= errno == ENOMEM;
     return text;
 }
 
@@ -90,10 +92,10 @@ static void add_names(struct facts *facts, const char *name, const char *path,
         fact(facts, FACT_OK, name, NULL, "functions and lines, from %s",
              info->dwarf ? path : info->file);
     else if (debug_info_has_names(info))
-        fact(facts, FACT_NOTE, name, how_to_get(path, todo, sizeof todo),
+        fact(facts, FACT_NOTE, name, how_to_get(facts, path, todo, sizeof todo),
              "%s has names of functions, but no lines", path);
     else
-        fact(facts, FACT_NOTE, name, how_to_get(path, todo, sizeof todo),
+        fact(facts, FACT_NOTE, name, how_to_get(facts, path, todo, sizeof todo),
              "%s is stripped: no function names beyond exported ones", path);
 }
 
@@ -135,6 +137,7 @@ static void add_libc_names(struct facts *facts)
     if (!dladdr(address, &place) || !place.dli_fname)
         return;
     debug_info_look(&info, place.dli_fname);
+    facts->no_memory |= info.no_memory;
     if (info.looked)
         add_names(facts, "names in libc", place.dli_fname, &info);
 }
@@ -200,6 +203,7 @@ static void add_program(struct facts *facts, const struct program *program)
     struct debug_info info;
     const char *refusal = program_refusal(program);
     add_file(facts, program);
+    facts->no_memory |= program->verdict == PROGRAM_NO_MEMORY;
     if (refusal) {
         fact(facts, FACT_PROBLEM, "recording", NULL, "%s", refusal);
         return;
@@ -214,6 +218,7 @@ static void add_program(struct facts *facts, const struct program *program)
     add_openmp(facts, program);
     add_java(facts, program);
     debug_info_look(&info, program->runs);
+    facts->no_memory |= info.no_memory;
     if (!info.looked)
         return;
     add_names(facts, "names", program->runs, &info);
@@ -244,6 +249,8 @@ static int end_facts(struct facts *facts, bool as_json, const char *word)
     } else {
         add_result(facts, word);
     }
+    if (facts->no_memory)
+        return exit_no_memory();
     return facts->problems == 0 ? EXIT_GOOD : EXIT_USAGE;
 }
 

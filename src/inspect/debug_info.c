@@ -360,6 +360,7 @@ void debug_info_look(struct debug_info *info, const char *path)
     int fd = program_open(path);
     if (fd < 0)
         return;
+    errno = 0;
     if (!elf_bounds_problem(fd)) {
         Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
         if (elf && elf_kind(elf) == ELF_K_ELF) {
@@ -368,11 +369,13 @@ void debug_info_look(struct debug_info *info, const char *path)
             (void)snprintf(info->link, sizeof info->link, "%s", link ? link : "");
             read_build_id(info, elf);
             read_sections(info, elf);
-            find_file(info, path);
-            info->looked = true;
+            info->looked = errno != ENOMEM;
         }
         (void)elf_end(elf);
     }
+    info->no_memory = errno == ENOMEM;
+    if (info->looked)
+        find_file(info, path);
     (void)close(fd);
 }
 
@@ -400,10 +403,15 @@ static size_t ask_dpkg(const char *path, char *said, size_t size)
     if (pipe2(ends, O_CLOEXEC) < 0)
         return 0;
     (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    bool started = posix_spawnp(&child, argv[0], &actions, NULL, argv, envp) == 0;
+    int wrong = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (!wrong)
+        wrong = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!wrong)
+        wrong = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (!wrong)
+        wrong = posix_spawnp(&child, argv[0], &actions, NULL, argv, envp);
+    bool started = !wrong;
+    errno = wrong;
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
     while (started && have < size - 1) {
@@ -440,6 +448,8 @@ bool debug_info_package(const char *path, char *package, size_t size)
         return false;
     if (ask_dpkg(real, said, sizeof said) > 0 && first_package(said, package, size))
         return true;
+    if (errno == ENOMEM)
+        return false;
     /* Packages from before the merge of /bin into /usr/bin list the old path. */
     return strncmp(real, "/usr/", 5) == 0 && ask_dpkg(real + 4, said, sizeof said) > 0 &&
            first_package(said, package, size);

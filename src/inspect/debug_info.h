@@ -18,6 +18,7 @@ enum frame_pointers {
 
 struct debug_info {
     bool looked;             /* the file is ELF and was read */
+    bool no_memory;          /* it could not be read for lack of memory */
     bool symbols;            /* .symtab: names of all functions */
     bool dwarf;              /* .debug_info of the program itself: lines and inlined calls */
     char build_id[129];      /* hexadecimal; "": none */
@@ -45,7 +46,7 @@ bool debug_info_has_lines(const struct debug_info *info);
 
 /*
  * Gets the Debian package that the file at `path` belongs to, by running dpkg-query, which takes a
- * moment. Returns false if there is none, or no dpkg.
+ * moment. Returns false if there is none, or no dpkg; with ENOMEM in errno: out of memory.
  */
 bool debug_info_package(const char *path, char *package, size_t size);
 

@@ -23,6 +23,7 @@
     X(GO, "go", 2)                                                                                 \
     X(STATIC, "static", 2)                                                                         \
     X(OTHER_LIBC, "not-glibc", 2)                                                                  \
+    X(NO_MEMORY, "no-memory", 3)     /* not examined */                                            \
     X(PRIVILEGED, "privileged", 2)   /* setuid, setgid or file capabilities */                     \
     X(ENVIRONMENT, "environment", 2) /* a #! line with env that drops LD_PRELOAD */
 

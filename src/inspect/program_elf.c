@@ -45,8 +45,19 @@ int program_open(const char *path)
 
 /* MARK: The header */
 
+/* libelf does not say why it fails, but malloc does. */
+static bool lacks_memory(struct check *check)
+{
+    if (errno == ENOMEM)
+        program_refuse(check->program, PROGRAM_NO_MEMORY, "%s: not examined: %s", check->title,
+                       strerror(ENOMEM));
+    return check->program->verdict == PROGRAM_NO_MEMORY;
+}
+
 static void refuse_broken(struct check *check, const char *what)
 {
+    if (lacks_memory(check))
+        return;
     program_refuse(check->program, PROGRAM_NOT_EXECUTABLE,
                    "%s: %s: %s: the file is damaged or incomplete; build or copy it again",
                    check->title, strerror(ENOEXEC), what);
@@ -474,11 +485,14 @@ void program_inspect_elf(struct program *program, int fd)
 {
     struct check check = {.program = program, .fd = fd};
     (void)program_title(program, check.title, sizeof check.title);
+    errno = 0;
     if (!check_header(&check) || elf_version(EV_CURRENT) == EV_NONE)
         return;
     check.elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (!check.elf)
+    if (!check.elf) {
+        (void)lacks_memory(&check);
         return;
+    }
     if (elf_kind(check.elf) != ELF_K_ELF || !gelf_getehdr(check.elf, &check.header) ||
         elf_getphdrnum(check.elf, &check.segments) < 0 || check.segments != check.header.e_phnum) {
         refuse_broken(&check, "its program headers cannot be read");
@@ -488,8 +502,9 @@ void program_inspect_elf(struct program *program, int fd)
         read_dynamic(&check);
         read_sections(&check);
         read_notes(&check);
-        program->looked = true;
-        check_kind(&check);
+        program->looked = !lacks_memory(&check);
+        if (program->looked)
+            check_kind(&check);
     }
     (void)elf_end(check.elf);
 }

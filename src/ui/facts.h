@@ -19,6 +19,7 @@ struct facts {
     bool as_json;
     struct json json;
     unsigned notes, problems;
+    bool no_memory; /* something could not be looked at for lack of memory */
 };
 
 void facts_begin(struct facts *facts, bool as_json);
