@@ -148,15 +148,23 @@ void trail_stats_get(trail_stats *stats)
 /* Set if a callback did not return in time: exit() may have been called in it. */
 static bool stuck_at_exit;
 
+/* Waits for a second. pthread_mutex_timedlock would wait longer if the system's clock is set back. */
+static bool lock_control(void)
+{
+    for (int ms = 0; ms < 1000; ms++) {
+        if (pthread_mutex_trylock(&tracer.control) == 0)
+            return true;
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return false;
+}
+
 static void exit_begins(void)
 {
-    struct timespec until;
     if (__atomic_exchange_n(&tracer.exiting, true, __ATOMIC_ACQ_REL))
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
     /* Callbacks are called under control. */
-    stuck_at_exit = pthread_mutex_timedlock(&tracer.control, &until) != 0;
+    stuck_at_exit = !lock_control();
     if (!stuck_at_exit)
         pthread_mutex_unlock(&tracer.control);
     read_end_sink();

@@ -87,4 +87,3 @@ TEST(callers_of_equal_hash_have_numbers_of_their_own_found_at_once)
         assert_int_equal(caller_of(&naming, i), first[i]);
     naming_free(&naming);
 }
-
