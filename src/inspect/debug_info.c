@@ -403,14 +403,15 @@ static size_t ask_dpkg(const char *path, char *said, size_t size)
     if (pipe2(ends, O_CLOEXEC) < 0)
         return 0;
     (void)posix_spawn_file_actions_init(&actions);
-    errno = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (errno == 0)
-        errno = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (errno == 0)
-        errno = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    if (errno == 0)
-        errno = posix_spawnp(&child, argv[0], &actions, NULL, argv, envp);
-    bool started = errno == 0;
+    int wrong = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (!wrong)
+        wrong = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!wrong)
+        wrong = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (!wrong)
+        wrong = posix_spawnp(&child, argv[0], &actions, NULL, argv, envp);
+    bool started = !wrong;
+    errno = wrong;
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
     while (started && have < size - 1) {

@@ -405,6 +405,25 @@ def a_refusal_says_why():
 
 
 @test
+def a_filter_of_system_calls_is_a_reason_to_refuse():
+    """It could end the process when the recorder's library is loaded. This one allows all calls."""
+    code = """import ctypes, struct, sys
+prctl = ctypes.CDLL(None).prctl
+allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+filter = ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(allow)))
+assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert prctl(22, 2, filter, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+print("filtered", flush=True)
+sys.stdin.read()"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "filtered\n"
+    message = record(process.pid, "-q", "--duration=10ms", code=2)
+    assert f"process {process.pid} has a seccomp filter" in message, message
+    process.communicate("")
+    assert process.returncode == 0, process.returncode
+
+
+@test
 def a_trace_that_cannot_be_written_ends_the_recording():
     with Running("waits") as program:
         record(program.pid, "-q", "--duration=10ms")  # skips if recording is not permitted

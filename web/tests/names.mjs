@@ -145,9 +145,10 @@ test("two traces: what grew many times has no percentage, and no offset has no u
 
 /* MARK: Names */
 
-/* Reverses what follows; is not seen; begins a control sequence. */
-const EVIL = "\\u202e\\u2066\\u200b\\u001b[31m";
-const SHOWN = "\\u202e\\u2066\\u200b\\x1b[31m";
+/* Is an element; reverses what follows; is not seen; begins a control sequence. */
+const ELEMENT = "<img src=x onerror=alert(1)>";
+const EVIL = `${ELEMENT}\\u202e\\u2066\\u200b\\u001b[31m`;
+const SHOWN = `${ELEMENT}\\u202e\\u2066\\u200b\\x1b[31m`;
 const steering =
     "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]";
 
@@ -192,6 +193,7 @@ test("names reverse nothing around them: they are shown as on a terminal", async
                 new RegExp(steering).test(text.replaceAll("\n", " ")),
             );
             equal(wrong, [], `of ${name}`);
+            equal(await page.locator("[onerror]").count(), 0, `elements of ${name}`);
             ok(
                 texts.some((text) => text.includes(`func6${SHOWN}`)),
                 `${name} has the name`,
@@ -201,6 +203,7 @@ test("names reverse nothing around them: they are shown as on a terminal", async
         await openTab(page, "Tasks and regions");
         await page.locator(".table tbody tr").first().click();
         await page.locator(".waterfall").first().waitFor();
+        equal(await page.locator("[onerror]").count(), 0, "elements of a task");
     });
 });
 
