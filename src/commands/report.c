@@ -161,9 +161,9 @@ static void add_damage(struct request *request)
     const trail_analysis_span *span = &request->analysis.span;
     char length[DURATION_SIZE];
     (void)duration_text(length, ns_between(span->begin_ns, span->end_ns), DURATION_WORDS);
-    add_warning(request, "The trace is damaged: ", length,
-                " of it are shown. Sums and shares are of the recovered part; 'trail check' shows "
-                "where it is damaged.");
+    add_warning(request, "The trace is damaged: what is shown spans ", length,
+                ". Sums and shares are of the recovered part; 'trail check' shows where it is "
+                "damaged.");
 }
 
 static void add_warnings(struct request *request, int code)

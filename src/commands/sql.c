@@ -22,7 +22,7 @@
 #include "sql/views.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
-#include "ui/folder_files.h"
+#include "ui/follow_up.h"
 #include "ui/input.h"
 #include "ui/show.h"
 #include "ui/values.h"
@@ -542,9 +542,11 @@ static int open_inputs(struct session *session)
             session->files[tables->count++] = request->files[i];
             continue;
         }
+        char word[FOLLOW_UP_SIZE];
         session->unreadable = worse_exit(session->unreadable, print_error(request->files[i], &err));
-        if (is_folder(request->files[i]))
-            print_message("what trail load has stored there is parquet:%s", request->files[i]);
+        if (sql_store_is_folder(request->files[i]))
+            print_message("to query a store of 'trail load': trail sql parquet:%s",
+                          shell_word(request->files[i], word));
         input_free(input);
     }
     return tables->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;

@@ -1,13 +1,16 @@
 /* See sql_store.h. */
 #include "commands/sql_store.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <trail/tables.h>
 
 #include "commands/load_store.h"
 #include "ui/cli.h"
+#include "ui/folder_files.h"
 
 /* Frees the statement. */
 static int run_made(struct duckdb *duckdb, char *sql)
@@ -20,8 +23,8 @@ static int run_made(struct duckdb *duckdb, char *sql)
 /* The definition of each table begins so. */
 #define VIEW "CREATE VIEW %s AS SELECT * REPLACE (file || '-' || trace AS file) FROM "
 
-/* Queries will read files in the folder, which DuckDB compares with patterns, and with what they
- * find. */
+/* Lets queries use the folder. DuckDB checks patterns as they are written, and each file that they
+ * match. */
 static int allow_folder(struct duckdb *duckdb, const char *folder)
 {
     char *pattern = load_pattern_in(folder, "");
@@ -43,6 +46,7 @@ static int open_parquet(struct duckdb *duckdb, const char *folder)
         char *pattern = load_pattern_in(folder, rest);
         code =
             run_made(duckdb, pattern ? sql_statement_with(before, pattern,
+                                                          ", union_by_name = true"
                                                           ", hive_partitioning = true, hive_types"
                                                           " = {'host': VARCHAR, 'day': DATE})")
                                      : NULL);
@@ -63,10 +67,25 @@ static int open_duckdb(struct duckdb *duckdb, const char *file)
     return code;
 }
 
+bool sql_store_is_folder(const char *folder)
+{
+    char path[PATH_MAX];
+    return (size_t)snprintf(path, sizeof path, "%s/traces", folder) < sizeof path &&
+           is_folder(path);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 static const struct store {
     const char *prefix;
+    bool (*is_there)(const char *place);
     int (*open)(struct duckdb *duckdb, const char *place);
-} stores[] = {{"parquet:", open_parquet}, {"duckdb:", open_duckdb}, {0}};
+} stores[] = {
+    {"parquet:", sql_store_is_folder, open_parquet}, {"duckdb:", is_file, open_duckdb}, {0}};
 
 static const struct store *find(const char *word)
 {
@@ -90,7 +109,12 @@ static const char numbers[] =
 int sql_store_open(struct duckdb *duckdb, const char *word, bool files)
 {
     const struct store *store = find(word);
-    int code = store->open(duckdb, word + strlen(store->prefix));
+    const char *place = word + strlen(store->prefix);
+    if (!store->is_there(place)) {
+        print_message("%s: there is no store of 'trail load'", word);
+        return EXIT_INOUT;
+    }
+    int code = store->open(duckdb, place);
     if (code == EXIT_GOOD)
         code = duckdb_run(duckdb, numbers);
     return code == EXIT_GOOD && !files ? duckdb_run(duckdb, "SET enable_external_access = false")

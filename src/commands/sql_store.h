@@ -11,6 +11,9 @@
 /* Whether the word names a store. */
 bool sql_store_is(const char *word);
 
+/* Whether the folder is a store of Parquet files. */
+bool sql_store_is_folder(const char *folder);
+
 /*
  * Makes the tables, and the macro trail_of of the views. It needs the option `files` of
  * duckdb_begin; afterwards queries read no other files, unless `files`. Returns EXIT_GOOD, or an

@@ -1,6 +1,6 @@
 /*
- * What the file of a program or library offers for names and stacks: symbols, debug information in it
- * or in a separate file, frame pointers, and the Debian package that contains what is missing.
+ * What the file of a program or library offers for names and stacks: symbols, debug information in
+ * it or in a separate file, frame pointers, and the Debian package that contains what is missing.
  */
 #ifndef TRAIL_INSPECT_DEBUG_INFO_H
 #define TRAIL_INSPECT_DEBUG_INFO_H
@@ -30,8 +30,8 @@ struct debug_info {
 };
 
 /*
- * Finds the separate file of debug information of the program at `path`, named `link`, in the places
- * where debuggers look. Returns false if there is none.
+ * Finds the separate file of debug information of the program at `path`, named `link`, in the
+ * places where debuggers look. Returns false if there is none.
  */
 bool debug_info_linked(const char *path, const char *link, char file[PATH_MAX]);
 

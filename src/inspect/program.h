@@ -1,11 +1,11 @@
 /*
  * Finds out, before anything is started, which program a command's first word runs, and whether the
- * recorder can be loaded into it. Scripts are followed to their interpreter as the kernel, execvp and
- * env would do; program_elf.c examines that program's file.
+ * recorder can be loaded into it. Scripts are followed to their interpreter as the kernel, execvp
+ * and env would do; program_elf.c examines that program's file.
  *
- * No file is trusted: only regular files are opened, none is mapped, and sizes in headers are checked
- * before anything is read. A program that cannot be examined (executable, but not readable) is not
- * refused.
+ * No file is trusted: only regular files are opened, none is mapped, and sizes in headers are
+ * checked before anything is read. A program that cannot be examined (executable, but not readable)
+ * is not refused.
  */
 #ifndef TRAIL_INSPECT_PROGRAM_H
 #define TRAIL_INSPECT_PROGRAM_H

@@ -32,8 +32,8 @@ struct plot {
     bool moved; /* the path already has a point */
 };
 
-/* An entry of a legend: the class of its colour, and its text. NULL: a box; "": a line; else an edge
- * above a box of that class. */
+/* An entry of a legend: the class of its colour, and its text. NULL: a box; "": a line; else an
+ * edge above a box of that class. */
 struct plot_key {
     const char *drawn_as, *title, *below;
 };

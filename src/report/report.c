@@ -189,8 +189,10 @@ static void put_wall(const struct report *report)
     if (__builtin_add_overflow(series->wall.wall_s, s, &s))
         return;
     (void)show_wall(text, s, 0);
-    /* To the second: a document needs no more. */
-    out_format(report->out, " &#183; %.*s UTC", (int)strcspn(text, "."), text);
+    /* To the second: a document needs no more. A clock of a damaged trace has no date. */
+    const char *fraction = strchr(text, '.');
+    out_format(report->out, " &#183; %.*s%s", (int)strcspn(text, "."), text,
+               fraction ? " UTC" : "");
 }
 
 /* Writes a line about the trace: what made it, its size, and its date. */

@@ -148,15 +148,17 @@ void trail_stats_get(trail_stats *stats)
 /* Set if a callback did not return in time: exit() may have been called in it. */
 static bool stuck_at_exit;
 
-/* Waits for a second. pthread_mutex_timedlock would wait longer if the system's clock is set back. */
+/* Waits for up to a second, which pthread_mutex_timedlock would not if the system's clock is set.
+ */
 static bool lock_control(void)
 {
-    for (int ms = 0; ms < 1000; ms++) {
-        if (pthread_mutex_trylock(&tracer.control) == 0)
-            return true;
+    const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + 1000000000;
+    while (pthread_mutex_trylock(&tracer.control) != 0) {
+        if (clock_ns(CLOCK_MONOTONIC) >= until_ns)
+            return false;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
-    return false;
+    return true;
 }
 
 static void exit_begins(void)

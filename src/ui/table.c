@@ -1,6 +1,7 @@
 /* Prints tables in columns that fit the terminal. */
 #include "ui/table.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
@@ -120,9 +121,9 @@ void table_range(struct table *table, const trail_histogram *times)
 
 /* Titles of the columns to leave out first in a narrow terminal; then numbers from the right, and
  * last texts, by which rows differ. */
-static const char *const least_important[] = {"p95",        "min",   "mean",      "p50",
-                                              "incomplete", "logs",  "max",       "in kernel",
-                                              "syscall",    "ready", "P released"};
+static const char *const least_important[] = {"p95",        "min",   "mean",       "p50",
+                                              "incomplete", "logs",  "max",        "in kernel",
+                                              "syscall",    "ready", "P released", "slot released"};
 
 static int width_of(const int *widths, int columns)
 {
@@ -256,30 +257,27 @@ static int print_cut(const char *text, int width)
     return columns - utf8_columns(text + begin) + 1 + utf8_columns(end);
 }
 
-/* Where the number with its unit begins in an item such as "condition variable 14.7 s". */
+/* Where " 14.7 s" begins in an item such as "condition variable 14.7 s"; its size: nowhere. */
 static size_t figure_of(const char *item, size_t size)
 {
-    for (int spaces = 0; size > 0; size--) {
-        spaces += item[size - 1] == ' ';
-        if (spaces == 2)
-            return size - 1;
-    }
-    return 0;
+    size_t at = size;
+    for (int spaces = 0; at > 0 && spaces < 2;)
+        spaces += item[--at] == ' ';
+    return at > 0 && isdigit((unsigned char)item[at + 1]) ? at : size;
 }
 
 /* The same for "mutex 14.7 s, sleep 350 ms": without its last items, and of a single one only the
  * name is cut, because a number must neither lose digits nor stand behind the words of another. */
 static int print_list(const char *text, int width)
 {
-    if (utf8_columns(text) <= width)
-        return print_cut(text, width);
     const char *comma = strstr(text, ", "), *next = comma;
     size_t room = utf8_fits(text, width - 3);
     while (next && (next = strstr(next + 2, ", ")) && (size_t)(next - text) <= room)
         comma = next;
     size_t size = comma ? (size_t)(comma - text) : strlen(text), figure = figure_of(text, size);
     char name[256], rest[256];
-    (void)snprintf(name, sizeof name, "%.*s", (int)figure, text);
+    trail_string begin = utf8_first((trail_string){text, figure}, sizeof name - 1);
+    (void)snprintf(name, sizeof name, "%.*s", (int)begin.size, begin.data);
     (void)snprintf(rest, sizeof rest, "%.*s%s%s", (int)(size - figure), text + figure,
                    size <= room ? ", " : "", comma ? ELLIPSIS : "");
     int columns = utf8_columns(rest);
@@ -288,6 +286,13 @@ static int print_list(const char *text, int width)
     int printed = print_cut(name, width - columns);
     fputs(rest, stdout);
     return printed + columns;
+}
+
+/* Whether a text of the column is a list of waits with their times. */
+static bool is_list(const struct table *table, int column, const char *text)
+{
+    size_t size = strlen(text);
+    return begins_with(table->titles[column], "for") && figure_of(text, size) < size;
 }
 
 static void print_cell(const struct table *table, int column, const char *text, int width)
@@ -299,9 +304,9 @@ static void print_cell(const struct table *table, int column, const char *text, 
             printf("%*s", GAP, "");
         if (table->right[column] && pad > 0)
             printf("%*s", pad, "");
-        bool is_list = begins_with(table->titles[column], "for");
+        bool list = !table->is_whole && utf8_columns(text) > width && is_list(table, column, text);
         int most = table->is_whole ? INT_MAX : width;
-        int rest = width - (is_list ? print_list : print_cut)(text, most);
+        int rest = width - (list ? print_list : print_cut)(text, most);
         if (!table->right[column] && !last && rest > 0)
             printf("%*s", rest, "");
     }

@@ -254,9 +254,9 @@ static uint64_t pc_of_hash(uint64_t hash, uintptr_t taken)
 }
 
 /*
- * Returns a number that no other caller has; 0: out of memory. It is computed from function, file and
- * line, so that it is the same when a trace is symbolized again. Anyone can compute names with equal
- * hashes: the next attempt begins where the last one for this hash ended.
+ * Returns a number that no other caller has; 0: out of memory. It is computed from function, file
+ * and line, so that it is the same when a trace is symbolized again. Anyone can compute names with
+ * equal hashes: the next attempt begins where the last one for this hash ended.
  */
 static uint64_t new_pc(struct naming *naming, const trail_symbol *symbol)
 {
@@ -276,8 +276,9 @@ static uint64_t new_pc(struct naming *naming, const trail_symbol *symbol)
 }
 
 /*
- * Returns the number in place of the PC of a frame into which something was inlined, the same in every
- * generation. Callers with equal keyed hashes would share one, which does not happen in practice.
+ * Returns the number in place of the PC of a frame into which something was inlined, the same in
+ * every generation. Callers with equal keyed hashes would share one, which does not happen in
+ * practice.
  */
 static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
 {

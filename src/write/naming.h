@@ -50,7 +50,7 @@ struct naming {
     /* Of all generations: */
     struct idmap seen;    /* PC -> what is known about it, for the statistics */
     struct idmap callers; /* keyed hash of a caller -> the number in place of its PC */
-    struct idmap taken;   /* such a number -> how many callers' hashes give it */
+    struct idmap taken;   /* such a number -> 1, or the next attempt for hashes that give it */
     struct arena caller_arena;
 };
 

@@ -170,17 +170,34 @@ def watch_loads_what_appears_as_the_document_shows():
 def a_store_takes_neither_traces_nor_their_options():
     store = f"duckdb:{fresh('database')}"
     for words, reason in (
-        ((store, "@traces"), "does not exist"),
-        ((f"parquet:{fresh('parquet')}", "@traces"), "No files found"),
         ((store, TRACES[0], "@traces"), "a store takes no traces beside it"),
         (("--from=1s", store, "@traces"), "--from, --to, "),
         (("--cache", store, "@traces"), "--from, --to, "),
     ):
         code, out, err = run("sql", *words)
         assert (code, out) == (2, "") and reason in err, (words, code, err)
-    # A folder alone is no trace.
-    code, out, err = run("sql", WORK, "@traces")
-    assert (code, out) == (3, "") and f"stored there is parquet:{WORK}\n" in err, (code, err)
+    for place in (store, f"parquet:{fresh('parquet')}", f"parquet:{TRACES[0]}", f"duckdb:{WORK}"):
+        code, out, err = run("sql", place, "@traces")
+        assert (code, out) == (3, "") and f"{place}: there is no store of 'trail load'" in err, (place, code, err)
+    # A folder is no trace, but may be a store.
+    folder = fresh("parquet")
+    equal(load(f"parquet:{folder}", TRACES[0])[0], 0)
+    for place, hint in ((WORK, False), (folder, True)):
+        code, out, err = run("sql", place, "@traces")
+        assert (code, out, f"trail sql parquet:{place}\n" in err) == (3, "", hint), (place, code, err)
+
+
+@test
+def columns_that_another_version_did_not_have_are_null():
+    folder = fresh("versions")
+    store = f"parquet:{folder}"
+    equal(load(store, *TRACES)[0], 0)
+    older, *_ = sorted(glob.glob(f"{folder}/goroutines/host=*/day=*/*.parquet"))
+    copy = f"COPY (SELECT * EXCLUDE (exec_ns) FROM read_parquet('{older}', hive_partitioning = false)) TO '{older}.new' (FORMAT parquet)"
+    equal(run("sql", "--allow-files", TRACES[0], copy)[0], 0)
+    os.rename(f"{older}.new", older)
+    code, out, err = run("sql", "--csv", store, "SELECT count(*) > count(exec_ns) AS lack, count(exec_ns) > 0 AS has FROM goroutines")
+    equal((code, out), (0, "lack,has\ntrue,true\n"), err)
 
 
 @test

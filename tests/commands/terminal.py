@@ -578,6 +578,9 @@ def tables_fit_the_terminal():
     # Of what is waited for, whole items; a number without the words before it would be another's.
     cut = [line for line in on_terminal("threads", traces[1], columns=80).out.decode().splitlines() if "\u2026" in line]
     assert cut and all(re.search(r" [\d.]+ .?s(, )?\u2026 ", line) for line in cut), cut
+    # A wait without a figure is cut as any text.
+    text = on_terminal("summary", traces[1], columns=40).out.decode()
+    assert re.search(r" waiting +cond\S*\u2026\S*able$", text, re.M), text
     # Columns without values are left out first: in Go's traces a lock has no holds.
     head = on_terminal("locks", traces[2], columns=80).out.decode().splitlines()[0]
     assert {"p99", "max", "lock"} <= set(head.split()) and "held" not in head.split(), head

@@ -1,6 +1,6 @@
 /*
- * The numbers in place of PCs of callers of inlined functions (write/naming.h), for names whose hashes
- * were chosen to be equal.
+ * The numbers in place of PCs of callers of inlined functions (write/naming.h), for names whose
+ * hashes were chosen to be equal.
  */
 #include "write/naming.h"
 
@@ -27,7 +27,8 @@ uint64_t __wrap_hash_mix(uint64_t hash, uint64_t word)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Two words of which the second makes the hash 0: (hash ^ word) is 0, whatever it is multiplied by. */
+/* Two words of which the second makes the hash 0: (hash ^ word) is 0, whatever it is multiplied by.
+ */
 struct name {
     uint64_t begin, end;
 };
