@@ -95,7 +95,8 @@ trail_reader *analysis_reader(const struct analysis *analysis, trail_source *sou
 {
     trail_reader_options options = {.partial = true,
                                     .repair = analysis->repair,
-                                    .ahead = true,
+                                    /* Collections alone take less than the hand-over of blocks. */
+                                    .ahead = analysis->options.what != TRAIL_ANALYZE_GC,
                                     .threads = input_limits.threads};
     if (analysis->symbols) {
         options.symbolize = symbols_find;
