@@ -75,7 +75,8 @@ static const struct option rows[] = {
      TO_PARSED(struct request, duckdb.memory, const char *, take_memory)},
     {0, "spill", "DIR", "where to store what exceeds that; without it the query fails",
      TO_TEXT(struct request, duckdb.spill)},
-    {0, "threads", "N", "threads that DuckDB may use (one per file, at most one per CPU)",
+    {0, "threads", "N",
+     "threads that DuckDB may use (one per file, at most one per CPU; on a store one per CPU)",
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "cache", NULL,
      "keep the tables that the query uses, and read them from there the next time",
@@ -739,11 +740,10 @@ const struct command command_sql = {
         "parquet:DIR or duckdb:FILE. Queries read the traces, and reach no other files, unless "
         "--allow-files; the files of a store they could also change.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
-                "  trail sql app.trace @long-waits\n"
+                "  trail sql parquet:/srv/traces @long-waits\n"
                 "  trail sql --from=1.5s --to=+20ms app.trace @states\n"
                 "  trail sql --json a.trace b.trace 'select file, max(exec_ns) from goroutines "
                 "group by file'\n"
-                "  trail sql parquet:/srv/traces @long-waits\n"
                 "  trail sql .schema",
     .options = rows,
     .run = run,

@@ -115,7 +115,7 @@ def a_store_answers_what_its_traces_answer():
             equal(stored, ours, rows)
         code, named, err = run("sql", "--csv", store, "@findings")
         equal((code, err, len(named.splitlines())), (0, "", len(run("sql", "--csv", *traces, "@findings")[1].splitlines())))
-        for query in "SELECT * FROM read_csv('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/trail-load-test'":
+        for query in "SELECT * FROM read_csv('/etc/passwd')", f"COPY (SELECT 1) TO '{WORK}/outside'":
             code, out, err = run("sql", store, query)
             assert code == 2 and "Permission Error" in err, (store, query, err)
     equal(run("sql", "--allow-files", store, "SELECT count(*) > 0 AS has FROM read_csv('/etc/passwd', header = false, sep = '|')")[:2],
@@ -137,6 +137,7 @@ def the_document_queries_what_was_loaded():
     os.chmod(program, 0o755)
     os.symlink(TRAIL, os.path.join(folder, "trail"))
     env = {**os.environ, **SANITIZED, "PATH": f"{folder}:{os.environ['PATH']}"}
+    assert "day = current_date - 1" in sql, sql
     sql = sql.replace("day = current_date - 1", "day <= current_date")
     answers = []
     for script, asked in (ours, ""), (schema, sql):
@@ -146,6 +147,7 @@ def the_document_queries_what_was_loaded():
         answers.append(p.stdout)
     assert '"ns":' in answers[0] and "waits" in answers[0], answers[0]
     code, right, err = run("sql", "--json", "--host=h", *TRACES, sql)
+    assert json.loads(right), right
     equal((code, json.loads("[" + answers[1].rpartition("[")[2])), (0, json.loads(right)))
 
 
