@@ -419,7 +419,7 @@ void finding_sleeper(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
-        trail_name place = wait_own_place(row);
+        trail_name place = wait_own_place(findings, row);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
                      asleep = text_of(findings, place ? place : waits->sleep);

@@ -133,12 +133,15 @@ void finding_polling(struct findings *findings)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
-        trail_string place = text_of(findings, row->place);
         const struct waits *waits = findings->waits;
         bool timer = row->wait == waits->receive || row->wait == waits->select;
-        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average", SHOWN(place),
+        const struct helper *helper = waits_helper(waits, row->place);
+        trail_string by = text_of(findings, helper ? helper->by : row->place),
+                     in = text_of(findings, helper ? helper->place : row->place);
+        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average%s%.*s", SHOWN(by),
                     timer ? "waited for a timer" : "slept", counted(spread->count).text,
-                    duration(mean(spread->sum_ns, spread->count)).text);
+                    duration(mean(spread->sum_ns, spread->count)).text, helper ? " in " : "",
+                    helper ? SHOWN_SIZE(in) : 0, in.data);
         finding_explain(
             findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
             duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
@@ -300,10 +303,11 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     const struct names *names = &findings->analysis->names;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *lock = &blame->rows[i];
-        bool its = wait_of_holder(findings, lock) &&
-                   wait_kind_name(names, (trail_name)lock->outside.key) ==
-                       wait_kind_name(names, row->wait) &&
-                   (trail_name)lock->outside_at.key == row->place;
+        bool its =
+            wait_of_holder(findings, lock) &&
+            wait_kind_name(names, (trail_name)lock->outside.key) ==
+                wait_kind_name(names, row->wait) &&
+            waits_sleep_place(findings->waits, (trail_name)lock->outside_at.key) == row->place;
         if (lock->lock && (its || lock->function == row->function) &&
             blame_union_ns(&lock->held) >= blame_union_ns(&row->at_least_one) / 2)
             return true;

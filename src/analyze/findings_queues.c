@@ -488,9 +488,7 @@ static const struct outside_row *only_sleeps(const struct findings *findings,
         if (&group->waits[i] != time->most && group->waits[i].reason != waits->sync)
             return NULL;
     const struct outside_row *in = wait_mostly_in(findings, group, time->most);
-    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called == in->spread.count
-               ? in
-               : NULL;
+    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called ? in : NULL;
 }
 
 /* Goroutines slept for one piece of work after the other, as far as is known, and others waited for

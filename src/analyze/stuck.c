@@ -144,7 +144,7 @@ static trail_name outside_place(const struct stuck *stuck, const struct goroutin
 {
     const struct outside_now *now =
         stuck->waits_at ? objects_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
-    return now && now->waits ? now->place : 0;
+    return now && now->waits ? waits_sleep_place(stuck->waits_at, now->place) : 0;
 }
 
 /* Where the goroutine waits; 0: unknown. */
