@@ -97,6 +97,33 @@ static bool fills_cpus(const struct findings *findings, const struct blame_row *
     return !facts_of(findings, row->wait) && wait_wants_all_cpus(findings);
 }
 
+/*
+ * Whether Go's goroutines take something from a channel, use it while they wait for something
+ * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
+ */
+static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->start);
+    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
+    return (row->wait == waits->receive || row->wait == waits->select) && group &&
+           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
+           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
+}
+
+/* Whether what takes from a queue waits most of its time for something from a pool: so would more
+ * of them. */
+static bool waits_for_pool(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    for (size_t i = 0; group && i < blame->count; i++)
+        if (blame->rows[i].waiter == row->start && is_for_pooled(findings, &blame->rows[i]) &&
+            share_of(blame->rows[i].direct_ns, wait_time_of(findings, group).all) >= BUSY_SHARE)
+            return true;
+    return false;
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -106,8 +133,8 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            time_share(findings, ns) < QUEUE_SHARE || fills_cpus(findings, row) ||
-            finding_names(findings, "pool-too-small", row->start))
+            waits_for_pool(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
+            fills_cpus(findings, row) || finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
@@ -124,20 +151,6 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
         if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
             return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
     return false;
-}
-
-/*
- * Whether Go's goroutines take something from a channel, use it while they wait for something
- * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
- */
-static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
-{
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group = waits_find_group(waits, row->start);
-    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
-    return (row->wait == waits->receive || row->wait == waits->select) && group &&
-           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
-           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
 }
 
 /*

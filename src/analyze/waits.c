@@ -312,9 +312,8 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .place = waits_name_frame(waits, &by),
         .caller = caller_of(waits, stack, place, &by),
     };
-    /* What its own kind puts back, the one that did so may have waited for itself. */
-    ended.room |= waits->is_go && woken && ended.start == ended.own_start &&
-                  (wait == waits->receive || wait == waits->select);
+    ended.back = waits->is_go && woken && ended.start == ended.own_start &&
+                 (wait == waits->receive || wait == waits->select);
     const struct owned *owner = woken ? NULL : owner_in(waits, facts, g->since_ns, event->time_ns);
     if (owner) {
         ended.waker = owner->goroutine;

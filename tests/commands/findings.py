@@ -5280,12 +5280,16 @@ def goroutines_that_only_sleep_while_their_end_is_waited_for_may_be_too_few():
         assert "pool-too-small" in only_sleeping(inside=("main.fetch", caller)), caller
 
 
-def in_channel(reason="chan receive", users=3, puts="main.put", sleeps=True):
-    """Users of a pool in a channel wait in main.get for 8 ms of each 10 ms until the one before, which slept meanwhile, puts something back."""
-    trace = Trace(users)
+def in_channel(reason="chan receive", users=3, puts="main.put", sleeps=True, fed=0, others=0):
+    """Users of a pool in a channel wait in main.get for 8 ms of each 10 ms until the one before, which slept meanwhile, puts something back.
+    Goroutine 50 waits to send to the one that puts back, for so long, up to that; the last `others` times, another goroutine puts something in."""
+    trace = Trace(users + 2)
     trace.here(99, 2, 0)
     for n in range(users):
         trace.create(10 + n, 0, n + 1)
+    for g in (50, 60):
+        trace.create(15 + g // 50, 0, g, ("main.main", "main.feed"))
+        trace.start(17, users + g // 60, g)
     trace.block(20, 0, "chan receive", ("main.main",))
     for n in range(users):
         trace.start(30 + n, n, n + 1)
@@ -5297,7 +5301,11 @@ def in_channel(reason="chan receive", users=3, puts="main.put", sleeps=True):
             trace.block(now, n, "sleep", ("time.Sleep", "main.query", *WORK_STACK))
             trace.at(now + 8 * MS, n, f"GoUnblock g={n + 1} g_seq=%d stack=0", n + 1)
             trace.start(now + 8 * MS + 10, n, n + 1)
-        trace.wake(now + 9 * MS, n, after + 1, ("runtime.chansend1", puts, *WORK_STACK))
+        if fed:
+            trace.block(now + 9 * MS + 500 - fed, users, "chan send", ("runtime.chansend1", "main.send", "main.feed"))
+            trace.wake(now + 9 * MS + 500, n, 50, ("runtime.chanrecv2", "main.take", *WORK_STACK))
+            trace.start(now + 9 * MS + 600, users, 50)
+        trace.wake(now + 9 * MS, users + 1 if i >= 12 - others else n, after + 1, ("runtime.chansend1", puts, *WORK_STACK))
         trace.start(now + 9 * MS + 10, after, after + 1)
         trace.block(now + 9 * MS + 20, n, reason, ("runtime.chanrecv1", "main.get", *WORK_STACK))
     for n in range(users):
@@ -5318,6 +5326,12 @@ def what_its_users_take_from_a_channel_and_put_back_elsewhere_is_a_pool():
     # A ring passes on what it received; two may answer each other; and what works meanwhile is no pool.
     for args in ({"puts": "main.get"}, {"users": 2}, {"sleeps": False}):
         assert "permits" not in in_channel(**args), args
+    # Nine tenths of these waits must be for each other: it is 92 % or 83 %, as the first user did not wait before it put something back.
+    assert "permits" in in_channel(others=0) and "permits" not in in_channel(others=1)
+    # The goroutine that feeds them uses no pool, and more of them would wait for it, too.
+    for fed in (9 * MS, 5 * MS):
+        found = in_channel(fed=fed)
+        assert "queue" not in found and found["permits"]["text"].startswith(text[:text.index(" during ")]), found
 
 
 @test
