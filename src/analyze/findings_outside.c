@@ -865,18 +865,24 @@ static bool is_timed_answer(const struct findings *findings, const struct outsid
            asked_by(findings, row) != 0;
 }
 
+/* The function of a place, "main.work (main.go:42)"; nothing if it is not known. */
+static trail_string function_of(const struct findings *findings, trail_name place)
+{
+    trail_string at = names_text(&findings->analysis->names, place);
+    const char *line = memmem(at.data, at.size, " (", 2);
+    return (trail_string){at.data, line ? (size_t)(line - at.data) : at.size};
+}
+
 /* Whether goroutines look leaked that the function of the place created, as those do which it no
  * longer waits for after a time-out. */
 static bool leaks_at(const struct findings *findings, trail_name place)
 {
     const struct waits *waits = findings->waits;
-    trail_string at = text_of(findings, place);
-    const char *line = memmem(at.data, at.size, " (", 2);
-    size_t size = line ? (size_t)(line - at.data) + 2 : at.size;
+    trail_string at = function_of(findings, place);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
-        trail_string by = text_of(findings, group->created_at);
-        if (by.size >= size && memcmp(by.data, at.data, size) == 0 &&
+        trail_string by = function_of(findings, group->created_at);
+        if (at.size > 0 && by.size == at.size && memcmp(by.data, at.data, at.size) == 0 &&
             finding_names(findings, "leak", group->row.name))
             return true;
     }

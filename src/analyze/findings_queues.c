@@ -510,16 +510,16 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
                           const struct wait_group *pool, const struct group_time *time,
                           const struct outside_row *in, trail_name at)
 {
-    const trail_histogram *spread = &time->most->spread;
+    const trail_histogram *spread = &in->spread;
     trail_string name = text_of(findings, of->function), end = text_of(findings, at),
                  place = text_of(findings, in->place);
     finding_say(findings, of,
                 "The %s %s of %.*s slept for %.0f %% of their time at %.*s, while their end was "
                 "waited for at %.*s",
                 counted(pool->workers).text, word(findings, TERM_tasks), SHOWN(name),
-                100 * share_of(time->others, time->all), SHOWN(place), SHOWN(end));
-    finding_explain(findings, "%s. They waited for nothing else.",
-                    several(spread->count, "sleep", spread->sum_ns, time->most->longest.ns).text);
+                100 * share_of(spread->sum_ns, time->all), SHOWN(place), SHOWN(end));
+    finding_explain(findings, "%s.",
+                    several(spread->count, "sleep", spread->sum_ns, in->longest.ns).text);
     finding_advise(findings, "If they take work from a queue, let more %s do so.",
                    word(findings, TERM_tasks));
 }
@@ -544,8 +544,13 @@ void finding_few_workers(struct findings *findings)
             !(took || (in && wait_is_for_all(findings, row))))
             continue;
         int64_t ns = blame_union_ns(&row->held);
-        const struct finding_of of =
+        struct finding_of of =
             finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
+        if (!took) { /* it is not known that more would share the work */
+            of.weight_ns = of.gain_ns;
+            of.gain_ns = 0;
+            of.saves = false;
+        }
         if (took)
             say_too_small(findings, &of, pool, &time, row->at, ns,
                           several(row->waits, "wait", row->ns, row->longest.ns));

@@ -114,8 +114,8 @@ struct wait_group {
     uint64_t most_alive;            /* at once, of those created in the trace */
     trail_name creator; /* start function of a goroutine that created some of these; 0: unknown */
     trail_name created_at; /* where the first of these was created; 0: unknown */
-    uint64_t workers;      /* goroutines that ended, and how long they ran */
-    int64_t exec_ns;
+    uint64_t workers;      /* goroutines that ended, how long they ran, and existed */
+    int64_t exec_ns, lived_ns;
     trail_longest busiest; /* the one that ran for longest */
     trail_longest life;    /* of that one, from its begin to its end */
     int64_t last_end_ns;   /* when the last of them ended */
