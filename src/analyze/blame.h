@@ -18,7 +18,7 @@
 #define BLAME_LEAST_NS  20000
 #define BLAME_OTHERS_NS 200000
 
-/* A wait of the waker had begun long before the one that it ends: by at least this time. */
+/* The waker's own wait had begun long before the one that it ends: by at least this time. */
 #define BLAME_BEFORE_NS 10000000
 
 /* Waits that one goroutine ends within this time end together. */

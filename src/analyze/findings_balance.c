@@ -170,7 +170,8 @@ void finding_imbalance(struct findings *findings)
 
 /*
  * Explains what the straggler waited for, if that took most of the time in which others waited for
- * it, or for all of a group. Of several times, others with the same start function may have been it.
+ * it, or for all of a group. Of several times, others with the same start function may have been
+ * it: the one that was waited for longest counts.
  */
 static void explain_own_wait(struct findings *findings, const struct straggler *straggler)
 {

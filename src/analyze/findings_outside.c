@@ -869,7 +869,7 @@ static bool is_timed_answer(const struct findings *findings, const struct outsid
 static trail_string function_of(const struct findings *findings, trail_name place)
 {
     trail_string at = names_text(&findings->analysis->names, place);
-    const char *line = memmem(at.data, at.size, " (", 2);
+    const char *line = at.size > 0 ? memmem(at.data, at.size, " (", 2) : NULL;
     return (trail_string){at.data, line ? (size_t)(line - at.data) : at.size};
 }
 

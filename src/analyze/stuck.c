@@ -247,8 +247,8 @@ static bool is_held_by_others(const struct waits *waits, trail_name place, trail
     return false;
 }
 
-/* Whether no goroutine with either start function was seen to wait for work or results of another
- * kind, or to be waited for. */
+/* Whether goroutines with neither start function were seen to wait for work or results, or to end
+ * such a wait. */
 static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
 {
     for (size_t i = 0; i < blame->pair_count; i++)
@@ -692,8 +692,8 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
- * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the one that
- * waits for them has ended such a wait so far.
+ * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the
+ * one that waits for them has ended such a wait so far.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)

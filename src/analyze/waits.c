@@ -482,8 +482,8 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
 }
 
 /*
- * A goroutine of Go does nothing any more. That is on purpose in an empty select, and often where it
- * receives a single value, as from the Done channel of a context that is never cancelled.
+ * A goroutine of Go does nothing any more. That is on purpose in an empty select, and often where
+ * it receives a single value, as from the Done channel of a context that is never cancelled.
  */
 static void note_forever(struct waits *waits, const struct goroutine *g, int64_t now)
 {

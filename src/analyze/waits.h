@@ -210,7 +210,7 @@ struct wait_place {
     bool called;            /* the caller has a name */
 };
 
-/* A function that sleeps, where it does, and its caller. If it has several, these are what sleeps. */
+/* A function that sleeps, where it does, and a caller. If it has several, these are what sleeps. */
 struct helper {
     trail_name function, place, caller, by; /* `by`: the caller's place */
 };
