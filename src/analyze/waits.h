@@ -205,7 +205,7 @@ extern const char *const waits_pools[WAITS_POOLS];
 /* Where a stack waits for something outside, or sleeps. */
 struct wait_place {
     trail_name function, place;
-    trail_name caller;      /* the function of the program that called it; 0: none */
+    trail_name caller;      /* of a sleep: the program's function that called it; 0: none */
     trail_name with_caller; /* the place, and the caller's */
     bool called;            /* the caller has a name */
 };
@@ -240,7 +240,7 @@ struct waits {
     struct families families;
     struct connections connections;
     struct objects stragglers;  /* of start functions: struct straggler */
-    struct objects wait_places; /* of stacks: struct wait_place */
+    struct objects wait_places; /* of a stack, and whether it sleeps: struct wait_place */
     struct objects helpers;     /* of a name with the caller: struct helper */
     struct idmap callers; /* function that sleeps -> its caller, or this map: it has several */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */

@@ -68,18 +68,22 @@ static trail_name name_helper(struct waits *waits, trail_name function, trail_na
     return helper ? name : 0;
 }
 
-/* Returns where a stack waits, which is found once for each stack; NULL on out of memory. */
-static const struct wait_place *place_of_stack(struct waits *waits, trail_stack stack)
+/* Returns where a stack waits, of sleeps with the caller, which is found once for each stack; NULL
+ * on out of memory. */
+static const struct wait_place *place_of_stack(struct waits *waits, trail_stack stack,
+                                               enum wire_wait kind)
 {
-    struct wait_place *place = objects_find(&waits->wait_places, stack);
+    uint64_t key = (uint64_t)stack << 1 | (kind == WIRE_WAIT_SLEEP);
+    struct wait_place *place = objects_find(&waits->wait_places, key);
     if (place)
         return place;
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    trail_place at = sleeping_frame(waits, stack);
-    place = objects_get(&waits->wait_places, stack);
+    trail_place at = sleeping_frame(waits, stack), caller = {0};
+    place = objects_get(&waits->wait_places, key);
     if (!place || at.function == 0)
         return place;
-    trail_place caller = calling(waits, &row, at.function);
+    if (kind == WIRE_WAIT_SLEEP)
+        caller = calling(waits, &row, at.function);
     *place = (struct wait_place){
         .function = at.function, .place = waits_name_frame(waits, &at), .caller = caller.function};
     if (caller.function == 0)
@@ -114,12 +118,12 @@ trail_name waits_sleep_place(const struct waits *waits, trail_name place)
 /* Sets the function and place of a wait; of a sleep also the caller, which may be what sleeps. */
 static bool place_wait(struct waits *waits, trail_stack stack, struct outside_wait *wait)
 {
-    const struct wait_place *at = place_of_stack(waits, stack);
+    const struct wait_place *at = place_of_stack(waits, stack, wait->kind);
     if (!at || at->function == 0)
         return at != NULL;
     wait->function = at->function;
     wait->place = at->place;
-    if (wait->kind != WIRE_WAIT_SLEEP || at->caller == 0)
+    if (at->caller == 0)
         return true;
     wait->place = at->with_caller;
     wait->caller = at->caller;

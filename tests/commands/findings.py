@@ -5244,7 +5244,7 @@ def one_that_sleeps_on_when_its_end_is_waited_for_is_named():
         equal(found["sleeper"]["gain_ns"], 0)  # the sleep may be the work
         equal(found["sleeper"]["function"], "main.refresher")
         # What was begun to be waited for at once is the work that there is; naps are a pace.
-        equal(asleep(before=9 * MS, in_c=in_c), {})
+        equal(asleep(before=10 * MS - 1, in_c=in_c), {})
         assert "sleeper" in asleep(before=10 * MS, in_c=in_c)
         equal(asleep(naps=3, in_c=in_c), {})
         equal(asleep(sleeps=49 * MS, in_c=in_c), {})
