@@ -19,6 +19,7 @@ struct piece {
     uint32_t row;     /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     trail_name wait, outside_at;
     bool room;    /* `row` counts only for waits for room, too */
+    bool back;    /* `row` counts only for waits of that row */
     bool in_vain; /* a wait for a permit that no other goroutine ended */
 };
 
@@ -236,7 +237,7 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
     for (; count > 0; count--) {
         const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
         (void)overlap(piece, wait, &part);
-        if (!piece->row || (piece->room && !wait->room))
+        if (!piece->row || (piece->room && !wait->room) || (piece->back && piece->row != rest->row))
             continue;
         row_add(&blame->rows[piece->row - 1], wait, &part);
         piece_put(own, &part);
@@ -361,6 +362,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
                          .begin_serial = wait->begin_serial,
                          .end_serial = later(wait->begin_serial, wait->end_serial),
                          .room = wait->room,
+                         .back = wait->back,
                          .wait = wait->wait,
                          .outside_at = wait->outside_at};
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
@@ -377,7 +379,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);
     pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
-    if (wait->room && waited_so(waker, rest.row))
+    if (wait->back && waited_so(waker, rest.row))
         ns_add(&row->back_ns, ns_between(wait->begin_ns, wait->end_ns));
     count_outside(row, wait, waker, rest.begin_ns);
     if (wait->hands_over && !pair_add(blame, wait))
@@ -398,7 +400,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
         row_add(row, wait, &rest);
         blame_most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
         row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
-        rest.row = wait->lock || wait->once || wait->room ? rest.row : 0;
+        rest.row = wait->lock || wait->once || wait->room || wait->back ? rest.row : 0;
         piece_put(own, &rest);
     }
     return true;

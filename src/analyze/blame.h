@@ -4,7 +4,8 @@
  * A wait counts against the function that ended it, but for the parts of it in which that
  * function's goroutine waited for a lock itself: these count against the function that held that
  * lock. So a waiter that only passes a lock on is not blamed for the one that held it, and chains
- * of locks count against their last link. The same holds for room in channels, which may be locks.
+ * of locks count against their last link. The same holds for room in channels, which may be locks;
+ * and for what goroutines of Go take from a channel and put back, among waits of one row.
  */
 #ifndef TRAIL_ANALYZE_BLAME_H
 #define TRAIL_ANALYZE_BLAME_H
@@ -17,7 +18,7 @@
 #define BLAME_LEAST_NS  20000
 #define BLAME_OTHERS_NS 200000
 
-/* What the goroutine that ends a wait waited for itself had begun at least so long before. */
+/* The waker's own wait had begun long before the one that it ends: by at least this time. */
 #define BLAME_BEFORE_NS 10000000
 
 /* Waits that one goroutine ends within this time end together. */
@@ -73,7 +74,7 @@ struct blame_row {
     int64_t most_held_ns; /* the function has held the lock for no longer, where that is recorded */
     bool held_unknown;    /* not of all holds that ended waits */
     int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
-    int64_t back_ns;      /* of `direct_ns`, for room: ended by those that had waited so, too */
+    int64_t back_ns;      /* of `direct_ns`, with `back`: ended by those that had waited so, too */
     int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */
@@ -97,7 +98,8 @@ struct blame_wait {
     bool lock, once;       /* once: for an initialisation that another one runs */
     bool permit;           /* for a semaphore's */
     bool hands_over;       /* may be for work, or for a result */
-    bool room;             /* for room in a channel */
+    bool room;             /* for room in a channel, or a permit of a pool */
+    bool back;             /* in Go, a receive or select that one of its own kind ended */
     int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
     int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     trail_name own_start, start; /* start functions: its own, and the waker's */

@@ -858,7 +858,8 @@ void finding_pauses_take_much(struct findings *findings)
     bool by_most = most && most->ns > sum / 2;
     const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest,
                                   .function = by_most ? most->function : 0};
-    finding_say(findings, &of, "Stop-the-world pauses took %.1f %% of the time", 100 * share);
+    finding_say(findings, &of, "Stop-the-world pauses took %.*f %% of the time", share < 0.1,
+                100 * share);
     finding_explain(findings, "%zu pause%s, %s in all, the longest %s.", gc->pause_count,
                     plural_s(gc->pause_count), duration(sum).text, duration(longest.ns).text);
     if (!by_most)
@@ -888,7 +889,7 @@ void finding_gc_takes_much(struct findings *findings)
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
-    finding_say(findings, &of, "Garbage collection took %.1f %% of the %s' time", 100 * share,
+    finding_say(findings, &of, "Garbage collection took %.0f %% of the %s' time", 100 * share,
                 word(findings, TERM_slots));
     if (most) {
         trail_string name = text_of(findings, most->function);

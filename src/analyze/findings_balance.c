@@ -170,11 +170,13 @@ void finding_imbalance(struct findings *findings)
 
 /*
  * Explains what the straggler waited for, if that took most of the time in which others waited for
- * it, or for all of a group. Of several times, others with the same start function may have been it.
+ * it, or for all of a group. Of several times, others with the same start function may have been
+ * it: the one that was waited for longest counts.
  */
 static void explain_own_wait(struct findings *findings, const struct straggler *straggler)
 {
     const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *most = NULL;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         bool its =
@@ -183,9 +185,11 @@ static void explain_own_wait(struct findings *findings, const struct straggler *
         if (!its || (!wait_is_for_all(findings, row) && row->wait != straggler->wait) ||
             row->outside.ns <= 0 || wait_own_share(row) < BUSY_SHARE)
             continue;
-        wait_explain_own(findings, row);
-        return;
+        if (!most || blame_union_ns(&row->held) > blame_union_ns(&most->held))
+            most = row;
     }
+    if (most)
+        wait_explain_own(findings, most);
 }
 
 /*
@@ -258,8 +262,8 @@ void finding_straggler(struct findings *findings)
 }
 
 /*
- * The end of goroutines is waited for that sleep, and had begun to long before: nothing that asks
- * them to end is noticed until they wake up.
+ * The end of goroutines is waited for that sleep, and had begun to long before: if something asks
+ * them to end, it is noticed late.
  */
 void finding_sleeps_on(struct findings *findings)
 {
@@ -275,8 +279,12 @@ void finding_sleeps_on(struct findings *findings)
             time_share(findings, ns) < BALANCE_SHARE ||
             finding_names(findings, "straggler", row->start))
             continue;
-        const struct finding_of of =
-            finding_saves("sleeper", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
+        /* The sleep may be the work: no gain is known. */
+        const struct finding_of of = {.kind = "sleeper",
+                                      .weight_ns = wait_own_ns(row, ns),
+                                      .moment = &row->longest,
+                                      .function = row->start,
+                                      .object = row->wait};
         trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
         finding_say(findings, &of, "%.*s waited for the end of %.*s, which was asleep", SHOWN(at),
                     SHOWN(start));
@@ -284,8 +292,9 @@ void finding_sleeps_on(struct findings *findings)
                         several(row->waits, "wait", row->ns, row->longest.ns).text,
                         100 * time_share(findings, ns));
         wait_explain_own(findings, row);
-        finding_explain(findings, "It had begun to sleep before, which nothing ends early.");
-        finding_advise(findings, "Let it wait, with a time limit, for what is to end it.");
+        finding_explain(findings, "The sleep had begun before, and nothing ends a sleep early.");
+        finding_advise(findings, "If it is asked to end meanwhile, let it wait for that, with a "
+                                 "time limit, instead of sleeping.");
     }
 }
 
@@ -419,7 +428,7 @@ void finding_sleeper(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
-        trail_name place = wait_own_place(row);
+        trail_name place = wait_own_place(findings, row);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
                      asleep = text_of(findings, place ? place : waits->sleep);

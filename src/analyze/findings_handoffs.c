@@ -202,7 +202,22 @@ void finding_handoffs(struct findings *findings)
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
-/* Goroutines are created for so little work each that this takes most of the time. */
+/*
+ * The most that fewer goroutines would save: the time, but for what they run, and what the one that
+ * creates them waits for besides.
+ */
+static int64_t creating_ns(const struct findings *findings, const struct wait_group *group)
+{
+    const struct wait_group *creator =
+        group->creator ? waits_find_group(findings->waits, group->creator) : NULL;
+    int64_t ns = ns_between(group->exec_ns, length_of(findings));
+    if (creator && creator->workers == 1)
+        ns = ns_between(wait_time_of(findings, creator).others, ns);
+    return ns;
+}
+
+/* Goroutines are created for so little work each that this takes most of the time. Those that wait
+ * meanwhile may be needed for that. */
 void finding_tiny(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
@@ -210,9 +225,11 @@ void finding_tiny(struct findings *findings)
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t created = group->row.created;
-        int64_t ns = ns_between(group->exec_ns, length);
+        int64_t ns = creating_ns(findings, group);
         if (created < HANDOFF_TIMES / (uint64_t)cost ||
             mean(group->exec_ns, created) > TINY_MOST * cost ||
+            mean(ns_between(group->row.ready.sum_ns, group->lived_ns), group->workers) >
+                HANDOFF_MOST * cost ||
             mean(length, created) > HANDOFF_MOST * cost || ns <= 0)
             continue;
         const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->life,

@@ -133,12 +133,15 @@ void finding_polling(struct findings *findings)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
-        trail_string place = text_of(findings, row->place);
         const struct waits *waits = findings->waits;
         bool timer = row->wait == waits->receive || row->wait == waits->select;
-        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average", SHOWN(place),
+        const struct helper *helper = waits_helper(waits, row->place);
+        trail_string by = text_of(findings, helper ? helper->by : row->place),
+                     in = text_of(findings, helper ? helper->place : row->place);
+        finding_say(findings, &of, "%.*s polls: it %s %s times for %s on average%s%.*s", SHOWN(by),
                     timer ? "waited for a timer" : "slept", counted(spread->count).text,
-                    duration(mean(spread->sum_ns, spread->count)).text);
+                    duration(mean(spread->sum_ns, spread->count)).text, helper ? " in " : "",
+                    helper ? SHOWN_SIZE(in) : 0, in.data);
         finding_explain(
             findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
             duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
@@ -300,10 +303,11 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
     const struct names *names = &findings->analysis->names;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *lock = &blame->rows[i];
-        bool its = wait_of_holder(findings, lock) &&
-                   wait_kind_name(names, (trail_name)lock->outside.key) ==
-                       wait_kind_name(names, row->wait) &&
-                   (trail_name)lock->outside_at.key == row->place;
+        bool its =
+            wait_of_holder(findings, lock) &&
+            wait_kind_name(names, (trail_name)lock->outside.key) ==
+                wait_kind_name(names, row->wait) &&
+            waits_sleep_place(findings->waits, (trail_name)lock->outside_at.key) == row->place;
         if (lock->lock && (its || lock->function == row->function) &&
             blame_union_ns(&lock->held) >= blame_union_ns(&row->at_least_one) / 2)
             return true;
@@ -861,18 +865,24 @@ static bool is_timed_answer(const struct findings *findings, const struct outsid
            asked_by(findings, row) != 0;
 }
 
+/* The function of a place, "main.work (main.go:42)"; nothing if it is not known. */
+static trail_string function_of(const struct findings *findings, trail_name place)
+{
+    trail_string at = names_text(&findings->analysis->names, place);
+    const char *line = at.size > 0 ? memmem(at.data, at.size, " (", 2) : NULL;
+    return (trail_string){at.data, line ? (size_t)(line - at.data) : at.size};
+}
+
 /* Whether goroutines look leaked that the function of the place created, as those do which it no
  * longer waits for after a time-out. */
 static bool leaks_at(const struct findings *findings, trail_name place)
 {
     const struct waits *waits = findings->waits;
-    trail_string at = text_of(findings, place);
-    const char *line = memmem(at.data, at.size, " (", 2);
-    size_t size = line ? (size_t)(line - at.data) + 2 : at.size;
+    trail_string at = function_of(findings, place);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
-        trail_string by = text_of(findings, group->created_at);
-        if (by.size >= size && memcmp(by.data, at.data, size) == 0 &&
+        trail_string by = function_of(findings, group->created_at);
+        if (at.size > 0 && by.size == at.size && memcmp(by.data, at.data, at.size) == 0 &&
             finding_names(findings, "leak", group->row.name))
             return true;
     }

@@ -97,6 +97,33 @@ static bool fills_cpus(const struct findings *findings, const struct blame_row *
     return !facts_of(findings, row->wait) && wait_wants_all_cpus(findings);
 }
 
+/*
+ * Whether Go's goroutines take something from a channel, use it while they wait for something
+ * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
+ */
+static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->start);
+    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
+    return (row->wait == waits->receive || row->wait == waits->select) && group &&
+           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
+           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
+}
+
+/* Whether what takes from a queue waits most of its time for something from a pool: so would more
+ * of them. */
+static bool waits_for_pool(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    for (size_t i = 0; group && i < blame->count; i++)
+        if (blame->rows[i].waiter == row->start && is_for_pooled(findings, &blame->rows[i]) &&
+            share_of(blame->rows[i].direct_ns, wait_time_of(findings, group).all) >= BUSY_SHARE)
+            return true;
+    return false;
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -106,8 +133,8 @@ void finding_queue(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            time_share(findings, ns) < QUEUE_SHARE || fills_cpus(findings, row) ||
-            finding_names(findings, "pool-too-small", row->start))
+            waits_for_pool(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
+            fills_cpus(findings, row) || finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
@@ -124,20 +151,6 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
         if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
             return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
     return false;
-}
-
-/*
- * Whether Go's goroutines take something from a channel, use it while they wait for something
- * outside, and put it back elsewhere. Members of a ring pass it on where they received it.
- */
-static bool is_for_pooled(const struct findings *findings, const struct blame_row *row)
-{
-    const struct waits *waits = findings->waits;
-    const struct wait_group *group = waits_find_group(waits, row->start);
-    trail_name in = stacks_function(&findings->analysis->stacks, row->waited_in);
-    return (row->wait == waits->receive || row->wait == waits->select) && group &&
-           group->workers >= POOLED_LEAST && wait_of_holder(findings, row) &&
-           share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
 }
 
 /*
@@ -488,9 +501,7 @@ static const struct outside_row *only_sleeps(const struct findings *findings,
         if (&group->waits[i] != time->most && group->waits[i].reason != waits->sync)
             return NULL;
     const struct outside_row *in = wait_mostly_in(findings, group, time->most);
-    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called == in->spread.count
-               ? in
-               : NULL;
+    return waits->is_go && in && in->woke == 0 && in->created == 0 && in->called ? in : NULL;
 }
 
 /* Goroutines slept for one piece of work after the other, as far as is known, and others waited for
@@ -499,16 +510,16 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
                           const struct wait_group *pool, const struct group_time *time,
                           const struct outside_row *in, trail_name at)
 {
-    const trail_histogram *spread = &time->most->spread;
+    const trail_histogram *spread = &in->spread;
     trail_string name = text_of(findings, of->function), end = text_of(findings, at),
                  place = text_of(findings, in->place);
     finding_say(findings, of,
                 "The %s %s of %.*s slept for %.0f %% of their time at %.*s, while their end was "
                 "waited for at %.*s",
                 counted(pool->workers).text, word(findings, TERM_tasks), SHOWN(name),
-                100 * share_of(time->others, time->all), SHOWN(place), SHOWN(end));
-    finding_explain(findings, "%s. They waited for nothing else.",
-                    several(spread->count, "sleep", spread->sum_ns, time->most->longest.ns).text);
+                100 * share_of(spread->sum_ns, time->all), SHOWN(place), SHOWN(end));
+    finding_explain(findings, "%s.",
+                    several(spread->count, "sleep", spread->sum_ns, in->longest.ns).text);
     finding_advise(findings, "If they take work from a queue, let more %s do so.",
                    word(findings, TERM_tasks));
 }
@@ -533,8 +544,13 @@ void finding_few_workers(struct findings *findings)
             !(took || (in && wait_is_for_all(findings, row))))
             continue;
         int64_t ns = blame_union_ns(&row->held);
-        const struct finding_of of =
+        struct finding_of of =
             finding_saves("pool-too-small", ns / 2, &row->longest, pool->row.name, row->wait);
+        if (!took) { /* it is not known that more would share the work */
+            of.weight_ns = of.gain_ns;
+            of.gain_ns = 0;
+            of.saves = false;
+        }
         if (took)
             say_too_small(findings, &of, pool, &time, row->at, ns,
                           several(row->waits, "wait", row->ns, row->longest.ns));

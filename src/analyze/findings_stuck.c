@@ -499,11 +499,13 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     if (group->receive && group->left_reason == findings->waits->condition) {
         trail_string name = text_of(findings, group->name);
         finding_explain(findings,
-                        "%s of the %s %s of %.*s created at %.*s have ended, the others wait in "
+                        "%s of the %s %s of %.*s created at %.*s %s ended, the other%s in "
                         "sync.(*Cond).Wait at %.*s, where only %.*s was seen to wake one.",
                         counted(group->ended).text, counted(group->created).text,
-                        word(findings, TERM_tasks), SHOWN(start), SHOWN(created), SHOWN(left_place),
-                        SHOWN(name));
+                        word(findings, TERM_tasks), SHOWN(start), SHOWN(created),
+                        group->ended == 1 ? "has" : "have",
+                        group->created - group->ended == 1 ? " one waits" : "s wait",
+                        SHOWN(left_place), SHOWN(name));
         finding_advise(findings,
                        "Wake all that wait (Broadcast) if the change is for all of them.");
         return;
@@ -520,10 +522,11 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     }
     if (group->left_place)
         (void)snprintf(at, sizeof at, " at %.*s", SHOWN(left_place));
-    finding_explain(findings, "%s of the %s %s of %.*s created at %.*s have ended, %s has not.",
+    finding_explain(findings, "%s of the %s %s of %.*s created at %.*s %s ended, %s has not.",
                     counted(group->ended).text, counted(group->created).text,
-                    word(findings, TERM_tasks), SHOWN(start), SHOWN(created), left);
-    if (group->stays)
+                    word(findings, TERM_tasks), SHOWN(start), SHOWN(created),
+                    group->ended == 1 ? "has" : "have", left);
+    if (group->stay > 0)
         finding_explain(findings, "It waits for ever, for a nil channel or in an empty select.");
     else if (group->sleeps)
         finding_explain(findings, "It sleeps%s.", at);
@@ -574,7 +577,9 @@ void finding_nil_channel(struct findings *findings)
 {
     const struct at_nil_channel *at = &findings->waits->at_nil_channel;
     int64_t ns = ns_between(at->begin_ns, findings->analysis->span.end_ns);
-    if (at->count == 0 || ns < OPEN_LEAST || keeps_group(findings, at->goroutine))
+    bool all_said =
+        keeps_group(findings, at->goroutine) && at->count <= findings->stuck->group.stay;
+    if (at->count == 0 || ns < OPEN_LEAST || all_said)
         return;
     char task[NAME_SIZE];
     trail_string place = text_of(findings, at->place);

@@ -114,10 +114,11 @@ struct group_time wait_time_of(const struct findings *findings, const struct wai
     return time;
 }
 
-trail_name wait_own_place(const struct blame_row *row)
+trail_name wait_own_place(const struct findings *findings, const struct blame_row *row)
 {
     /* It has at least three quarters of the time then. */
-    return row->outside_at.ns >= row->outside_ns / 2 ? (trail_name)row->outside_at.key : 0;
+    bool known = row->outside_at.ns >= row->outside_ns / 2;
+    return known ? waits_sleep_place(findings->waits, (trail_name)row->outside_at.key) : 0;
 }
 
 double wait_own_share(const struct blame_row *row)
@@ -173,7 +174,7 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
                   size_t size)
 {
     trail_name for_what = row->outside.key > 0 ? (trail_name)row->outside.key : 0;
-    trail_name place = wait_own_place(row);
+    trail_name place = wait_own_place(findings, row);
     trail_string wait = text_of(findings, for_what), at = text_of(findings, place);
     (void)snprintf(text, size, "%.*s%s%.*s", SHOWN(wait), place ? " at " : "",
                    place ? SHOWN_SIZE(at) : 0, at.data);

@@ -77,7 +77,7 @@ const struct outside_row *wait_mostly_in(const struct findings *findings,
 
 /* The place where the goroutine that others waited for was itself waiting for something outside of
  * the program, most of the time; 0: unknown. */
-trail_name wait_own_place(const struct blame_row *row);
+trail_name wait_own_place(const struct findings *findings, const struct blame_row *row);
 
 /* The part of the time in which the goroutine that others waited for was itself waiting. */
 double wait_own_share(const struct blame_row *row);

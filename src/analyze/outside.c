@@ -73,8 +73,8 @@ void outside_created(struct outside *outside, int64_t goroutine)
 /* Returns the number of the row, from 1; 0 on out of memory. */
 static size_t row_of(struct outside *outside, const struct outside_wait *wait)
 {
-    const uint32_t key[] = {wait->kind, wait->function, wait->in_sqlite, wait->of_server,
-                            wait->deadline};
+    const uint32_t key[] = {wait->kind,      wait->function,  wait->caller,
+                            wait->in_sqlite, wait->of_server, wait->deadline};
     bool fresh;
     if (!GROW(outside->rows, outside->capacity, outside->count + 1))
         return 0;
@@ -83,6 +83,7 @@ static size_t row_of(struct outside *outside, const struct outside_wait *wait)
         outside->rows[outside->count++] = (struct outside_row){
             .kind = wait->kind,
             .function = wait->function,
+            .called = wait->called,
             .in_sqlite = wait->in_sqlite,
             .of_server = wait->of_server,
             .deadline = wait->deadline,
@@ -115,7 +116,6 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (!now || number == 0)
         return false;
     struct outside_row *row = &outside->rows[number - 1];
-    row->called += wait->called;
     if (now->row == number && !count_run(row, now, wait))
         return false;
     *now = (struct outside_now){.row = number,

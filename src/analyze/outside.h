@@ -43,7 +43,7 @@ struct outside_row {
     int64_t between_ns;        /* from one wait to the next */
     uint64_t woke;             /* others that it woke in between */
     uint64_t created;          /* others that it created in between */
-    uint64_t called;           /* sleeps in a function that another one of the program called */
+    bool called;               /* sleeps in a function that another one, with a name, called */
     uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
     bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server; /* for what a server sends over a connection that the program made */
@@ -97,9 +97,10 @@ struct outside_wait {
     int64_t goroutine, begin_ns, exec_ns;
     enum wire_wait kind;
     trail_name wait, function, place;
+    trail_name caller; /* of a sleep: the program's function that called; 0: none */
     trail_name waiter; /* start function */
     bool in_sqlite, of_server, deadline;
-    bool called; /* a sleep in a function that another one, with a name, called */
+    bool called; /* the caller has a name */
 };
 
 /* Returns false on out of memory. */

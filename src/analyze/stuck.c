@@ -144,7 +144,7 @@ static trail_name outside_place(const struct stuck *stuck, const struct goroutin
 {
     const struct outside_now *now =
         stuck->waits_at ? objects_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
-    return now && now->waits ? now->place : 0;
+    return now && now->waits ? waits_sleep_place(stuck->waits_at, now->place) : 0;
 }
 
 /* Where the goroutine waits; 0: unknown. */
@@ -247,7 +247,8 @@ static bool is_held_by_others(const struct waits *waits, trail_name place, trail
     return false;
 }
 
-/* Whether goroutines with neither start function were seen to wait for the other's. */
+/* Whether goroutines with neither start function were seen to wait for work or results, or to end
+ * such a wait. */
 static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
 {
     for (size_t i = 0; i < blame->pair_count; i++)
@@ -257,13 +258,34 @@ static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
     return true;
 }
 
+/* Whether a goroutine at a channel may hold the lock that another kind waits for. */
+static bool may_hold(const struct stuck *stuck, const struct stuck_wait *wait,
+                     const struct goroutine *g)
+{
+    const struct names *names = &stuck->analysis->names;
+    trail_name name = names_kind(names, g->name);
+    return name != names_kind(names, wait->name) &&
+           !is_held_by_others(stuck->waits_at, wait->place, name);
+}
+
+static void note_asker(const struct stuck *stuck, struct stuck_wait *wait,
+                       const struct goroutine *g, int64_t now)
+{
+    wait->asks = g->id;
+    wait->asks_name = g->name;
+    wait->asks_place = waits_place(stuck->waits_at, g->outer);
+    wait->asks_ns = ns_between(g->since_ns, now);
+    wait->asks_sends = g->reason == stuck->waits_at->send;
+}
+
 /*
  * Notes the only goroutine that waits to send, if the one that waits for a lock in Go has ended its
- * last wait, and no longer waits of theirs show more: it may hold the lock.
+ * last wait, and neither kind was seen with others: it may hold the lock.
  */
 static void find_stranger(const struct stuck *stuck, struct stuck_wait *wait, int64_t now)
 {
     const struct waits *waits = stuck->waits_at;
+    const struct names *names = &stuck->analysis->names;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     const struct goroutine *only = NULL;
     IDMAP_EACH(slot, alive) {
@@ -274,40 +296,27 @@ static void find_stranger(const struct stuck *stuck, struct stuck_wait *wait, in
             return;
         only = g;
     }
-    if (!only || only->waker != wait->goroutine ||
-        is_held_by_others(waits, wait->place, only->name) ||
-        !are_strangers(&waits->blame, names_kind(&stuck->analysis->names, only->name),
-                       names_kind(&stuck->analysis->names, wait->name)))
+    if (!only || only->waker != wait->goroutine || !may_hold(stuck, wait, only) ||
+        !are_strangers(&waits->blame, names_kind(names, only->name), names_kind(names, wait->name)))
         return;
-    wait->asks = only->id;
-    wait->asks_name = only->name;
-    wait->asks_place = waits_place(stuck->waits_at, only->outer);
-    wait->asks_ns = ns_between(only->since_ns, now);
-    wait->asks_sends = wait->asks_unseen = true;
+    note_asker(stuck, wait, only, now);
+    wait->asks_unseen = true;
 }
 
 /* Notes what waits at a channel for the one that waits for a lock in Go, and may hold the lock. */
 static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64_t now)
 {
     const struct waits *waits = stuck->waits_at;
+    const struct names *names = &stuck->analysis->names;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         bool sends = g->reason == waits->send;
-        trail_name name = names_kind(&stuck->analysis->names, g->name),
-                   waiter = names_kind(&stuck->analysis->names, wait->name);
-        if (g->state != TRAIL_GO_WAITING || name == waiter ||
-            !(sends || g->reason == waits->receive) ||
-            (wait->asks != TRAIL_NONE && g->id > wait->asks) ||
-            !(sends ? hands_to(&waits->blame, name, waiter)
-                    : hands_to(&waits->blame, waiter, name)) ||
-            is_held_by_others(waits, wait->place, name))
-            continue;
-        wait->asks = g->id;
-        wait->asks_name = g->name;
-        wait->asks_place = waits_place(stuck->waits_at, g->outer);
-        wait->asks_ns = ns_between(g->since_ns, now);
-        wait->asks_sends = sends;
+        trail_name name = names_kind(names, g->name), waiter = names_kind(names, wait->name);
+        if (g->state == TRAIL_GO_WAITING && (sends || g->reason == waits->receive) &&
+            (wait->asks == TRAIL_NONE || g->id < wait->asks) && may_hold(stuck, wait, g) &&
+            hands_to(&waits->blame, sends ? name : waiter, sends ? waiter : name))
+            note_asker(stuck, wait, g, now);
     }
 }
 
@@ -668,10 +677,10 @@ static void describe_left(const struct stuck *stuck, const struct family *family
                           struct stuck_group *group, int64_t now)
 {
     const struct goroutine *g = goroutines_find(&stuck->analysis->goroutines, family->left);
-    group->stays = family->stay > 0;
-    group->left = group->stays ? family->stays : family->left;
+    group->stay = family->stay;
+    group->left = group->stay > 0 ? family->stays : family->left;
     group->left_name = family->start;
-    if (group->stays || !g)
+    if (group->stay > 0 || !g)
         return;
     trail_name asleep = outside_place(stuck, g);
     group->left_name = g->name;
@@ -683,8 +692,8 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
- * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the one that
- * waits for them has ended such a wait so far.
+ * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the
+ * one that waits for them has ended such a wait so far.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)

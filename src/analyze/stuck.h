@@ -73,11 +73,11 @@ struct stuck_group {
     trail_name name, place;       /* its start function, and where it waits */
     trail_name start, created_at; /* the same of the others */
     uint64_t created, ended;
-    int64_t left; /* one that has not ended; TRAIL_NONE: all have */
-    bool stays;   /* it waits for ever */
+    int64_t left;  /* one that has not ended; TRAIL_NONE: all have */
+    uint64_t stay; /* of those that have not, wait for ever; if any, `left` does */
     bool sleeps;
-    /* Those that are left wait for what so far only the one that waits did: to receive what it sends,
-     * or for a sync.Cond. */
+    /* Those that are left wait for what so far only the one that waits did: to receive what it
+     * sends, or for a sync.Cond. */
     bool receive;
     int64_t left_ns; /* it has waited for so long */
     trail_name left_name, left_reason, left_place;

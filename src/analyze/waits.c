@@ -191,6 +191,7 @@ bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t n
     const uint64_t *key = objects_find(&waits->owners, (uint64_t)g->id);
     if (!key || !wait || wait->row == 0 || wait->begin_ns != g->since_ns)
         return true;
+    const struct helper *helper = objects_find(&waits->helpers, wait->place);
     struct owned *owned = objects_get(&waits->owned, *key);
     objects_drop(&waits->owners, (uint64_t)g->id);
     if (owned)
@@ -199,7 +200,7 @@ bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t n
                                 now,
                                 names_kind(&waits->analysis->names, g->name),
                                 waits->outside.rows[wait->row - 1].function,
-                                wait->place};
+                                helper ? helper->place : wait->place};
     return owned != NULL;
 }
 
@@ -311,9 +312,8 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .place = waits_name_frame(waits, &by),
         .caller = caller_of(waits, stack, place, &by),
     };
-    /* What its own kind puts back, the one that did so may have waited for itself. */
-    ended.room |= waits->is_go && woken && ended.start == ended.own_start &&
-                  (wait == waits->receive || wait == waits->select);
+    ended.back = waits->is_go && woken && ended.start == ended.own_start &&
+                 (wait == waits->receive || wait == waits->select);
     const struct owned *owner = woken ? NULL : owner_in(waits, facts, g->since_ns, event->time_ns);
     if (owner) {
         ended.waker = owner->goroutine;
@@ -482,8 +482,8 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
 }
 
 /*
- * A goroutine of Go does nothing any more. That is on purpose in an empty select, and often where it
- * receives a single value, as from the Done channel of a context that is never cancelled.
+ * A goroutine of Go does nothing any more. That is on purpose in an empty select, and often where
+ * it receives a single value, as from the Done channel of a context that is never cancelled.
  */
 static void note_forever(struct waits *waits, const struct goroutine *g, int64_t now)
 {
@@ -673,10 +673,12 @@ static void trace_begins(void *part, int64_t origin_ns)
 static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
-    (void)ns;
     if (!blame_clear(&waits->blame))
         return false;
     outside_clear(&waits->outside);
+    idmap_clear(&waits->callers);
+    if (waits->at_nil_channel.count > 0)
+        waits->at_nil_channel.begin_ns = ns;
     objects_clear(&waits->condition_waits);
     objects_clear(&waits->conditions);
     objects_clear(&waits->rwlocks);
@@ -704,7 +706,9 @@ static trail_name waits_now_at(const struct waits *waits, const struct goroutine
 {
     const struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
     const struct outside_now *now = objects_find(&waits->outside.now, (uint64_t)g->id);
-    return parked && parked->place ? parked->place->name : now && now->waits ? now->place : 0;
+    return parked && parked->place ? parked->place->name
+           : now && now->waits     ? waits_sleep_place(waits, now->place)
+                                   : 0;
 }
 
 static void look_at_blocked(const struct waits *waits, const struct goroutine *g,
@@ -758,6 +762,7 @@ static bool window_ends(void *part, int64_t ns)
     free(by_id);
     if (!good)
         return false;
+    waits_settle_sleeps(waits);
     if (waits->count > 0)
         qsort(waits->items, waits->count, sizeof(void *), by_ready);
     return true;
@@ -782,6 +787,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
     waits->rwlocks = OBJECTS_OF(struct rwlock);
+    waits->wait_places = OBJECTS_OF(struct wait_place);
+    waits->helpers = OBJECTS_OF(struct helper);
     waits->hold_sums = OBJECTS_OF(struct hold_sum);
     waits->last_holds = OBJECTS_OF(struct last_hold);
     waits->owned = OBJECTS_OF(struct owned);
@@ -828,6 +835,8 @@ static void drop(void *part)
     free(waits->connections.by_stack);
     idmap_free(&waits->connections.accepts);
     idmap_free(&waits->connections.serves);
+    objects_free(&waits->wait_places);
+    objects_free(&waits->helpers);
     idmap_free(&waits->callers);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);

@@ -114,8 +114,8 @@ struct wait_group {
     uint64_t most_alive;            /* at once, of those created in the trace */
     trail_name creator; /* start function of a goroutine that created some of these; 0: unknown */
     trail_name created_at; /* where the first of these was created; 0: unknown */
-    uint64_t workers;      /* goroutines that ended, and how long they ran */
-    int64_t exec_ns;
+    uint64_t workers;      /* goroutines that ended, how long they ran, and existed */
+    int64_t exec_ns, lived_ns;
     trail_longest busiest; /* the one that ran for longest */
     trail_longest life;    /* of that one, from its begin to its end */
     int64_t last_end_ns;   /* when the last of them ended */
@@ -202,6 +202,19 @@ struct owned {
 enum { WAITS_POOL_SQL, WAITS_POOL_SEMAPHORE, WAITS_POOL_HTTP, WAITS_POOLS };
 extern const char *const waits_pools[WAITS_POOLS];
 
+/* Where a stack waits for something outside, or sleeps. */
+struct wait_place {
+    trail_name function, place;
+    trail_name caller;      /* of a sleep: the program's function that called it; 0: none */
+    trail_name with_caller; /* the place, and the caller's */
+    bool called;            /* the caller has a name */
+};
+
+/* A function that sleeps, where it does, and a caller. If it has several, these are what sleeps. */
+struct helper {
+    trail_name function, place, caller, by; /* `by`: the caller's place */
+};
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -226,8 +239,10 @@ struct waits {
     struct outside outside;
     struct families families;
     struct connections connections;
-    struct objects stragglers; /* of start functions: struct straggler */
-    struct idmap callers; /* function that sleeps -> its caller, or a sign that it has several */
+    struct objects stragglers;  /* of start functions: struct straggler */
+    struct objects wait_places; /* of a stack, and whether it sleeps: struct wait_place */
+    struct objects helpers;     /* of a name with the caller: struct helper */
+    struct idmap callers; /* function that sleeps -> its caller, or this map: it has several */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */
@@ -375,6 +390,16 @@ bool waits_count_worker(struct waits *waits, const struct goroutine *g, int64_t 
 /* A wait for `wait` begins that may be for something outside. */
 bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wait,
                          const trail_event *event);
+
+/* Returns what is known of the place, where several functions of the program call the one that
+ * sleeps there; else NULL. */
+const struct helper *waits_helper(const struct waits *waits, trail_name place);
+
+/* Returns the name of the place of a sleep, without the caller if it is always the same. */
+trail_name waits_sleep_place(const struct waits *waits, trail_name place);
+
+/* At the end, when all callers are known: names the rows of sleeps. */
+void waits_settle_sleeps(struct waits *waits);
 
 /* A wait of Go begins, perhaps for an answer. */
 bool waits_enter_answer(struct waits *waits, struct goroutine *g, const trail_event *event);

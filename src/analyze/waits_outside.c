@@ -8,7 +8,6 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "words/place.h"
-#include "words/wrappers.h"
 
 /* An answer comes at most so long after it was written by the same program. */
 #define REPLY_MOST_NS 2000000
@@ -24,64 +23,124 @@ static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? row.places[own] : (trail_place){0};
 }
 
-/* The program's own frame that called the one at `own`; or no frame. */
-static trail_place calling(const struct waits *waits, const struct stack_row *row, size_t own)
+/* The program's own frame that called the first one of this function; or no frame. */
+static trail_place calling(struct waits *waits, const struct stack_row *row, trail_name function)
 {
-    const struct names *names = &waits->analysis->names;
-    for (size_t i = own + 1; i < row->count; i++)
-        if (frame_rank(waits->analysis->options.skip_frames,
-                       names_text(names, row->places[i].function),
-                       names_text(names, row->places[i].file)) == FRAME_OWN)
+    size_t i = 0;
+    while (i < row->count && row->places[i].function != function)
+        i++;
+    while (++i < row->count)
+        if (stacks_rank(&waits->analysis->stacks, &row->places[i]) == FRAME_OWN)
             return row->places[i];
     return (trail_place){0};
 }
 
-/* Whether more than one function of the program, with this one, was seen to call the one that
- * sleeps: it is a helper, and its callers are what sleeps. */
-static bool is_shared(struct waits *waits, trail_name sleeps, trail_name caller)
-{
-    static char several;
-    void *known = idmap_find(&waits->callers, sleeps);
-    if (known == &several || caller == 0)
-        return caller != 0;
-    if (known == (void *)(uintptr_t)caller)
-        return false;
-    (void)idmap_put(&waits->callers, sleeps, known ? (void *)&several : (void *)(uintptr_t)caller);
-    return known != NULL;
-}
-
-/* Whether it is a function literal of Go, "main.main.func1". */
+/* Whether it is a function literal of Go: "main.main.func1", "main.main.func1.2". */
 static bool has_no_name(trail_string function)
 {
     static const char mark[] = ".func";
-    const char *at = memmem(function.data, function.size, mark, strlen(mark));
-    return at && at + strlen(mark) < function.data + function.size && isdigit(at[strlen(mark)]);
+    const char *slash = memrchr(function.data, '/', function.size);
+    const char *begin = slash ? slash : function.data;
+    size_t size = function.size - (size_t)(begin - function.data);
+    while (size > 0 && (isdigit((unsigned char)begin[size - 1]) || begin[size - 1] == '.'))
+        size--;
+    size_t before = size - (size >= strlen(mark) ? strlen(mark) : size);
+    /* "main.func1" is a function. */
+    return size < function.size - (size_t)(begin - function.data) && before > 0 &&
+           memcmp(begin + before, mark, strlen(mark)) == 0 && memchr(begin, '.', before) &&
+           begin[before - 1] != ')';
 }
 
-/* Sets the function and place of a sleep. */
-static void place_sleep(struct waits *waits, trail_stack stack, struct outside_wait *wait)
+/* Returns the name of the place with its caller's: a helper's. */
+static trail_name name_helper(struct waits *waits, trail_name function, trail_name place,
+                              const trail_place *caller)
 {
+    struct names *names = &waits->analysis->names;
+    char text[2 * PLACE_TEXT_SIZE];
+    trail_name by = waits_name_frame(waits, caller);
+    trail_string in_text = names_text(names, place), by_text = names_text(names, by);
+    (void)snprintf(text, sizeof text, "%.*s, called by %.*s", (int)in_text.size, in_text.data,
+                   (int)by_text.size, by_text.data);
+    trail_name name = names_put(names, text, strlen(text));
+    struct helper *helper = objects_get(&waits->helpers, name);
+    if (helper)
+        *helper = (struct helper){function, place, caller->function, by};
+    return helper ? name : 0;
+}
+
+/* Returns where a stack waits, of sleeps with the caller, which is found once for each stack; NULL
+ * on out of memory. */
+static const struct wait_place *place_of_stack(struct waits *waits, trail_stack stack,
+                                               enum wire_wait kind)
+{
+    uint64_t key = (uint64_t)stack << 1 | (kind == WIRE_WAIT_SLEEP);
+    struct wait_place *place = objects_find(&waits->wait_places, key);
+    if (place)
+        return place;
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
     trail_place at = sleeping_frame(waits, stack), caller = {0};
-    char text[2 * PLACE_TEXT_SIZE];
-    if (at.function == 0)
-        return;
-    wait->function = at.function;
-    wait->place = waits_name_frame(waits, &at);
-    for (size_t i = 0; i < row.count && caller.function == 0; i++)
-        if (row.places[i].function == at.function)
-            caller = calling(waits, &row, i);
-    wait->called =
-        caller.function != 0 && !has_no_name(names_text(&waits->analysis->names, caller.function));
-    if (wait->kind != WIRE_WAIT_SLEEP || !is_shared(waits, at.function, caller.function))
-        return;
-    struct names *names = &waits->analysis->names;
-    trail_string in = names_text(names, wait->place),
-                 by = names_text(names, waits_name_frame(waits, &caller));
-    (void)snprintf(text, sizeof text, "%.*s, called by %.*s", (int)in.size, in.data, (int)by.size,
-                   by.data);
-    wait->function = caller.function;
-    wait->place = names_put(names, text, strlen(text));
+    place = objects_get(&waits->wait_places, key);
+    if (!place || at.function == 0)
+        return place;
+    if (kind == WIRE_WAIT_SLEEP)
+        caller = calling(waits, &row, at.function);
+    *place = (struct wait_place){
+        .function = at.function, .place = waits_name_frame(waits, &at), .caller = caller.function};
+    if (caller.function == 0)
+        return place;
+    place->with_caller = name_helper(waits, at.function, place->place, &caller);
+    place->called = !has_no_name(names_text(&waits->analysis->names, caller.function));
+    return place->with_caller ? place : NULL;
+}
+
+/* Notes that the function sleeps for this caller. */
+static bool note_caller(struct waits *waits, trail_name sleeps, trail_name caller)
+{
+    void *known = idmap_find(&waits->callers, sleeps), *its = (void *)(uintptr_t)caller;
+    if (known == its || known == &waits->callers)
+        return true;
+    return idmap_put(&waits->callers, sleeps, known ? (void *)&waits->callers : its);
+}
+
+const struct helper *waits_helper(const struct waits *waits, trail_name place)
+{
+    const struct helper *helper = objects_find(&waits->helpers, place);
+    bool several = helper && idmap_find(&waits->callers, helper->function) == &waits->callers;
+    return several ? helper : NULL;
+}
+
+trail_name waits_sleep_place(const struct waits *waits, trail_name place)
+{
+    const struct helper *helper = objects_find(&waits->helpers, place);
+    return helper && !waits_helper(waits, place) ? helper->place : place;
+}
+
+/* Sets the function and place of a wait; of a sleep also the caller, which may be what sleeps. */
+static bool place_wait(struct waits *waits, trail_stack stack, struct outside_wait *wait)
+{
+    const struct wait_place *at = place_of_stack(waits, stack, wait->kind);
+    if (!at || at->function == 0)
+        return at != NULL;
+    wait->function = at->function;
+    wait->place = at->place;
+    if (at->caller == 0)
+        return true;
+    wait->place = at->with_caller;
+    wait->caller = at->caller;
+    wait->called = at->called;
+    return note_caller(waits, at->function, at->caller);
+}
+
+void waits_settle_sleeps(struct waits *waits)
+{
+    for (size_t i = 0; i < waits->outside.count; i++) {
+        struct outside_row *row = &waits->outside.rows[i];
+        const struct helper *helper = waits_helper(waits, row->place);
+        row->function = helper ? helper->caller : row->function;
+        row->place = waits_sleep_place(waits, row->place);
+        row->peer.place = waits_sleep_place(waits, row->peer.place);
+        row->slept_at.key = waits_sleep_place(waits, (trail_name)row->slept_at.key);
+    }
 }
 
 /* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
@@ -131,8 +190,8 @@ bool waits_enter_outside(struct waits *waits, struct goroutine *g, trail_name wa
         .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
         .of_server = of_server,
     };
-    place_sleep(waits, stack, &begun);
-    return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
+    return place_wait(waits, stack, &begun) && !waits->analysis->stacks.failed &&
+           outside_begin(&waits->outside, &begun);
 }
 
 /* Whether the function belongs to a Go package that calls the system for the program. */

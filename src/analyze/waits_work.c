@@ -102,6 +102,7 @@ bool waits_count_worker(struct waits *waits, const struct goroutine *g, int64_t 
     group->workers++;
     group->last_end_ns = now;
     ns_add(&group->exec_ns, ran);
+    ns_add(&group->lived_ns, ns_between(g->creation_ns, now));
     longest_note(&group->busiest, ran, g->creation_ns, g->id);
     if (group->busiest.goroutine == g->id)
         group->life = (trail_longest){ns_between(g->creation_ns, now), g->creation_ns, g->id};
