@@ -5304,7 +5304,7 @@ def goroutines_that_only_sleep_while_their_end_is_waited_for_may_be_too_few():
     for args in ({"inside": ("main.worker",)}, {"inside": ("main.beat", "main.main.func1")}, {"wakes": True}, {"also": True}, {"workers": 1}, {"naps": 9}):
         assert "pool-too-small" not in only_sleeping(**args), args
     assert "pool-too-small" in only_sleeping(inside=("main.fetch", "main.work", "main.main.func1"))
-    # What has no name is told by the last part of it.
+    # The last part of a name decides whether it is a literal.
     for caller in ("main.functor.func1", "main.main.func1.2", "a.b/main.glob..func3"):
         assert "pool-too-small" not in only_sleeping(inside=("main.fetch", caller)), caller
     for caller in ("main.func1", "a.b/main.func1", "main.(*T).func1", "main.a.funcs"):
