@@ -242,7 +242,7 @@ struct waits {
     struct objects stragglers;  /* of start functions: struct straggler */
     struct objects wait_places; /* of a stack, and whether it sleeps: struct wait_place */
     struct objects helpers;     /* of a name with the caller: struct helper */
-    struct idmap callers; /* function that sleeps -> its caller, or this map: it has several */
+    struct idmap callers; /* function that sleeps -> its caller, + 1; this map: it has several */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */

@@ -93,10 +93,10 @@ static const struct wait_place *place_of_stack(struct waits *waits, trail_stack 
     return place->with_caller ? place : NULL;
 }
 
-/* Notes that the function sleeps for this caller. */
+/* Notes that the function sleeps for this caller; 0: it is where its goroutine begins. */
 static bool note_caller(struct waits *waits, trail_name sleeps, trail_name caller)
 {
-    void *known = idmap_find(&waits->callers, sleeps), *its = (void *)(uintptr_t)caller;
+    void *known = idmap_find(&waits->callers, sleeps), *its = (void *)((uintptr_t)caller + 1);
     if (known == its || known == &waits->callers)
         return true;
     return idmap_put(&waits->callers, sleeps, known ? (void *)&waits->callers : its);
@@ -123,12 +123,12 @@ static bool place_wait(struct waits *waits, trail_stack stack, struct outside_wa
         return at != NULL;
     wait->function = at->function;
     wait->place = at->place;
-    if (at->caller == 0)
-        return true;
-    wait->place = at->with_caller;
-    wait->caller = at->caller;
-    wait->called = at->called;
-    return note_caller(waits, at->function, at->caller);
+    if (at->caller != 0) {
+        wait->place = at->with_caller;
+        wait->caller = at->caller;
+        wait->called = at->called;
+    }
+    return wait->kind != WIRE_WAIT_SLEEP || note_caller(waits, at->function, at->caller);
 }
 
 void waits_settle_sleeps(struct waits *waits)

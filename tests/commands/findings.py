@@ -5304,7 +5304,7 @@ def goroutines_that_only_sleep_while_their_end_is_waited_for_may_be_too_few():
     for args in ({"inside": ("main.worker",)}, {"inside": ("main.beat", "main.main.func1")}, {"wakes": True}, {"also": True}, {"workers": 1}, {"naps": 9}):
         assert "pool-too-small" not in only_sleeping(**args), args
     assert "pool-too-small" in only_sleeping(inside=("main.fetch", "main.work", "main.main.func1"))
-    # What has no name is told by the last part of it.
+    # The last part of a name decides whether it is a literal.
     for caller in ("main.functor.func1", "main.main.func1.2", "a.b/main.glob..func3"):
         assert "pool-too-small" not in only_sleeping(inside=("main.fetch", caller)), caller
     for caller in ("main.func1", "a.b/main.func1", "main.(*T).func1", "main.a.funcs"):
@@ -5478,22 +5478,22 @@ def a_sleep_in_a_helper_of_several_functions_names_its_caller():
 
 @test
 def a_helper_through_which_one_function_polls_is_named_with_it_whatever_else_calls_it():
-    def slept(others):
+    def slept(others, other=("main.other", "main.main")):
         """main.await sleeps 220 times in main.pause; before these times, another function does so once."""
         trace = Trace(1)
         trace.here(1, 2, 0)
         now = MS
         for i in range(220):
-            for caller in (["main.other"] if i in others else []) + ["main.await"]:
-                trace.block(now, 0, "sleep", ("time.Sleep", "main.pause", caller, "main.main"))
+            for callers in ([other] if i in others else []) + [("main.await", "main.main")]:
+                trace.block(now, 0, "sleep", ("time.Sleep", "main.pause", *callers))
                 trace.at(now + MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
                 trace.start(now + MS + 10, 0, 1)
                 now += MS + 20 * US
         return trace.findings(now, "--from=0ns", f"--to={now}ns")
 
     assert slept([])["polling"]["text"].startswith("main.pause (main.go:11) polls: it slept 220 times for 1.00 ms on average. "), slept([])
-    for others in ([0], [110], [219]):
-        text = slept(others)["polling"]["text"]
+    for others, other in (([0], ("main.other",)), ([110], ("main.other",)), ([219], ("main.other",)), ([110], ())):
+        text = slept(others, other)["polling"]["text"]
         assert text.startswith("main.await (main.go:12) polls: it slept 220 times for 1.00 ms on average in main.pause (main.go:11). "), text
         equal(slept(others)["polling"]["function"], "main.await")
 
