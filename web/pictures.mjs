@@ -146,8 +146,8 @@ function exported(trace, name, ...words) {
     return file;
 }
 
-if (isWanted("export-devtools"))
-    await withDevTools(async (page) => {
+if (isWanted("export-devtools")) {
+    const whyNot = await withDevTools(async (page) => {
         const chosen = page.waitForEvent("filechooser");
         await page.getByRole("button", { name: "Load trace" }).click();
         await (await chosen).setFiles(exported("shop-c", "shop-c.json"));
@@ -157,9 +157,13 @@ if (isWanted("export-devtools"))
         /* Opens the process, then its threads, the last one first. */
         for (const y of [129, 251, 230, 209, 188, 167, 146]) await page.mouse.click(60, y);
         await page.mouse.move(200, 163);
+        /* The tooltip has this text only if the threads are open. */
+        await page.getByText("mutex cache_mu", { exact: true }).waitFor();
         await settled(page);
         await shoot(page, "export-devtools", { x: 0, y: 54, width: 1280, height: 320 });
     });
+    if (whyNot) throw new Error(whyNot);
+}
 if (isWanted("export-speedscope")) {
     const profile = readFileSync(
         exported("shop-go", "shop-go.speedscope", "--type=offcpu"),

@@ -32,10 +32,10 @@ struct plot {
     bool moved; /* the path already has a point */
 };
 
-/* An entry of a legend: the class of its colour, and its text. NULL: a box; "": a line; else an
- * edge above a box of that class. */
+/* An entry of a legend: the class of its colour, and its text. */
 struct plot_key {
-    const char *drawn_as, *title, *below;
+    const char *drawn_as, *title;
+    const char *below; /* NULL: a box; "": a line; else an edge above a box of this class */
 };
 
 void plot_begin(struct plot *plot, struct out *out, const char *title, const char *note);

@@ -11,7 +11,7 @@ import { IN_FUNCTION, InFunction, listSpansIn } from "./in_function";
 import { openMenu } from "./menu";
 import { About } from "./panel";
 import { useRun } from "./run";
-import { foldRuntime, RuntimeLine } from "./runtime";
+import { ALL_FOLDED, foldRuntime, RuntimeLine } from "./runtime";
 import { functions, type Matches, matches, type Node, type Profile, sorted, tree } from "./stacks";
 import { status, tab } from "./state";
 import { Table } from "./table";
@@ -239,6 +239,7 @@ export function Flame() {
     const answer = useRun<Profile>("profile", () => ({ type: type.value })).value;
     const useCount = type.value === "cpu";
     const [profile, runtime] = answer.value?.samples ? foldedProfile(answer.value) : [null, 0];
+    const isAllFolded = runtime > 0 && profile?.samples.length === 0;
     const root = profile
         ? tree(profile, { useCount, inverted: inverted.value, focus: focus.value })
         : null;
@@ -312,13 +313,13 @@ export function Flame() {
                         Whole graph
                     </button>
                 )}
-                {root && <span class="faint">{text(root.value)} in all</span>}
+                {root && !isAllFolded && <span class="faint">{text(root.value)} in all</span>}
             </div>
-            <RuntimeLine what={runtime > 0 ? `${duration(runtime)} in goroutines` : ""} />
+            <RuntimeLine what={runtime > 0 ? inWords(`${duration(runtime)} in {tasks}`) : ""} />
             {answer.state === "asking" && <p class="empty">Computing …</p>}
             {answer.state === "bad" && <p class="empty">{answer.error}</p>}
             {answer.state === "good" && root?.value === 0 && (
-                <p class="empty">{noneText(useCount)}</p>
+                <p class="empty">{isAllFolded ? ALL_FOLDED : noneText(useCount)}</p>
             )}
             {isFull && form.value === "flame" && (
                 <Boxes

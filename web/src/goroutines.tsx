@@ -1,4 +1,5 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
+import { useSignal } from "@preact/signals";
 import { Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
 import {
@@ -15,7 +16,7 @@ import { Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { foldRuntime, RuntimeLine } from "./runtime";
+import { ALL_FOLDED, foldRuntime, RuntimeLine } from "./runtime";
 import { filter, kind, range, scroll, status } from "./state";
 import type { Finding, Tile } from "./summary";
 import { type Column, Table } from "./table";
@@ -146,6 +147,7 @@ const sorts = [
 ] as const;
 
 export function GoroutinesPanel() {
+    const words = useSignal("");
     const first = useFirst(FIRST, sorts);
     const isMany = (status.value?.goroutines ?? 0) > MANY;
     const answer = useRun<{ origin_ns: number; all: number; goroutines: GoroutineRow[] }>(
@@ -160,7 +162,7 @@ export function GoroutinesPanel() {
         ...times,
     ];
     const by = sortedBy(first);
-    const { rows, ofRuntime } = foldRuntime(of.goroutines, (row) => row.name);
+    const { rows, ofRuntime } = foldRuntime(of.goroutines, (row) => row.name, words.value);
     return (
         <div>
             <About />
@@ -172,7 +174,8 @@ export function GoroutinesPanel() {
                 columns={columns}
                 rows={rows}
                 sort={by}
-                empty={inWords("No {task} is there.")}
+                words={words}
+                empty={ofRuntime.length > 0 ? ALL_FOLDED : inWords("No {task} is there.")}
                 onWords={isMany ? first.onWords : undefined}
                 onWhy={(row) => showPath(`goroutine=${row.id}`)}
                 onRow={(row) => {
@@ -196,6 +199,7 @@ interface GroupRow extends Times {
 }
 
 export function FunctionsPanel() {
+    const words = useSignal("");
     const answer = useRun<{ groups: GroupRow[] }>("goroutines", () => ({ groups: 1 })).value;
     const of = answer.value;
     if (!of?.groups) return <Waiting answer={answer} />;
@@ -204,7 +208,7 @@ export function FunctionsPanel() {
         { title: "{tasks}", value: (row) => row.count, unit: "number" },
         ...times,
     ];
-    const { rows, ofRuntime } = foldRuntime(of.groups, (row) => row.name);
+    const { rows, ofRuntime } = foldRuntime(of.groups, (row) => row.name, words.value);
     return (
         <div>
             <About />
@@ -214,7 +218,8 @@ export function FunctionsPanel() {
                 columns={columns}
                 rows={rows}
                 sort="running"
-                empty={inWords("No {task} is there.")}
+                words={words}
+                empty={ofRuntime.length > 0 ? ALL_FOLDED : inWords("No {task} is there.")}
                 onRow={(row) => {
                     filter.value = shortName(row.name);
                     kind.value = "goroutine";

@@ -106,7 +106,7 @@ function FoldButton(props: { isFolded: boolean; onFold: () => void }) {
             class="quiet icon"
             aria-label="Overview"
             aria-pressed={!props.isFolded}
-            title={props.isFolded ? "Unfold the findings" : "Fold the findings"}
+            title={props.isFolded ? "Unfold the overview" : "Fold the overview"}
             onClick={props.onFold}
         >
             {props.isFolded ? <Down /> : <Up />}

@@ -2,7 +2,7 @@
  * The goroutines that Go's runtime starts for itself: one switch shows or folds them among the lanes, in tables and in
  * flame graphs.
  */
-import { range, showsRuntime } from "./state";
+import { filter, range, showsRuntime } from "./state";
 
 /* runtime.main is the program's own. */
 const RUNTIME = /^runtime[./](?!main$)/;
@@ -12,15 +12,26 @@ export function isRuntime(name: string): boolean {
     return RUNTIME.test(name);
 }
 
-/* The rows to show, without those of the runtime unless the switch or selected lanes ask for them; and the runtime's. */
+/*
+ * The rows to show, and those that the switch shows or folds: the runtime's. Not folded are rows that selected lanes, the
+ * filter of lanes or that of a table, `words`, ask for.
+ */
 export function foldRuntime<T>(
     rows: T[],
     nameOf: (row: T) => string,
+    words = "",
 ): { rows: T[]; ofRuntime: T[] } {
-    const ofRuntime = rows.filter((row) => isRuntime(nameOf(row)));
-    if (showsRuntime.value || range.value?.of) return { rows, ofRuntime };
-    return { rows: rows.filter((row) => !isRuntime(nameOf(row))), ofRuntime };
+    if (words || range.value?.of) return { rows, ofRuntime: [] };
+    const wanted = filter.value.trim().toLowerCase();
+    const isFolded = (name: string) =>
+        isRuntime(name) && !(wanted && name.toLowerCase().includes(wanted));
+    const ofRuntime = rows.filter((row) => isFolded(nameOf(row)));
+    if (showsRuntime.value) return { rows, ofRuntime };
+    return { rows: rows.filter((row) => !isFolded(nameOf(row))), ofRuntime };
 }
+
+/* In place of a list whose rows are all folded. */
+export const ALL_FOLDED = "Everything here belongs to the runtime.";
 
 /* `what` is folded or shown: "10 goroutines". */
 export function RuntimeSwitch(props: { what: string }) {
@@ -44,7 +55,7 @@ export function RuntimeSwitch(props: { what: string }) {
 
 /* The same above a table or a flame graph; nothing if there is nothing of the runtime. */
 export function RuntimeLine(props: { what: string }) {
-    return props.what && !range.value?.of ? (
+    return props.what ? (
         <p class="about">
             <RuntimeSwitch what={props.what} />
         </p>

@@ -140,7 +140,11 @@ wide.addEventListener("change", () => {
 });
 /* On a phone, either the timeline with the findings above it or one panel is shown. */
 const phone = matchMedia("(max-width: 480px)");
-export const isPhone = () => phone.matches;
+const isNarrow = signal(phone.matches);
+phone.addEventListener("change", () => {
+    isNarrow.value = phone.matches;
+});
+export const isPhone = () => isNarrow.value;
 /* On a phone, the cards and each panel hide what they lead to. */
 export function showTimeline(): void {
     if (!isPhone()) return;

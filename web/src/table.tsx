@@ -186,6 +186,8 @@ export function Table<T>(props: {
     onRow?: (row: T) => void;
     /* Shows the critical path of a row: each row then has a button for it. */
     onWhy?: (row: T) => void;
+    /* The words of the filter, if the rows depend on them. */
+    words?: Signal<string>;
     /* Called with the words of the filter, if they select the rows; otherwise the table does that. */
     onWords?: (words: string) => void;
     /* Whether a row is marked as one that needs attention. */
@@ -198,7 +200,8 @@ export function Table<T>(props: {
     );
     const by = useSignal(props.sort ?? "");
     const up = useSignal(props.up ?? false);
-    const words = useSignal("");
+    const ownWords = useSignal("");
+    const words = props.words ?? ownWords;
     const shown = useSignal(STEP);
     const widths: Widths = useSignal(null);
     const wanted = props.onWords ? "" : words.value.toLowerCase();

@@ -27,6 +27,7 @@ const browsers = {
         paths: [process.env.TRAIL_FIREFOX, "/usr/bin/firefox-esr"],
         options: {
             channel: "moz-firefox",
+            /* Firefox adds noise to what canvases return, another for each site and session. */
             firefoxUserPrefs: {
                 "privacy.fingerprintingProtection": false,
                 "privacy.fingerprintingProtection.pbmode": false,
@@ -93,6 +94,21 @@ export function runJson(...words) {
     return JSON.parse(
         execFileSync(trail, [words[0], "--json", ...words.slice(1)], { maxBuffer: 1 << 28 }),
     );
+}
+
+/* The rows of a table of `trail export --to=csv`, by the names of their columns. */
+export function tableOf(path, table) {
+    const text = execFileSync(trail, ["export", "--to=csv", `--table=${table}`, path], {
+        encoding: "utf8",
+        maxBuffer: 1 << 28,
+    });
+    const lines = [[]];
+    for (const [, cell, end] of text.matchAll(/("(?:[^"]|"")*"|[^,\n]*)(,|\n)/g)) {
+        lines.at(-1).push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
+        if (end === "\n") lines.push([]);
+    }
+    const [titles, ...rows] = lines.slice(0, -1);
+    return rows.map((row) => Object.fromEntries(titles.map((title, i) => [title, row[i]])));
 }
 
 /* A text of the command as the page shows it. */
@@ -215,7 +231,7 @@ export function ok(value, what) {
 }
 
 /* Time limit in ms for conditions that never become true; generous, because the machine may be slow. */
-const PATIENCE = Number(process.env.TRAIL_PATIENCE ?? 120000);
+export const PATIENCE = Number(process.env.TRAIL_PATIENCE ?? 120000);
 
 /* Waits until `ask` returns a truthy value, and returns it. */
 export async function until(what, ask) {

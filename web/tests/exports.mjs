@@ -1,10 +1,10 @@
 // `trail export --to=chrome` in the engine of DevTools: it has all spans, none overlaps another, and they add up to the states.
 import { execFileSync } from "node:child_process";
-import { equal, main, ok, test, trail } from "./browser.mjs";
-import { hasDevTools, withDevTools } from "./devtools.mjs";
+import { equal, main, ok, tableOf, test, trail } from "./browser.mjs";
+import { mayHaveDevTools, withDevTools } from "./devtools.mjs";
 import { example } from "./traces.mjs";
 
-if (!hasDevTools) {
+if (!mayHaveDevTools) {
     console.log("1..0 # SKIP no Chromium with DevTools, or nothing of npm: npm ci in web");
     process.exit(0);
 }
@@ -13,19 +13,13 @@ const ask = (...words) => execFileSync(trail, words, { maxBuffer: 1 << 28 }).toS
 
 /* How long each thread was in each state: [[thread, state], ns] as text, from the tables. */
 function states(trace, isOfThreads) {
-    const [head, ...rows] = ask("export", "--to=csv", "--table=states", trace).trim().split("\n");
-    const titles = head.split(",");
-    const cells = rows.map((row) => row.split(","));
-    const column = (name) => titles.indexOf(name);
-    const of = (row, name) => row[column(name)];
+    const rows = tableOf(trace, "states");
     const threads = new Map();
-    for (const row of cells)
-        if (of(row, "thread")) threads.set(of(row, "goroutine"), of(row, "thread"));
+    for (const { goroutine, thread } of rows) if (thread) threads.set(goroutine, thread);
     const sums = new Map();
-    for (const row of cells) {
-        const name = of(row, "goroutine");
-        const key = `${isOfThreads ? threads.get(name) : name} ${of(row, "state").toLowerCase()}`;
-        sums.set(key, (sums.get(key) ?? 0) + Number(of(row, "duration_ns")));
+    for (const { goroutine, state, duration_ns } of rows) {
+        const key = `${isOfThreads ? threads.get(goroutine) : goroutine} ${state.toLowerCase()}`;
+        sums.set(key, (sums.get(key) ?? 0) + Number(duration_ns));
     }
     return sums;
 }

@@ -750,41 +750,88 @@ test("the switch of the runtime's goroutines governs tables and flame graphs, to
     });
 });
 
-test("the lanes stay where they are when no problem is found", async () => {
-    await serving(example("load-go1.23"), async (open) => {
-        const page = await open();
-        let answer;
-        const answered = new Promise((resolve) => {
-            answer = resolve;
-        });
-        await page.route("**/api/run?command=summary*", async (route) => {
-            await answered;
-            await route.continue();
-        });
-        await page.reload();
-        const top = () =>
-            page.locator("canvas.rows").evaluate((of) => of.getBoundingClientRect().y);
-        await page.getByText("Adding up the trace").waitFor();
-        await page.locator("canvas.rows").waitFor();
-        const before = await top();
-        answer();
-        await page.getByText("No known problem found.").waitFor();
-        await idle(page);
-        equal(await top(), before, "the top of the lanes");
-        await page.getByRole("button", { name: "Overview", exact: true }).click();
-        ok((await top()) < before, "one line when folded");
-        await page.unrouteAll({ behavior: "ignoreErrors" });
-        /* A phone has one line, with nothing to unfold. */
-        const phone = await open("", { viewport: { width: 390, height: 844 } });
-        await phone.getByText("No known problem found.").waitFor();
-        equal(
-            await phone.getByRole("button", { name: "Overview", exact: true }).count(),
-            0,
-            "buttons",
-        );
-        ok(await phone.locator("canvas.rows").isVisible(), "lanes");
+test("filters find what is folded of the runtime", async () => {
+    const path = example("load-go1.23");
+    const workers = runJson("goroutines", path).goroutines.filter(
+        ({ name }) => name === "runtime.gcBgMarkWorker",
+    );
+    ok(workers.length > 1, "several");
+    await serving(path, async (open) => {
+        const page = await open("#tab=goroutines&all=");
+        const rows = page.locator(".table tbody tr", { hasText: "runtime.gcBgMarkWorker" });
+        await page.locator(".table tbody tr").first().waitFor();
+        equal(await rows.count(), 0, "folded");
+        const words = page.getByPlaceholder("Filter rows");
+        await words.fill("gcBgMark");
+        await rows.first().waitFor();
+        equal(await rows.count(), workers.length, "by the table's filter");
+        await words.fill("");
+        await rows.first().waitFor({ state: "detached" });
+        const lanes = await open("#tab=goroutines&all=&f=runtime.gcBgMarkWorker");
+        const found = lanes.locator(".table tbody tr", { hasText: "runtime." });
+        await found.first().waitFor();
+        equal(await found.count(), workers.length, "by the lanes' filter");
     });
 });
+
+test("where all of a range is the runtime's, it is folded, and not said to be missing", async () => {
+    const { server, url } = await serve(["--words=threads", example("shop-go")]);
+    const page = await openPage(`${url}#r=19343222-19353946&tab=flame&all=`);
+    const panel = page.locator("[role=tabpanel]");
+    await panel.getByLabel("Stacks of").selectOption("running");
+    await panel.getByText(/^[\d.]+\sµs in threads of the runtime are folded/).waitFor();
+    await idle(page);
+    const text = await panel.textContent();
+    ok(/Everything here belongs to the runtime/.test(text), text);
+    ok(!/Nothing of this kind|0\sns in all/.test(text), text);
+    await openTab(page, "Threads");
+    await panel.getByText(/^\d+ threads of the runtime are folded/).waitFor();
+    ok(!/No thread is there/.test(await panel.textContent()), "nor are its threads");
+    equal(page.errors, [], "errors");
+    await page.context().close();
+    server.kill();
+});
+
+for (const [name, width] of [
+    ["load-go1.23", 1280],
+    ["logs-unlocked", 900],
+    ["load-go1.23", 390],
+])
+    test(`the lanes stay where they are when no problem is found, ${name}, ${width}`, async () => {
+        await serving(example(name), async (open) => {
+            const page = await open("", { viewport: { width, height: 844 } });
+            let answer;
+            const answered = new Promise((resolve) => {
+                answer = resolve;
+            });
+            await page.route("**/api/run?command=summary*", async (route) => {
+                await answered;
+                await route.continue();
+            });
+            await page.reload();
+            const top = () =>
+                page.locator("canvas.rows").evaluate((of) => of.getBoundingClientRect().y);
+            await page.getByText("Adding up the trace").waitFor();
+            await page.locator("canvas.rows").waitFor();
+            const before = await top();
+            answer();
+            await page.getByText("No known problem found.").waitFor();
+            await idle(page);
+            equal(await top(), before, "the top of the lanes");
+            await page.unrouteAll({ behavior: "ignoreErrors" });
+            const fold = page.getByRole("button", { name: "Overview", exact: true });
+            if (width > 390) {
+                equal(await fold.getAttribute("title"), "Fold the overview", "unfolded");
+                await fold.click();
+                ok((await top()) < before, "one line when folded");
+                return;
+            }
+            equal(await fold.count(), 0, "a phone has nothing to unfold");
+            await page.setViewportSize({ width: 900, height: 390 });
+            await fold.waitFor();
+            equal(await fold.getAttribute("title"), "Unfold the overview", "turned");
+        });
+    });
 
 test("of several cards, the one that is shown says what to do", async () => {
     const [finding, ...others] = runJson("summary", example("shop-c-stuck")).findings;
@@ -798,22 +845,42 @@ test("of several cards, the one that is shown says what to do", async () => {
     });
 });
 
+/* The class of each reason to wait. */
+const waitClasses = Object.fromEntries(
+    [
+        ...readFileSync(
+            new URL("../../src/words/wait_classes.def", import.meta.url),
+            "utf8",
+        ).matchAll(/^WAIT_CLASS\((\w+), *"([^"]+)"\)/gm),
+    ].map(([, name, reason]) => [reason, name]),
+);
+
 test("the legend has the kinds of waits that occur", async () => {
-    const titles = { sync: "lock", select: "channel", network: "I/O", sleep: "sleep" };
+    const titles = {
+        LOCK: "lock",
+        COND: "channel",
+        IO: "I/O",
+        SLEEP: "sleep",
+        IDLE: "idle",
+        UNKNOWN: "not recorded",
+    };
     const { goroutines } = runJson("goroutines", example("shop-go"));
-    const spent = new Set(
-        goroutines.flatMap(({ block_ns: of }) => Object.keys(of).filter((name) => of[name] > 0)),
+    const spent = goroutines.flatMap(({ block_ns: of }) =>
+        Object.keys(of).filter((reason) => of[reason] > 0),
     );
+    const occurs = new Set(spent.map((reason) => waitClasses[reason] ?? "UNKNOWN"));
     await serving(example("shop-go"), async (open) => {
         const page = await open();
         await page.locator(".details .say").waitFor();
         const legend = (await page.locator(".legend > span").allTextContents()).map((of) =>
             of.trim(),
         );
-        const shown = Object.entries(titles).filter(([, title]) => legend.includes(title));
-        const occurs = ([reason]) =>
-            spent.has(reason) || (reason === "select" && spent.has("chan receive"));
-        equal(shown, Object.entries(titles).filter(occurs), [...spent].join());
+        const shown = Object.keys(titles).filter((of) => legend.includes(titles[of]));
+        equal(
+            shown,
+            Object.keys(titles).filter((of) => occurs.has(of)),
+            spent.join(),
+        );
         ok(shown.length < Object.keys(titles).length, "not all of them");
     });
 });

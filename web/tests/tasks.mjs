@@ -1,5 +1,6 @@
 // Tasks of users, each from opening the page to the answer in at most three clicks, and questions, of traces of C and of Go,
-// each answered by at most two. TRAIL_PICTURES: a folder for a picture of each answer. Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
+// each answered by at most two. TRAIL_PICTURES: a folder for a picture of each task's answer, whose name is one word.
+// Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,20 +15,18 @@ import {
     needBrowser,
     ok,
     openPage,
-    scheduler as root,
     runJson,
     serve,
-    temporaryFolder,
+    tableOf,
     test,
     trail,
     until,
     withSign,
 } from "./browser.mjs";
+import { example, folder, fragment, rowsWhenThere } from "./traces.mjs";
 
 needBrowser();
 const MOST_CLICKS = 3;
-const folder = temporaryFolder();
-const example = (name) => join(root, "examples/traces", `${name}.trace`);
 
 /*
  * One task. `open` returns { url, server }; `run` receives the page, a function that clicks, and the server, and returns
@@ -49,7 +48,7 @@ function task(name, what, open, run, sign = ".facts", most = MOST_CLICKS) {
             ok(clicks <= most, `${clicks} clicks`);
             equal(page.errors, [], "errors");
             await idle(page);
-            if (process.env.TRAIL_PICTURES)
+            if (process.env.TRAIL_PICTURES && /^[\w-]+$/.test(name))
                 await page.screenshot({
                     path: join(process.env.TRAIL_PICTURES, `task-${name}.png`),
                 });
@@ -344,10 +343,7 @@ const typed = (page, text) => ({
 });
 const enter = (page) => ({ click: () => page.keyboard.press("Enter") });
 
-const shops = {
-    "shop-c": { waiter: "take", waker: /main/, io: "read" },
-    "shop-go": { waiter: "lookUp", waker: /flush|supply|work/, io: "network" },
-};
+const shops = { "shop-c": { waiter: "take" }, "shop-go": { waiter: "lookUp" } };
 function ask(question, run, suffix = "", traces = Object.keys(shops)) {
     for (const name of traces)
         task(
@@ -367,18 +363,23 @@ ask("which lock is contended, and who holds it", async (page, _, name) => {
     ok(lock.test(await shownIn(page, ".card")), "lock and holder");
 });
 
-ask("which request is the slowest, and why", async (page, click) => {
+ask("which request is the slowest, and why", async (page, click, name) => {
+    const { tiles } = runJson("summary", example(name));
+    const { task: id, text } = tiles.find(({ key }) => key === "slowest_task_ns");
     await click(tile(page, "slowest_task_ns"));
-    await page.locator(".panel h2", { hasText: "task 7 request: 3" }).waitFor();
+    await page.locator(".panel h2", { hasText: `task ${id} request: ${text}` }).waitFor();
     await page.locator(".request", { hasText: "supply" }).waitFor();
 });
 
 ask(
     "what is deadlocked",
-    async (page) => {
+    async (page, _, name) => {
+        const [finding] = runJson("summary", example(`${name}-stuck`)).findings;
         await page.locator(".details .say").waitFor();
-        ok(/deadlock/i.test(await shownIn(page, ".card")), "the heading");
-        ok(/holds mutex|held by|waited for locks/.test(await shownIn(page, "main")), "who");
+        ok((await shownIn(page, ".card")).includes(finding.heading), "the heading");
+        ok((await shownIn(page, ".details .say")).includes(finding.details), "who");
+        const lane = await shownIn(page, ".details h2");
+        ok(new RegExp(`^(G|thread )${finding.goroutine} `).test(lane), lane);
     },
     "-stuck",
 );
@@ -396,17 +397,55 @@ ask("what happens from 20 to 30 ms", async (page, click) => {
     await page.locator(".panel h2", { hasText: /^10\.0 ms, from 20/ }).waitFor();
 });
 
-ask("which functions wait for the other side of a pipe or socket", async (page, click, name) => {
-    await click(typed(page, shops[name].io));
-    await click(enter(page));
-    await until("what waits", async () => /supply|read|work/.test(await shownIn(page, ".panel")));
-});
+ask(
+    "which functions wait for the other side of a pipe or socket",
+    async (page, click, name) => {
+        const { ns, frames, samples } = runJson("profile", "--type=net", example(name));
+        const calls = {};
+        for (const { ns: length, stack } of samples) {
+            const names = stack.map((frame) => frames[frame].name).reverse();
+            names.forEach((_, i) => {
+                const call = names.slice(0, i + 1).join("\n");
+                calls[call] = (calls[call] ?? 0) + length;
+            });
+        }
+        await click(typed(page, name === "shop-c" ? "pipes" : "network"));
+        await click(enter(page));
+        await page.locator(".flame .boxes button").first().waitFor();
+        equal(await fragment(page, "tab"), "flame", "the panel");
+        const boxes = page.locator(".flame .boxes button");
+        const shown = (await boxes.evaluateAll((all) => all.map((of) => of.title)))
+            .map((title) => title.split("\n")[0])
+            .filter((of) => of !== "all");
+        /* Boxes that would be about as narrow as a pixel are left out. */
+        const wanted = Object.keys(calls)
+            .filter((call) => calls[call] >= 0.0012 * ns)
+            .map((call) => call.split("\n").at(-1));
+        ok(wanted.length > 1, wanted.join());
+        equal(shown.sort(), wanted.sort(), "functions");
+    },
+    "",
+    ["shop-c", "load-go1.23"],
+);
 
 ask("who wakes a function", async (page, click, name) => {
     await click(typed(page, shops[name].waiter));
     await click(enter(page));
-    const waker = page.locator(".details dt:text('Woken by') + dd");
-    ok(shops[name].waker.test(await waker.textContent()), await waker.textContent());
+    const by = await page.locator(".details dt:text('Woken by') + dd").textContent();
+    const [, id] = /^(?:G|thread )(\d+) /.exec(await shownIn(page, ".details h2"));
+    const length = await shownIn(page, ".details dt:text('Duration') + dd");
+    const waits = tableOf(example(name), "states").filter(
+        ({ goroutine, state, duration_ns }) =>
+            goroutine === id &&
+            state === "Waiting" &&
+            length === `${(duration_ns / 1e6).toPrecision(3)} ms`,
+    );
+    equal(
+        [/^(?:G|thread )(\d+) /.exec(by)?.[1]],
+        [...new Set(waits.map((of) => of.waker))],
+        length,
+    );
+    ok((await shownIn(page, ".details")).includes(shops[name].waiter), "the function");
 });
 
 ask("who was ready longest without running", async (page, click, name) => {
@@ -422,9 +461,18 @@ ask("who was ready longest without running", async (page, click, name) => {
 
 ask(
     "what garbage collection takes",
-    async (page, click) => {
+    async (page, click, name) => {
+        const { windows_ns, mmu, mmu_corrected } = runJson("mmu", example(name));
         await click(tile(page, "gc_cycles"));
         await page.locator(".panel .uplot").waitFor();
+        const rows = await rowsWhenThere(page);
+        const figures = (of) => Object.values(of).map((text) => Number.parseFloat(text));
+        equal(rows.length, windows_ns.length, "windows");
+        for (const [window, once, go] of rows.map(figures)) {
+            const at = windows_ns.indexOf(window);
+            ok(Math.abs(once - 100 * mmu_corrected[at]) < 0.06, `${window}: ${once} %`);
+            ok(Math.abs(go - 100 * mmu[at]) < 0.06, `${window}: ${go} % as Go computes it`);
+        }
     },
     "",
     ["load-go1.23"],
