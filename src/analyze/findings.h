@@ -177,8 +177,8 @@ void finding_put_lock(const struct findings *findings, trail_name wait, char *te
  */
 const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name);
 
-/* Whether others wait for the end of all goroutines with this start function, for at least the share of
- * the time. */
+/* Whether others wait for the end of all goroutines with this start function, for at least the
+ * share of the time. */
 bool finding_all_awaited(const struct findings *findings, trail_name start, double share);
 
 /* Whether a finding of this kind has that function. */
@@ -195,8 +195,8 @@ void findings_sort(struct findings *findings);
 /* Returns the findings of a finished analysis, NULL if they were not requested. */
 struct findings *findings_of(const struct trail_analysis *analysis);
 
-/* Sets what a replay has shown, in place of the bound, which says less; and the one or two options of
- * `trail whatif` that ask for it. Returns false if out of memory. */
+/* Sets what a replay has shown, in place of the bound, which says less; and the one or two options
+ * of `trail whatif` that ask for it. Returns false if out of memory. */
 bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,
                       const char *sentence);
 

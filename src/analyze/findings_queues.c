@@ -47,8 +47,8 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
 }
 
 /*
- * Whether requests of net/http wait for connections of others, since no more may be made: those that
- * are being made would have goroutines of their own.
+ * Whether requests of net/http wait for connections of others, since no more may be made: those
+ * that are being made would have goroutines of their own.
  */
 static bool is_host_limit(const struct findings *findings, const struct blame_row *row)
 {

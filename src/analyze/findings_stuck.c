@@ -398,8 +398,8 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
     finding_advise(findings, "If it does, release it before that.");
 }
 
-/* Says that these waits for locks may be a deadlock, if they are at several places: the longest first,
- * after which the others may have begun to wait. */
+/* Says that these waits for locks may be a deadlock, if they are at several places: the longest
+ * first, after which the others may have begun to wait. */
 static void say_maybe_deadlock(struct findings *findings, const struct stuck_wait **waits,
                                size_t count)
 {

@@ -50,15 +50,15 @@ struct outside_row {
     bool deadline;  /* ended by the time-out of a context of Go */
     uint64_t asked; /* of waits that a timer ended in Go: it had woken another one just before */
 
-    /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long they
-     * may have been late, and the start function of the other one. */
+    /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long
+     * they may have been late, and the start function of the other one. */
     uint64_t late;
     int64_t late_ns;
     struct blame_most late_by;
 
     /* Of answers and time-outs: the start function; whether it was asked within a region; how long
-     * those waits took that what is recorded ended, and the place, in a C program the start function,
-     * that did. */
+     * those waits took that what is recorded ended, and the place, in a C program the start
+     * function, that did. */
     trail_name start;
     bool in_region;
     int64_t answered_ns;
@@ -107,8 +107,8 @@ struct outside_wait {
 bool outside_begin(struct outside *outside, const struct outside_wait *wait);
 
 /*
- * The wait of the goroutine has ended, if it was one of these. `waker`: the goroutine that ended it,
- * or NULL. Returns false on out of memory.
+ * The wait of the goroutine has ended, if it was one of these. `waker`: the goroutine that ended
+ * it, or NULL. Returns false on out of memory.
  */
 bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns,
                  const struct goroutine *waker);
