@@ -46,7 +46,8 @@ static inline bool rng_chance(struct rng *r, unsigned in_a_thousand)
 
 /* MARK: Names and stacks (names.c): a made-up program, the same for every trace of a seed */
 
-/* Texts that the simulation names; those of functions and files follow. Index 0 is the empty text.
+/*
+ * Texts that the simulation names; those of functions and files follow. Index 0 is the empty text.
  */
 enum text {
     TEXT_EMPTY,

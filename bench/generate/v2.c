@@ -59,7 +59,8 @@ static void buffer_start(struct sim *sim, struct buffer *buffer)
     buffer->started = true;
 }
 
-/* The size is a varint of ten bytes whatever it is, because its place was kept before it was known.
+/*
+ * The size is a varint of ten bytes whatever it is, because its place was kept before it was known.
  */
 static void buffer_flush(struct sim *sim, struct buffer *buffer)
 {

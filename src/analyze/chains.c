@@ -84,7 +84,8 @@ static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name n
     return (uint32_t)chains->lock_count++;
 }
 
-/* The holder that took the lock after a wait, and whose release no log has: nothing waited for it.
+/*
+ * The holder that took the lock after a wait, and whose release no log has: nothing waited for it.
  */
 static bool lock_left(struct chains *chains, uint32_t number)
 {

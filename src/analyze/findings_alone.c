@@ -86,7 +86,8 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                    worker ? "Use a dynamic schedule or smaller pieces; " : "");
 }
 
-/* Returns the waits at a barrier of OpenMP, during most of its phases, for the one alone; or NULL.
+/*
+ * Returns the waits at a barrier of OpenMP, during most of its phases, for the one alone; or NULL.
  */
 static const struct blame_row *barrier_behind(const struct findings *findings,
                                               const struct alone_sum *most)

@@ -83,7 +83,8 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
     return most;
 }
 
-/* Where another goroutine slept for short, again and again, until the busiest of the group ended.
+/*
+ * Where another goroutine slept for short, again and again, until the busiest of the group ended.
  */
 static const struct outside_row *polls_for(const struct findings *findings,
                                            const struct wait_group *group)

@@ -132,7 +132,8 @@ static int64_t lived_ns(const struct findings *findings, const struct wait_group
     return group->workers > 0 && ns > 0 ? ns : length_of(findings);
 }
 
-/* Explains where it waited for what is handed over, and where that comes from, if these are known.
+/*
+ * Explains where it waited for what is handed over, and where that comes from, if these are known.
  */
 static void explain_handed(struct findings *findings, const struct handed *most, int64_t ns)
 {
@@ -225,12 +226,14 @@ void finding_tiny(struct findings *findings)
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t created = group->row.created;
-        int64_t ns = creating_ns(findings, group);
         if (created < HANDOFF_TIMES / (uint64_t)cost ||
             mean(group->exec_ns, created) > TINY_MOST * cost ||
             mean(ns_between(group->row.ready.sum_ns, group->lived_ns), group->workers) >
                 HANDOFF_MOST * cost ||
-            mean(length, created) > HANDOFF_MOST * cost || ns <= 0)
+            mean(length, created) > HANDOFF_MOST * cost)
+            continue;
+        int64_t ns = creating_ns(findings, group);
+        if (ns <= 0)
             continue;
         const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->life,
                                       .function = group->row.name};
@@ -268,7 +271,8 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
                              "the CPU to others.");
 }
 
-/* Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps.
+/*
+ * Whether goroutines of the group ask for collections, in which runtime.GC yields while it sweeps.
  */
 static bool collects(const struct findings *findings, const struct wait_group *group)
 {

@@ -44,7 +44,8 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
     return ns;
 }
 
-/* Whether most of these waits are those of writers that readers keep out: no hold of these is long.
+/*
+ * Whether most of these waits are those of writers that readers keep out: no hold of these is long.
  */
 static bool is_starved(const struct findings *findings, const struct blame_row *row)
 {

@@ -396,7 +396,8 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
     finding_last(findings)->weight /= 4;
 }
 
-/* The least share of the time that is reported: lower where programs hardly ever wait on purpose.
+/*
+ * The least share of the time that is reported: lower where programs hardly ever wait on purpose.
  */
 static const double outside_least[WIRE_WAITS] = {
     [WIRE_WAIT_CHILD] = 0.15,  [WIRE_WAIT_FILE] = OUTSIDE_SHARE,    [WIRE_WAIT_FAULT] = 0.1,
@@ -704,7 +705,8 @@ static bool is_delayed(const struct findings *findings, const struct outside_row
            usual >= DELAYED_LEAST && usual <= DELAYED_MOST;
 }
 
-/* Returns the answers for which those that answer in Go wait themselves most of that time; or NULL.
+/*
+ * Returns the answers for which those that answer in Go wait themselves most of that time; or NULL.
  */
 static const struct outside_row *asked_meanwhile(const struct findings *findings,
                                                  const struct outside_row *row)

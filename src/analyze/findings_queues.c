@@ -24,7 +24,8 @@
 #define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
 #define CONSUMER_WAITS 0.8  /* of their time, for work */
 
-/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full.
+/*
+ * Whether what takes from a queue mostly waits for room itself: then it is that queue that is full.
  */
 static bool passes_on(const struct findings *findings, const struct blame_row *row)
 {
@@ -311,7 +312,8 @@ static bool is_asked(const struct findings *findings, const struct blame_pair *p
     return room && results;
 }
 
-/* Whether several Go goroutines at once take work from the channel in which `pair` waits for room.
+/*
+ * Whether several Go goroutines at once take work from the channel in which `pair` waits for room.
  */
 static bool makes_room(const struct findings *findings, const struct blame_pair *pair)
 {

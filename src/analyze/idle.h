@@ -43,7 +43,8 @@ size_t idle_place(struct idle *idle, int64_t goroutine, uint32_t place, uint32_t
 /* Counts a wait that has ended. */
 void idle_count(struct idle *idle, size_t number, int64_t ns);
 
-/* A goroutine that ends, after `life` ns; for the last `open_ns` of it at place `open` (0: none).
+/*
+ * A goroutine that ends, after `life` ns; for the last `open_ns` of it at place `open` (0: none).
  */
 struct idle_end {
     int64_t goroutine, life, open_ns;

@@ -61,7 +61,8 @@ static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_nam
     return lock;
 }
 
-/* Returns "sync.(*RWMutex).RLock" for a stack that begins with its implementation; else the reason.
+/*
+ * Returns "sync.(*RWMutex).RLock" for a stack that begins with its implementation; else the reason.
  */
 static trail_name kind_of_stack(const struct locks *locks, trail_stack stack, trail_name reason)
 {
@@ -587,7 +588,8 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/* Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits.
+/*
+ * Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits.
  */
 static bool brings_work(const struct lock *lock)
 {

@@ -37,7 +37,8 @@ struct lock {
     int64_t among_ns;
 };
 
-/* A wait in a chain. Counted references: from pieces, from kept chains and from the link before it.
+/*
+ * A wait in a chain. Counted references: from pieces, from kept chains and from the link before it.
  */
 struct lock_link {
     struct lock_link *next; /* what the holder waited for meanwhile */

@@ -429,7 +429,8 @@ static void forget_users(struct stuck *stuck)
     }
 }
 
-/* Whether goroutines of the program ended waits of this name: they have the other end of the pipe.
+/*
+ * Whether goroutines of the program ended waits of this name: they have the other end of the pipe.
  */
 static bool is_served(const struct stuck *stuck, trail_name wait)
 {

@@ -251,7 +251,8 @@ static void strip_fill(struct strip *strip, double low, double high, const struc
     }
 }
 
-/* Returns the bin in which the sum of time reaches `ns`; *inside_ns is the part of it in that bin.
+/*
+ * Returns the bin in which the sum of time reaches `ns`; *inside_ns is the part of it in that bin.
  */
 static int strip_find(const struct strip *strip, double ns, double *inside_ns)
 {

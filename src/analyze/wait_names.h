@@ -74,7 +74,8 @@ static inline trail_name wait_kind_name(const struct names *names, trail_name wa
 /* names_begin_batch for names of waits. */
 void wait_names_begin_batch(struct names *names);
 
-/* Returns the name for all waits of a kind with this reason (0: not known yet); 0 on out of memory.
+/*
+ * Returns the name for all waits of a kind with this reason (0: not known yet); 0 on out of memory.
  */
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason);
 

@@ -32,7 +32,8 @@ struct wait_group *waits_make_group(struct waits *waits, trail_name name)
     return group;
 }
 
-/* The slow path of waits_row: there is no row with its own name, but one of its kind, or none yet.
+/*
+ * The slow path of waits_row: there is no row with its own name, but one of its kind, or none yet.
  */
 static __attribute__((noinline)) trail_wait *
 wait_make(const struct names *names, struct wait_group *group, trail_name wait_for)

@@ -197,7 +197,8 @@ struct owned {
     trail_name start, function, place;
 };
 
-/* Pools and semaphores of Go's packages: their users wait for one another in a receive or select.
+/*
+ * Pools and semaphores of Go's packages: their users wait for one another in a receive or select.
  */
 enum { WAITS_POOL_SQL, WAITS_POOL_SEMAPHORE, WAITS_POOL_HTTP, WAITS_POOLS };
 extern const char *const waits_pools[WAITS_POOLS];
@@ -261,7 +262,8 @@ struct waits {
     trail_name pools[WAITS_POOLS]; /* waits_pools */
 };
 
-/* Whether it is a wait for another goroutine of a kind with which work or results are handed over.
+/*
+ * Whether it is a wait for another goroutine of a kind with which work or results are handed over.
  */
 bool waits_hands_over(const struct waits *waits, trail_name wait);
 
@@ -420,7 +422,8 @@ bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine);
 /* A goroutine that waits for something outside at times goes on. */
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event);
 
-/* The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile.
+/*
+ * The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile.
  */
 bool waits_leave_owned(struct waits *waits, const struct goroutine *g, int64_t now);
 

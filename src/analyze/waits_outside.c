@@ -397,7 +397,8 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
            idmap_put(&waits->calls, (uint64_t)g->id, (void *)(uintptr_t)wait);
 }
 
-/* A P that has no idle one beside it looks at its timers when a goroutine stops; within this time.
+/*
+ * A P that has no idle one beside it looks at its timers when a goroutine stops; within this time.
  */
 #define LATE_MOST_NS 50000
 

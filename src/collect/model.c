@@ -170,7 +170,8 @@ static bool is_moment(const struct thread *thread, uint64_t woken)
             oncpu_ready_for(thread, woken) < ticks_of_ns(thread->of->ticks, MIN_VAIN_NS));
 }
 
-/* Returns the end of the call that the thread is in, if its wait ends now, and notes that it has.
+/*
+ * Returns the end of the call that the thread is in, if its wait ends now, and notes that it has.
  */
 static const struct op *end_of_call(struct thread *thread)
 {

@@ -290,7 +290,8 @@ static void look(struct collect *c, struct thread *thread)
     add_look(c, thread, &look);
 }
 
-/* Whether a thread sleeps outside of wrapped calls, and has not been looked at since it began to.
+/*
+ * Whether a thread sleeps outside of wrapped calls, and has not been looked at since it began to.
  */
 static bool is_unknown(const struct collect *c, const struct thread *thread)
 {

@@ -95,7 +95,8 @@ struct glances {
     unsigned count; /* of all so far; the newest is at[(count - 1) % GLANCES] */
 };
 
-/* Called in each step, after the kernel's records have been read: looks at the threads that sleep.
+/*
+ * Called in each step, after the kernel's records have been read: looks at the threads that sleep.
  */
 void open_look_at_sleepers(struct collect *c);
 

@@ -75,7 +75,8 @@ struct process_name {
     char label[80];
 };
 
-/* Reads the process's present name; false: it has none (any more), or the first argument is empty.
+/*
+ * Reads the process's present name; false: it has none (any more), or the first argument is empty.
  */
 bool process_name(pid_t pid, struct process_name *name);
 

@@ -34,7 +34,8 @@ struct request {
     struct quantiles quantiles;
 };
 
-/* Copies the next word of a comma-separated list. Returns false at the end, or if it is too long.
+/*
+ * Copies the next word of a comma-separated list. Returns false at the end, or if it is too long.
  */
 static bool next_word(const char **list, char *word, size_t size)
 {

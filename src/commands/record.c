@@ -314,7 +314,8 @@ static int look_at_program(struct recording *r)
     return program_exit_code(&r->program);
 }
 
-/* gcc's OpenMP library has no tools interface; LLVM's has, and implements all of gcc's functions.
+/*
+ * gcc's OpenMP library has no tools interface; LLVM's has, and implements all of gcc's functions.
  */
 static int choose_libomp(struct recording *r)
 {

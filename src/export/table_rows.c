@@ -100,7 +100,8 @@ static void csv_titles(struct out *out, const trail_table *table, uint32_t wante
  * MARK: RowBinary: little-endian numbers, texts preceded by their size, a byte per nullable value
  */
 
-/* Compilers make one store of the loop, also where `size` is smaller: what follows is overwritten.
+/*
+ * Compilers make one store of the loop, also where `size` is smaller: what follows is overwritten.
  */
 static void binary_number(struct out *out, uint64_t value, unsigned size)
 {

@@ -154,7 +154,8 @@ static int pointer_encoding(const Dwarf_CIE *cie)
     return DW_EH_PE_absptr;
 }
 
-/* Reads the length of a function's code and its instructions. Returns false if that is impossible.
+/*
+ * Reads the length of a function's code and its instructions. Returns false if that is impossible.
  */
 static bool read_function(const Dwarf_FDE *fde, int encoding, uint64_t *length,
                           struct bytes *instructions)

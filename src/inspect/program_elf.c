@@ -141,7 +141,8 @@ static bool refuse_type(struct check *check)
     return false;
 }
 
-/* Checks what the kernel checks. Returns false if the program was refused or must not be examined.
+/*
+ * Checks what the kernel checks. Returns false if the program was refused or must not be examined.
  */
 static bool check_header(struct check *check)
 {

@@ -122,7 +122,8 @@ static unsigned forget(int fd, bool *last)
         descriptor_is_plain[fd] = false;
     if (preload.area && (unsigned)fd < DESCRIPTORS) {
         __atomic_store_n(&preload.area->connected[fd], 0, __ATOMIC_RELAXED);
-        /* With the load of area_generation: a reader of another number sees what was stored before.
+        /*
+         * With the load of area_generation: a reader of another number sees what was stored before.
          */
         __atomic_fetch_add(&preload.area->generations[fd], 1, __ATOMIC_RELEASE);
     }

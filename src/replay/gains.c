@@ -19,7 +19,8 @@ enum { GAINS = 3 };
 /* Smaller gains, as a part of the goal, are none. */
 #define GAIN_LEAST 0.005
 
-/* The weight that is left of a finding whose removal gains nothing, compared with those that may.
+/*
+ * The weight that is left of a finding whose removal gains nothing, compared with those that may.
  */
 #define REFUTED 0.1
 
@@ -149,7 +150,8 @@ static void put_condition(const struct gains *gains, const struct change *change
     }
 }
 
-/* Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory.
+/*
+ * Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory.
  */
 static bool ask(const struct gains *gains, const struct change *change, double *end, double *second)
 {

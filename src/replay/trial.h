@@ -30,7 +30,8 @@ bool trial_goal(struct trial *trial, const struct replay_goal *goal);
 bool trial_ask(const struct trial *trial, const struct change *changes, size_t count,
                double *value);
 
-/* Returns the goal's value in the trace: without changes, so that errors of the replay cancel out.
+/*
+ * Returns the goal's value in the trace: without changes, so that errors of the replay cancel out.
  */
 double trial_now(const struct trial *trial);
 

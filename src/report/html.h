@@ -56,7 +56,8 @@ void html_table_begin(struct html_table *table, struct out *out, const char *cap
                       const char *titles);
 void html_table_end(struct html_table *table);
 
-/* Adds the next cell, row by row; the first of a row is its header. Numbers keep their exact value.
+/*
+ * Adds the next cell, row by row; the first of a row is its header. Numbers keep their exact value.
  */
 void html_cell_text(struct html_table *table, trail_string text);
 void html_cell_word(struct html_table *table, const char *text);

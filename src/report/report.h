@@ -39,7 +39,8 @@ enum {
         1 << TRAIL_PROFILE_CPU | 1 << TRAIL_PROFILE_RUNNING | 1 << TRAIL_PROFILE_OFFCPU
 };
 
-/* Writes a report. Set all but the last three members of `given`. Returns 0, or -1 with *err set.
+/*
+ * Writes a report. Set all but the last three members of `given`. Returns 0, or -1 with *err set.
  */
 int report_write(const struct report *given, const trail_sink *sink, trail_error *err);
 

@@ -155,7 +155,8 @@ struct shm_record {
     uint8_t wait;               /* enum shm_wait */
     uint8_t flags;              /* enum shm_flags */
     uint8_t unused;
-    /* Of calls: the file descriptor + 1; of a sleep: its length in us, of which an open one has the
+    /*
+     * Of calls: the file descriptor + 1; of a sleep: its length in us, of which an open one has the
      * address in open_object; 0: none, not known. The object of a sleep until a time is that limit.
      */
     uint32_t detail;

@@ -79,7 +79,8 @@ void symbol_process_stop(struct symbol_process *process)
     forget(process);
 }
 
-/* The process has closed its end: it has ended, or is made to. The reason is known shortly after.
+/*
+ * The process has closed its end: it has ended, or is made to. The reason is known shortly after.
  */
 static void note_end(struct symbol_process *process)
 {

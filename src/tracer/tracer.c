@@ -148,7 +148,8 @@ void trail_stats_get(trail_stats *stats)
 /* Set if a callback did not return in time: exit() may have been called in it. */
 static bool stuck_at_exit;
 
-/* Waits for up to a second, which pthread_mutex_timedlock would not if the system's clock is set.
+/*
+ * Waits for up to a second, which pthread_mutex_timedlock would not if the system's clock is set.
  */
 static bool lock_control(void)
 {

@@ -160,7 +160,8 @@ int options_each(struct options *options, const struct command *command, int arg
 /* Runs the command. Returns its exit code. */
 int command_run(const struct command *command, int argc, char **argv);
 
-/* Returns the words that an option accepts, separated by spaces, in `buf` if necessary; NULL: any.
+/*
+ * Returns the words that an option accepts, separated by spaces, in `buf` if necessary; NULL: any.
  */
 enum { OPTION_VALUES_SIZE = 128 };
 const char *option_values(const struct option *row, char *buf);
@@ -181,7 +182,8 @@ int usage_hint(const struct command *command);
 
 void command_help(const struct command *command, FILE *to);
 
-/* Returns the word of a NULL-terminated list that `word` most likely means; NULL if none is near.
+/*
+ * Returns the word of a NULL-terminated list that `word` most likely means; NULL if none is near.
  */
 const char *nearest_word(const char *word, const char *const *words);
 

@@ -174,7 +174,8 @@ static bool put_operator(struct shortening *s)
     return true;
 }
 
-/* "{lambda(int)#1}", "<lambda(int)>", "<T as Trait>": a name in brackets, kept without parameters.
+/*
+ * "{lambda(int)#1}", "<lambda(int)>", "<T as Trait>": a name in brackets, kept without parameters.
  */
 static void put_braced(struct shortening *s)
 {

@@ -5297,7 +5297,7 @@ def goroutines_that_only_sleep_while_their_end_is_waited_for_may_be_too_few():
     assert re.match(r"The 2 goroutines of main\.worker slept for 89 % of their time at main\.fetch \(main\.go:11\), while their end was waited for at main\.deposit \(main\.go:11\)\. "
                     r"20 sleeps, 80\.0 ms in all, the longest 4\.00 ms\. If they take work from a queue, let more goroutines do so\.$", text), text
     equal(found["pool-too-small"]["gain_ns"], 0)
-    # They also sleep elsewhere: what is said is of the place.
+    # Sleeps at another place do not count.
     text = only_sleeping(rests=2 * MS)["pool-too-small"]["text"]
     assert " slept for 62 % of their time at main.fetch " in text and "20 sleeps, 80.0 ms in all, the longest 4.00 ms." in text, text
     # A loop of their own may keep a pace; or they take part in what others do; or there are many, one, or few pieces.

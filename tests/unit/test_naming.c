@@ -27,7 +27,8 @@ uint64_t __wrap_hash_mix(uint64_t hash, uint64_t word)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Two words of which the second makes the hash 0: (hash ^ word) is 0, whatever it is multiplied by.
+/*
+ * Two words of which the second makes the hash 0: (hash ^ word) is 0, whatever it is multiplied by.
  */
 struct name {
     uint64_t begin, end;

@@ -171,7 +171,8 @@ static void expect_frame(struct symbols *symbols)
     assert_int_equal(frames->line, 7);
 }
 
-/* A file that ends or spoils the process has no names; another one is opened again, and has them.
+/*
+ * A file that ends or spoils the process has no names; another one is opened again, and has them.
  */
 static void expect_lost(const char *path, const char *problem)
 {

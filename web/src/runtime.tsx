@@ -13,8 +13,8 @@ export function isRuntime(name: string): boolean {
 }
 
 /*
- * The rows to show, and those that the switch shows or folds: the runtime's. Not folded are rows that selected lanes, the
- * filter of lanes or that of a table, `words`, ask for.
+ * The rows to show, and the runtime's, which the switch shows or folds. Nothing is folded while lanes are selected or a
+ * table is filtered by `words`, nor what the filter of lanes matches.
  */
 export function foldRuntime<T>(
     rows: T[],

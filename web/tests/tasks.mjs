@@ -23,7 +23,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { example, folder, fragment, rowsWhenThere } from "./traces.mjs";
+import { example, folder, fragment, ofOne, rowsWhenThere } from "./traces.mjs";
 
 needBrowser();
 const MOST_CLICKS = 3;
@@ -503,30 +503,15 @@ GoUnblock dt=10 g=1 g_seq=${1 + 2 * i} stack=1
 GoBlock dt=10 reason_string=1 stack=2
 GoStart dt=10 g=1 g_seq=${2 + 2 * i}`,
     );
-    const strings = ["chan receive", "main.worker", "main.go", "main.main"];
-    const path = join(folder, "leak.trace");
-    const text = `Trace Go1.26
-EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
-Sync
-Frequency freq=1000000000
-ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
-EventBatch gen=1 m=100 time=1000 size=auto
-ProcStatus dt=1 p=0 pstatus=1
-GoStatus dt=1 g=1 m=100 gstatus=2
-${created.join("\n")}
-EventBatch gen=1 m=18446744073709551615 time=99000000 size=auto
+    const strings = { 1: "chan receive", 2: "main.worker", 3: "main.go", 4: "main.main" };
+    const stacks = `EventBatch gen=1 m=18446744073709551615 time=99000000 size=auto
 Stacks
 Stack id=1 nframes=1
 \tpc=4096 func=4 file=3 line=10
 Stack id=2 nframes=1
 \tpc=8192 func=2 file=3 line=20
-EventBatch gen=1 m=18446744073709551615 time=99000001 size=auto
-Strings
-${strings.map((of, i) => `String id=${i + 1}\n\tdata="${of}"`).join("\n")}
-EndOfGeneration
 `;
-    execFileSync(trail, ["assemble", "-", "-o", path], { input: text });
-    return serve([path]);
+    return serve([ofOne("leak", created.join("\n"), strings, stacks)]);
 }
 
 task(
