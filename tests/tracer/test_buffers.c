@@ -7,6 +7,7 @@
  */
 #include "stress.h"
 #include "tracer/memory.h"
+#include "tracer/read.h"
 #include "tracer/runnable.h"
 #include "tracer/sample.h"
 #include "tracer/tracer.h"
@@ -637,14 +638,19 @@ static size_t live_chunks(const struct live *live)
     return __atomic_load_n(&live->chunks, __ATOMIC_ACQUIRE);
 }
 
-/* Writes until the reader, which was idle, has got a chunk, and waits until it has taken all and waits itself. */
+/*
+ * Writes until the reader, which was idle once it had delivered the header, has got a buffer, and waits until it has
+ * delivered all and waits itself.
+ */
 static void live_begin(const struct live *live)
 {
-    size_t queued, first = live_chunks(live);
-    while (live_chunks(live) == first)
+    size_t queued;
+    while (live_chunks(live) == 0)
+        sched_yield();
+    while (live_chunks(live) == 1)
         trail_logf(0, "live", "%0*d", LINE, 0);
     do {
-        sched_yield();
+        read_end_sink();
         pthread_mutex_lock(&tracer.lock);
         queued = tracer.queued;
         pthread_mutex_unlock(&tracer.lock);

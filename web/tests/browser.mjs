@@ -202,6 +202,30 @@ export async function leavePage(page) {
     }
 }
 
+/* The bytes of the file that the page saves while `act` runs. WebDriver BiDi reports no downloads of Firefox. */
+export async function saved(page, act) {
+    if (browserName === "chromium") {
+        const [download] = await Promise.all([page.waitForEvent("download"), act()]);
+        return readFileSync(await download.path());
+    }
+    await page.evaluate(() => {
+        const made = new Map();
+        const make = URL.createObjectURL;
+        URL.createObjectURL = (data) => {
+            const address = make(data);
+            made.set(address, data);
+            return address;
+        };
+        HTMLAnchorElement.prototype.click = function () {
+            if (this.download) globalThis.savedFile = made.get(this.href).text();
+        };
+    });
+    await act();
+    return Buffer.from(
+        await until("a file is saved", () => page.evaluate(() => globalThis.savedFile)),
+    );
+}
+
 /* All inputs of a kind, as before a release, instead of a part. */
 export const ALL = Boolean(process.env.TRAIL_TEST_ALL);
 

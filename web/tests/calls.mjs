@@ -1,7 +1,6 @@
 // Calls: stacks, and the spans that begin in a function. Arguments: the trail command, the tree's folder, trail-generate.
 // Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
     color,
@@ -12,6 +11,7 @@ import {
     ok,
     scheduler as root,
     runJson,
+    saved,
     test,
     trail,
     until,
@@ -197,11 +197,7 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
             }, color("mark")),
         );
         await idle(page);
-        const [download] = await Promise.all([
-            page.waitForEvent("download"),
-            page.keyboard.press("e"),
-        ]);
-        const text = readFileSync(await download.path(), "utf8");
+        const text = String(await saved(page, () => page.keyboard.press("e")));
         const size = await page.evaluate(() =>
             ["map", "head", "rows"].map((name) => {
                 const { width, height } = document

@@ -14,6 +14,7 @@ import {
     ok,
     openTab,
     runJson,
+    saved,
     scheduler,
     test,
     until,
@@ -489,11 +490,7 @@ test("the SVG has a folded group's states in their heights", async () => {
     await serving(assembled("why", source), async (open) => {
         const page = await open(`${ofGroup}&w=0-420`);
         await idle(page);
-        const [download] = await Promise.all([
-            page.waitForEvent("download"),
-            page.keyboard.press("e"),
-        ]);
-        const text = readFileSync(await download.path(), "utf8");
+        const text = String(await saved(page, () => page.keyboard.press("e")));
         ok(text.includes("2 goroutines, at most 2 at once"), "what the height stands for");
         const half = `v${(GROUP.height - 5) / 2}h`;
         for (const wanted of ["s-ready", "s-running"].map(hex))

@@ -19,6 +19,7 @@ import {
     openPage,
     openTab as openPanel,
     runJson,
+    saved,
     scheduler,
     serve,
     temporaryFolder,
@@ -550,13 +551,11 @@ test("the table of goroutines has the command's figures, and leads to the timeli
     await page.locator(".panel tbody tr").first().click();
     const place = await until("selected", () => fragment("sel"));
     ok(place.startsWith("g"), place);
-    const [download] = await Promise.all([
-        page.waitForEvent("download"),
-        openTab("Goroutines").then(() => page.getByRole("button", { name: "Save as CSV" }).click()),
-    ]);
-    const lines = readFileSync(await download.path(), "utf8")
-        .trim()
-        .split("\r\n");
+    const csv = await saved(page, async () => {
+        await openTab("Goroutines");
+        await page.getByRole("button", { name: "Save as CSV" }).click();
+    });
+    const lines = String(csv).trim().split("\r\n");
     equal(lines.length, wanted.length + 1, "lines of CSV");
 });
 
@@ -844,11 +843,7 @@ testOnce("SVG and PNG of the timeline can be saved", async () => {
         await page.keyboard.press("Escape");
         await openPalette();
         await page.keyboard.type(command);
-        const [download] = await Promise.all([
-            page.waitForEvent("download"),
-            page.keyboard.press("Enter"),
-        ]);
-        const data = readFileSync(await download.path(), "latin1");
+        const data = (await saved(page, () => page.keyboard.press("Enter"))).toString("latin1");
         ok(data.startsWith(start) && data.length > 1000, `${command}: ${data.slice(0, 20)}`);
     }
 });
