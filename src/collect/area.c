@@ -305,6 +305,11 @@ uint64_t area_claimed_at(const struct area *area)
     return at >= area->opened && at <= ticks_now(area->ticks) ? at : 0;
 }
 
+uint64_t area_pid_namespace(const struct area *area)
+{
+    return __atomic_load_n(&area->shared->header.pid_namespace, __ATOMIC_RELAXED);
+}
+
 uint64_t area_mapped_at(const struct area *area)
 {
     return __atomic_load_n(&area->shared->header.mapped_at, __ATOMIC_RELAXED);

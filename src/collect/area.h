@@ -83,6 +83,9 @@ bool area_is_in_use(const struct area *area);
 /* When the area was claimed; 0: not known yet. */
 uint64_t area_claimed_at(const struct area *area);
 
+/* The inode of the PID namespace of the process, if it was stored by the time of the claim; 0: not known. */
+uint64_t area_pid_namespace(const struct area *area);
+
 /* Where the process has mapped the area; 0: not known yet. */
 uint64_t area_mapped_at(const struct area *area);
 

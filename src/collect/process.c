@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/small_file.h"
 #include "shm/mapping.h"
 
@@ -176,35 +176,29 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
 /* Searches processes in other namespaces, which have claimed under their PID there. */
 struct claimant {
     uint32_t claimed;
+    uint64_t namespace, ours; /* PID namespaces; 0: not known */
     struct area_inode inode;
-    char namespace[64]; /* our own */
-    struct process_ours *ours;
     const struct process_family *family;
     unsigned found; /* descendants of the family */
     pid_t last;     /* the last one found */
 };
 
-/* Reads which PID namespace a process is in; empty: not known. */
-static void read_namespace(const char *folder, char *text, size_t size)
+/* Returns the inode of a process's PID namespace; 0: not known. */
+static uint64_t namespace_of(const char *folder)
 {
     char path[160];
-    ssize_t n;
+    struct stat status;
     (void)snprintf(path, sizeof path, "%s/ns/pid", folder);
-    n = readlink(path, text, size - 1);
-    text[n > 0 ? n : 0] = '\0';
+    return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* Whether the process is in our own namespace, and so has claimed under its PID here. */
-static bool is_ours(const struct claimant *claimant, const char *path, uint64_t pid)
+/* Whether the claim may come from this process's namespace. */
+static bool is_its_namespace(const struct claimant *claimant, const char *path)
 {
-    char namespace[sizeof claimant->namespace];
-    if (idmap_find(&claimant->ours->pids, pid))
+    uint64_t namespace = namespace_of(path);
+    if (namespace == 0)
         return true;
-    read_namespace(path, namespace, sizeof namespace);
-    if (!*namespace || strcmp(namespace, claimant->namespace) != 0)
-        return false;
-    (void)idmap_put(&claimant->ours->pids, pid, claimant->ours);
-    return true;
+    return claimant->namespace ? namespace == claimant->namespace : namespace != claimant->ours;
 }
 
 static bool is_claimant(const char *path, void *context)
@@ -212,7 +206,7 @@ static bool is_claimant(const char *path, void *context)
     struct claimant *claimant = context;
     uint64_t pid = strtoul(path + strlen("/proc/"), NULL, 10);
     unsigned count;
-    if (is_ours(claimant, path, pid))
+    if (!is_its_namespace(claimant, path))
         return false;
     if (innermost_number(path, &count) != claimant->claimed || count < 2)
         return false;
@@ -225,20 +219,6 @@ static bool is_claimant(const char *path, void *context)
     return false;
 }
 
-#define FORGET_NS INT64_C(1000000000)
-
-static pid_t find_claimant(struct claimant *claimant)
-{
-    struct process_ours *ours = claimant->ours;
-    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    if (now - ours->since_ns > FORGET_NS) {
-        idmap_clear(&ours->pids);
-        ours->since_ns = now;
-    }
-    read_namespace("/proc/self", claimant->namespace, sizeof claimant->namespace);
-    return (pid_t)find_entry("/proc", is_claimant, claimant);
-}
-
 enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process)
 {
     enum process_claim claim = look_at_maps(claimed, inode);
@@ -249,12 +229,17 @@ enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struc
 }
 
 /* In our namespace another process may have this PID, even one that may not be read. */
-bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+bool process_find(pid_t claimed, uint64_t namespace, struct area_inode inode,
                   const struct process_family *family, struct process *process, pid_t *descendant)
 {
-    struct claimant claimant = {
-        .claimed = (uint32_t)claimed, .inode = inode, .ours = ours, .family = family};
-    pid_t nested = find_claimant(&claimant);
+    struct claimant claimant = {.claimed = (uint32_t)claimed,
+                                .namespace = namespace,
+                                .ours = namespace_of("/proc/self"),
+                                .inode = inode,
+                                .family = family};
+    pid_t nested = 0;
+    if (namespace == 0 || namespace != claimant.ours)
+        nested = (pid_t)find_entry("/proc", is_claimant, &claimant);
     *process = nested ? look_at(nested) : (struct process){0};
     *descendant = claimant.found == 1 ? claimant.last : 0;
     return nested;

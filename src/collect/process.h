@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/idmap.h"
 #include "collect/area.h"
 
 struct process {
@@ -28,15 +27,6 @@ enum process_claim {
     PROCESS_GONE,     /* no process has that number any more, or a zombie */
     PROCESS_UNKNOWN,  /* a process has it, but the kernel does not let us read its mappings */
     PROCESS_NOT_OURS, /* a process has it that has not mapped the area */
-};
-
-/*
- * PIDs of processes known to be in our own namespace. They are forgotten after a second, before the
- * kernel could reuse the numbers.
- */
-struct process_ours {
-    struct idmap pids;
-    int64_t since_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Looks whether the process with a PID in our namespace has mapped the area. *process: it, if it has,
@@ -57,11 +47,12 @@ bool process_descends(pid_t pid, const struct process_family *family);
 
 /*
  * Finds the process that has the PID `claimed` in a namespace below ours and has mapped the area.
- * False: none. Then *descendant is the only descendant of the family with that PID, whatever it has
- * mapped, because it may have executed another program since; 0: none, or several. This reads the
- * names of all processes.
+ * `namespace` is its inode; 0: not known. False: none. Then *descendant is the only descendant of
+ * the family with that PID there, whatever it has mapped, because it may have executed another
+ * program since; 0: none, or several. For a namespace other than ours, this reads the names of all
+ * processes.
  */
-bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+bool process_find(pid_t claimed, uint64_t namespace, struct area_inode inode,
                   const struct process_family *family, struct process *process, pid_t *descendant);
 
 /* Returns the process's PID in its own namespace; 0: it has ended. */

@@ -467,7 +467,6 @@ void recorder_close(struct recorder *r)
     recorder_trace_free(r->shared);
     executed_free(&r->executed);
     idmap_free(&r->numbers);
-    idmap_free(&r->ours.pids);
     samples_close(r->samples);
     switches_close(r->switches);
     free(r->early.at);

@@ -341,8 +341,8 @@ static bool identify(struct recorder *r, struct claim *claim)
     if (!given && claim->process.zombie && !claim->process.nested &&
         is_recorded(r, claim->process.parent))
         return true;
-    if (process_find(claim->number, area_inode(r->spare), &r->ours, &ours, &claim->process,
-                     &descendant))
+    if (process_find(claim->number, area_pid_namespace(r->spare), area_inode(r->spare), &ours,
+                     &claim->process, &descendant))
         return true;
     claim->process.pid = given;
     claim->process.nested = claim->process.pid && claim->process.pid != claim->number;

@@ -203,7 +203,6 @@ struct recorder {
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];
-    struct process_ours ours;
     struct executed_list executed;
     bool failed; /* an area or a trace could not be made: no area is tried again */
 };

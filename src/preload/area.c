@@ -216,6 +216,12 @@ static void after_fork(void)
         (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 
+static uint64_t pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 bool preload_attach(const char *word)
 {
     struct shm_area *area = word ? claim_area(word) : NULL;
@@ -224,6 +230,7 @@ bool preload_attach(const char *word)
     preload.has_counter = area->header.has_counter;
     area->header.fork = forked;
     forked = 0;
+    area->header.pid_namespace = pid_namespace();
     __atomic_store_n(&area->header.claimed_at, clock_now(), __ATOMIC_RELEASE);
     preload.half_step_ticks = area->header.step_ticks / 2;
     preload.hold_ticks = area->header.hold_ticks;

@@ -11,20 +11,12 @@
 
 /* MARK: Sending */
 
-/* The PID namespace, which a process's object depends on (pid_namespaces(7)); 0: not known. */
-static uint64_t space;
-
 /* The process's group. */
 static uint32_t group_now;
 
 void signals_prepare(void)
 {
-    struct stat status;
-    int old_errno = errno;
     group_now = (uint32_t)getpgrp();
-    if (!space && board && stat("/proc/self/ns/pid", &status) == 0)
-        space = status.st_ino;
-    errno = old_errno;
 }
 
 /* The process has made a group, or joined one. A shell may do that for its child as well, usually
@@ -61,8 +53,10 @@ EXPORT pid_t setsid(void)
     return session;
 }
 
+/* Only while calls are recorded. */
 static uint64_t object_of(pid_t pid)
 {
+    uint64_t space = preload.area->header.pid_namespace;
     return space ? SHM_SIGNALS | board_mix(space, (uint64_t)pid) << 4 : 0;
 }
 

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 13
+#define SHM_VERSION 14
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word;
  * or "path:FILE". */
@@ -483,6 +483,8 @@ struct shm_header {
     /* The time in ticks, stored by the collector about once a millisecond while locks are taken so
      * often that reading the real clock each time would cost the program more; else 0. */
     uint64_t coarse;
+    uint64_t
+        pid_namespace;  /* its inode (pid_namespaces(7)); stored before claimed_at; 0: not known */
     uint64_t mapped_at; /* the address of the area in the process; 0: not mapped yet */
     /* The heads of free lists: an index, and in the upper half a tag that changes with each
      * removal, against ABA. */
