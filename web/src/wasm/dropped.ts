@@ -1,7 +1,7 @@
 /*
  * Passes a dropped file from one page load to the next: the page is loaded again as ?opened=KEY, so
  * that no state of the previous trace remains. The file is stored in IndexedDB until the new page
- * removes it.
+ * has copied it: Firefox cannot read a stored file after it was removed.
  */
 const STORE = "opened";
 
@@ -39,10 +39,18 @@ export async function leave(file: File): Promise<string> {
     return key;
 }
 
-export function take(key: string): Promise<File | undefined> {
-    return inStore(async (store) => {
-        const file = (await asked(store.get(key))) as File | undefined;
-        await asked(store.delete(key));
-        return file;
-    });
+/* A copy of a Blob, which the browser may keep on disk. */
+async function copied(file: Blob): Promise<Blob> {
+    try {
+        return await new Response(file).blob();
+    } catch {
+        throw new Error("The browser has no room for a copy of this file: use trail view.");
+    }
+}
+
+export async function take(key: string): Promise<File | undefined> {
+    const stored = await inStore((store) => asked<File | undefined>(store.get(key)));
+    const file = stored && new File([await copied(stored)], stored.name);
+    await inStore((store) => asked(store.delete(key)));
+    return file;
 }
