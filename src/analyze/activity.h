@@ -10,8 +10,7 @@
  * while work is ready and no P is idle. The difference of two readings is how much of the time
  * between them was of that kind.
  */
-#ifndef TRAIL_ANALYZE_ACTIVITY_H
-#define TRAIL_ANALYZE_ACTIVITY_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -100,5 +99,3 @@ struct activity {
 };
 
 extern const struct analysis_part activity_part;
-
-#endif

@@ -9,8 +9,7 @@
  * Memory is bounded: a trace with more than CHAIN_MARKS marks has no chains; beside other analyses
  * one with more than CHAIN_MARKS_SHORT.
  */
-#ifndef TRAIL_ANALYZE_CHAINS_H
-#define TRAIL_ANALYZE_CHAINS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -218,5 +217,3 @@ enum {
     MARK_END,
     MARK_SAMPLE
 };
-
-#endif

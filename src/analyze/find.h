@@ -7,8 +7,7 @@
  * per step: one for the current state and one for later states. Memory is that, for goroutines
  * alive.
  */
-#ifndef TRAIL_ANALYZE_FIND_H
-#define TRAIL_ANALYZE_FIND_H
+#pragma once
 
 #include "analyze/pattern.h"
 #include "base/objects.h"
@@ -54,5 +53,3 @@ struct find {
 };
 
 extern const struct analysis_part find_part;
-
-#endif

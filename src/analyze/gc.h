@@ -2,8 +2,7 @@
  * GC: mark phases and what happened during them, and stop-the-world pauses. Rows are one per cycle
  * and pause; open are at most one assist per goroutine and one sweep per P.
  */
-#ifndef TRAIL_ANALYZE_GC_H
-#define TRAIL_ANALYZE_GC_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -33,5 +32,3 @@ struct gc {
 };
 
 extern const struct analysis_part gc_part;
-
-#endif

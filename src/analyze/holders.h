@@ -4,8 +4,7 @@
  * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
  * the wait after it, in which the goroutine can release nothing, or from the goroutine's end on.
  */
-#ifndef TRAIL_ANALYZE_HOLDERS_H
-#define TRAIL_ANALYZE_HOLDERS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -38,5 +37,3 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine);
 
 extern const struct analysis_part holders_part;
-
-#endif

@@ -11,8 +11,7 @@
  * itself, the goroutine it waited for, the one that that waited for. The lists share their tails
  * and only refer to waits that ended before, so reference counts suffice.
  */
-#ifndef TRAIL_ANALYZE_LOCKS_H
-#define TRAIL_ANALYZE_LOCKS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -115,5 +114,3 @@ struct locks {
 };
 
 extern const struct analysis_part locks_part;
-
-#endif

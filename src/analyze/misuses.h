@@ -2,8 +2,7 @@
  * Misuses: tasks, regions and logs that the program used against the rules
  * (TRAIL_EVENT_MISUSED). They are counted, and the first is kept for the findings.
  */
-#ifndef TRAIL_ANALYZE_MISUSES_H
-#define TRAIL_ANALYZE_MISUSES_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -21,5 +20,3 @@ struct misuses {
 };
 
 extern const struct analysis_part misuses_part;
-
-#endif

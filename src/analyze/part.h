@@ -7,8 +7,7 @@
  * Functions that a part does not need are NULL. Those that return bool return false on out of
  * memory. docs/extending.md describes how to add a part.
  */
-#ifndef TRAIL_ANALYZE_PART_H
-#define TRAIL_ANALYZE_PART_H
+#pragma once
 
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
@@ -181,5 +180,3 @@ static inline void longest_note(trail_longest *longest, int64_t ns, int64_t begi
     if (ns > longest->ns)
         *longest = (trail_longest){.ns = ns, .begin_ns = begin_ns, .goroutine = goroutine};
 }
-
-#endif

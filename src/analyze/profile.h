@@ -6,8 +6,7 @@
  * was inside a requested region, whether the goroutine ever runs (Go leaves out what came before it
  * first ran, if it did). Until then they are pending waits of the goroutine.
  */
-#ifndef TRAIL_ANALYZE_PROFILE_H
-#define TRAIL_ANALYZE_PROFILE_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -63,5 +62,3 @@ struct profiles {
 };
 
 extern const struct analysis_part profile_part;
-
-#endif

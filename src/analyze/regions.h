@@ -3,8 +3,7 @@
  * difference of two readings of its times. Open regions are linked from their goroutine, innermost
  * first.
  */
-#ifndef TRAIL_ANALYZE_REGIONS_H
-#define TRAIL_ANALYZE_REGIONS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -31,5 +30,3 @@ struct regions {
 };
 
 extern const struct analysis_part regions_part;
-
-#endif

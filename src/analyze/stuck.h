@@ -5,8 +5,7 @@
  * Go's traces do not record holders, nor which lock or channel a goroutine waits for: such a wait
  * has its place only.
  */
-#ifndef TRAIL_ANALYZE_STUCK_H
-#define TRAIL_ANALYZE_STUCK_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -137,5 +136,3 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
 bool stuck_endless_find(struct stuck *stuck, int64_t now);
 
 extern const struct analysis_part stuck_part;
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Memory grows with the goroutines running or in system calls, and with the rows.
  */
-#ifndef TRAIL_ANALYZE_THREADS_H
-#define TRAIL_ANALYZE_THREADS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -50,5 +49,3 @@ struct threads {
 };
 
 extern const struct analysis_part threads_part;
-
-#endif

@@ -8,8 +8,7 @@
  * cycles only. Corrected, a worker counts once, while it runs and at most until it waits, and a
  * series continues to the end.
  */
-#ifndef TRAIL_ANALYZE_UTILISATION_H
-#define TRAIL_ANALYZE_UTILISATION_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -76,5 +75,3 @@ size_t utilisation_worst(const struct utilisation *utilisation, int64_t window_n
  */
 double utilisation_quantile(const struct utilisation *utilisation, int64_t window_ns,
                             double quantile);
-
-#endif

@@ -5,8 +5,7 @@
  * A place is the first frame of a stack that is not of the runtime or of the lock itself. Stacks
  * are looked up once per generation, and only for waits for locks and condition variables.
  */
-#ifndef TRAIL_ANALYZE_WAITS_H
-#define TRAIL_ANALYZE_WAITS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -435,5 +434,3 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
 
 /* A system call of Go has ended that took long: it waited for something outside. */
 bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event);
-
-#endif

@@ -5,8 +5,7 @@
  *         return out_of_memory(...);
  *     list->items[list->count++] = item;
  */
-#ifndef TRAIL_BASE_GROW_H
-#define TRAIL_BASE_GROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_si
 #define GROW_SMALL(array, capacity, wanted)                                                        \
     ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
-
-#endif

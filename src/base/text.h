@@ -1,6 +1,5 @@
 /* Texts of a trace and words of the program: conversion and comparison. */
-#ifndef TRAIL_BASE_TEXT_H
-#define TRAIL_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -70,5 +69,3 @@ static inline int hex_digit(char c)
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                   : -1;
 }
-
-#endif

@@ -13,8 +13,7 @@
  * recorded, and every thread that was writing has finished. The waker of a wait that is recorded
  * later is written at the end of the wait.
  */
-#ifndef TRAIL_COLLECT_COLLECT_H
-#define TRAIL_COLLECT_COLLECT_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -245,5 +244,3 @@ void collect_summarize(struct collect *c, struct collect_summary *summary);
 void collect_summary_add(struct collect_summary *sum, const struct collect_summary *other);
 
 void collect_close(struct collect *c);
-
-#endif

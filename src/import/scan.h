@@ -1,7 +1,6 @@
 /* Taking numbers and words off the front of a text. Every number is checked; a function that
  * returns false takes nothing. */
-#ifndef TRAIL_IMPORT_SCAN_H
-#define TRAIL_IMPORT_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline trail_string scan_part(trail_string text, size_t from, size_t to)
 {
     return (trail_string){text.data + from, to - from};
 }
-
-#endif

@@ -10,8 +10,7 @@
  * all sections). For each block the buffers are reserved into which its entries will be written, so
  * that a generation can end when the system has no memory.
  */
-#ifndef TRAIL_TRACER_TABLE_H
-#define TRAIL_TRACER_TABLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ static inline uint64_t table_mix(uint64_t hash, uint64_t word)
 }
 
 uint64_t table_hash_bytes(const void *data, size_t size);
-
-#endif

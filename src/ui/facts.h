@@ -2,8 +2,7 @@
  * A list of facts, each good, a note or a problem, with the one action for it: printed as lines, or
  * as objects of a JSON array.
  */
-#ifndef TRAIL_UI_FACTS_H
-#define TRAIL_UI_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ void fact(struct facts *facts, enum fact_state state, const char *name, const ch
 
 /* Prints text that may contain file names, escaped for terminals. */
 void facts_put_text(const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * (v1.def, v2.def), and the limits that writers observe and readers enforce. Decoders, printers,
  * the assembler and the encoders all use these tables.
  */
-#ifndef TRAIL_WIRE_WIRE_H
-#define TRAIL_WIRE_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -157,5 +156,3 @@ static inline bool v2_type_known(unsigned type, int minor)
 {
     return type < V2_TYPES && v2_types[type].name && v2_types[type].since <= minor;
 }
-
-#endif

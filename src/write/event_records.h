@@ -3,8 +3,7 @@
  * with the state of a goroutine or P announced before a generation's first record that refers to
  * it.
  */
-#ifndef TRAIL_WRITE_EVENT_RECORDS_H
-#define TRAIL_WRITE_EVENT_RECORDS_H
+#pragma once
 
 #include "write/event_state.h"
 #include "write/v2_writer.h"
@@ -135,5 +134,3 @@ static inline unsigned event_g_status(unsigned state)
     };
     return state < TRAIL_GO_STATES ? statuses[state] : V2_GO_BAD;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * Two threads never have events at the same time: among Ms whose next events have equal times, Go's
  * readers may try one twice and another never, and reject the trace.
  */
-#ifndef TRAIL_WRITE_THREAD_WRITER_H
-#define TRAIL_WRITE_THREAD_WRITER_H
+#pragma once
 
 #include "write/v2_writer.h"
 
@@ -117,5 +116,3 @@ void thread_writer_start(struct thread_writer *w, struct written_thread *thread,
 /* Makes the thread, which waits, ready; `by` is the waker's M or V2_NO_THREAD. */
 void thread_writer_unblock(struct thread_writer *w, uint64_t by, struct written_thread *thread,
                            int64_t ns, uint64_t stack);
-
-#endif

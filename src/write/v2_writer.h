@@ -22,8 +22,7 @@
  * Memory: the tables of one generation, one to ten words for each of its threads, and incomplete
  * batches, at most 16 MiB of them.
  */
-#ifndef TRAIL_WRITE_V2_WRITER_H
-#define TRAIL_WRITE_V2_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ static inline bool v2_writer_event4(struct v2_writer *w, uint64_t m, int64_t tim
  */
 bool v2_writer_sample(struct v2_writer *w, int64_t time_ns, uint64_t m, uint64_t p, uint64_t g,
                       uint64_t stack);
-
-#endif

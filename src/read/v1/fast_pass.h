@@ -16,8 +16,7 @@
  *
  * Included by v1/frontier.c.
  */
-#ifndef TRAIL_READ_V1_FAST_PASS_H
-#define TRAIL_READ_V1_FAST_PASS_H
+#pragma once
 
 #include "read/v1/merge.h"
 
@@ -412,5 +411,3 @@ static int fast_next(struct v1_merge *merge, struct v1_event **event)
     }
     return merge->waiting_count > 0 ? V1_RETRY : 0;
 }
-
-#endif
