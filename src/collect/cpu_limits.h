@@ -6,7 +6,6 @@
 #pragma once
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -1,7 +1,6 @@
 /* The code that is mapped into a process: see maps.c. */
 #pragma once
 
-#include <stdint.h>
 #include <trail/export.h>
 
 /*

@@ -18,7 +18,6 @@
 #include "base/small_file.h"
 #include "collect/perf_ring.h"
 #include "collect/perf_stack.h"
-#include "collect/samples.h"
 #include "collect/wakings.h"
 
 /*

@@ -2,7 +2,6 @@
  * trail info: describes a trace. Without --full it reads batch headers only, which is fast; --full
  * decodes everything.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

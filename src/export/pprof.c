@@ -9,7 +9,6 @@
  *     Location  1 id  3 address  4 line = { 1 function_id  2 line }
  *     Function  1 id  2 name  3 system_name  4 filename
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define ANNOTATIONS_SYMBOL  "trail_preload_annotations"

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 /* The problem of a file that is not ELF. */
 extern const char elf_bounds_no_elf[];
 

@@ -6,7 +6,6 @@
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/share.h"
-#include "base/show.h"
 #include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"

@@ -10,8 +10,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 enum { LOCATION_SIZE = 4096 };
 
 /*

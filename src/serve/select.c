@@ -2,7 +2,6 @@
  * Answers of the API that examine many spans: totals of a time range, its longest spans, and spans
  * similar to a given one. They let other requests run in between.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* MARK: Header: the text `go 1.N trace`, padded with NULs to 16 bytes (§0.1) */

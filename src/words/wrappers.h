@@ -6,7 +6,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <trail/read.h>
 
 /* How well a frame names a place, worst first. The innermost frame of the best rank names it. */
