@@ -155,7 +155,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
 {
     struct trail_analysis *analysis = calloc(1, sizeof *analysis);
     if (!analysis) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
+        (void)error_no_memory(err);
         return NULL;
     }
     analysis->options = *options;
@@ -167,7 +167,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
     goroutines_init(&analysis->goroutines, reader, &analysis->names);
     if (!make_parts(analysis)) {
         trail_analysis_close(analysis);
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
+        (void)error_no_memory(err);
         return NULL;
     }
     return analysis;
@@ -342,12 +342,6 @@ int trail_analysis_finish(trail_analysis *analysis)
     return 0;
 }
 
-static int no_memory(trail_error *err)
-{
-    (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
-    return -1;
-}
-
 int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_error *err)
 {
     const trail_event *events;
@@ -367,7 +361,7 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
     bool taken = aside_close(analysis->aside);
     analysis->aside = NULL;
     if (more < 0 || !taken || trail_analysis_finish(analysis) < 0)
-        return no_memory(err);
+        return error_no_memory(err);
     if (more > 0 && count < 0) {
         *err = *trail_reader_error(reader);
         return -1;

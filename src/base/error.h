@@ -16,3 +16,6 @@ void error_clear(trail_error *err);
  */
 int error_set(trail_error *err, trail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same for the lack of memory, whose message is the same everywhere. */
+int error_no_memory(trail_error *err);

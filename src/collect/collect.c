@@ -14,7 +14,7 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
 {
     struct collect *c = calloc(1, sizeof *c);
     if (!c) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     c->options = *options;
@@ -36,7 +36,7 @@ const char *collect_label(const struct collect *c)
 void trace_no_memory(struct trace *t)
 {
     if (!t->failed)
-        (void)error_set(&t->error, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&t->error);
     t->failed = true;
 }
 

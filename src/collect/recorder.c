@@ -64,7 +64,7 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
     if (!recorder_open_switches(r, err) || !recorder_open_samples(r, err))
         return false;
     if (!r->modules) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return false;
     }
     ticks_settle(&r->ticks);

@@ -389,5 +389,5 @@ int import_sched_text(trail_source *source, struct import_model *model, trail_er
     idmap_free(&reader.host_ids);
     if (reader.lines.failed)
         return -1;
-    return reader.failed ? error_set(err, TRAIL_NO_MEMORY, "out of memory") : 0;
+    return reader.failed ? error_no_memory(err) : 0;
 }

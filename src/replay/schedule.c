@@ -313,7 +313,7 @@ bool schedule_write(const struct chains *chains, const struct change *changes, s
         good = replay_run(chains, changes, count, goal, &watch, &result) && !s.failed;
     }
     if (!good)
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
     good = v2_writer_close(s.out.out, good ? err : NULL) && good;
     replay_result_free(&result);
     thread_writer_dispose(&s.out);

@@ -404,6 +404,6 @@ bool stuck_connect(struct stuck *stuck, trail_error *err)
     for (size_t i = 0; good && i < stuck->count; i++)
         good = find_hang(stuck, &stuck->processes[i]);
     if (!good)
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
     return good;
 }

@@ -489,7 +489,7 @@ int trail_assemble(trail_source *source, int version, const trail_sink *sink, tr
     struct assembler *a = calloc(1, sizeof *a);
     /* The data are never longer than the text that encodes them. */
     if (!a || !(a->data = malloc(size + 1)) || !out_init(&a->out, sink->write, sink->context)) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to assemble a trace");
+        error_no_memory(err);
         goto out;
     }
     a->err = err;

@@ -371,7 +371,7 @@ static int fast_finish(struct v1_merge *merge)
 static int fast_give(struct v1_merge *merge, struct v1_lane *lane, struct v1_event **event)
 {
     if (!own_g(merge, &lane->head))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     apply(lane);
     merge->emitted = lane;
     merge->position++;
