@@ -430,10 +430,8 @@ static bool note_held(struct path *path, uint64_t entry, trail_name wait, const 
     if (!facts || hold->goroutine != event->goroutine || hold->time_ns > event->time_ns ||
         facts->kind != hold->kind || facts->object != hold->object)
         return true;
-    if (!GROW(path->held, path->held_capacity, path->held_count + 1))
-        return false;
-    path->held[path->held_count++] = (struct path_held){entry, hold->ns};
-    return true;
+    return APPEND(path->held, path->held_capacity, path->held_count,
+                  (struct path_held){entry, hold->ns});
 }
 
 static bool transition(struct path *path, const trail_event *event)

@@ -70,9 +70,8 @@ static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint
     if (number == 0 || number > UINT32_MAX)
         return false;
     if (fresh) {
-        if (!GROW(p->frames, p->frame_capacity, p->frame_count + 1))
+        if (!APPEND(p->frames, p->frame_capacity, p->frame_count, *frame))
             return false;
-        p->frames[p->frame_count++] = *frame;
     }
     *index = (uint32_t)number - 1;
     return true;

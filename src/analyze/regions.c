@@ -114,9 +114,8 @@ static bool region_row(struct regions *regions, struct goroutine *g, trail_regio
                          &region->times))
         return false;
     if (keep) {
-        if (!GROW(regions->rows, regions->capacity, regions->count + 1))
+        if (!APPEND(regions->rows, regions->capacity, regions->count, *region))
             return false;
-        regions->rows[regions->count++] = *region;
     }
     return !wants(regions->analysis, TRAIL_ANALYZE_REGION_GROUPS) ||
            (note_slowest(regions, region) &&

@@ -558,10 +558,7 @@ static bool add_pid(struct pids *pids, pid_t pid)
 {
     if (is_listed(pids, pid))
         return true;
-    if (!GROW(pids->list, pids->capacity, pids->count + 1))
-        return false;
-    pids->list[pids->count++] = pid;
-    return true;
+    return APPEND(pids->list, pids->capacity, pids->count, pid);
 }
 
 static bool add_children(struct pids *pids)

@@ -68,11 +68,10 @@ static void add_span(struct import_spans *spans, struct span_thread *thread,
 static void begin_span(struct import_spans *spans, struct span_thread *thread,
                        const struct span_event *e)
 {
-    if (!GROW(thread->open, thread->open_room, thread->open_count + 1)) {
+    if (!APPEND(thread->open, thread->open_room, thread->open_count, thread->span_count)) {
         spans->failed = true;
         return;
     }
-    thread->open[thread->open_count++] = thread->span_count;
     add_span(spans, thread, e, INT64_MAX);
 }
 

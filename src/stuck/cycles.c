@@ -318,9 +318,8 @@ static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
         return false;
     if (!is_there)
         return true;
-    if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
+    if (!APPEND(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count, first))
         return false;
-    stuck->cycles[stuck->cycle_count++] = first;
     do {
         at->cycle = (unsigned)stuck->cycle_count;
         at = at->next;

@@ -16,10 +16,7 @@ bool spans_add(struct spans *spans, struct span span)
 {
     if (span.high <= span.low)
         return true;
-    if (!GROW(spans->list, spans->capacity, spans->count + 1))
-        return false;
-    spans->list[spans->count++] = span;
-    return true;
+    return APPEND(spans->list, spans->capacity, spans->count, span);
 }
 
 bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)

@@ -233,10 +233,7 @@ static int read_number(struct assembler *a, struct span *line, const char *name,
     if (!is_auto && !parse_number(text, &value))
         return FAIL(a, "failed to parse argument value \"%.*s\" for arg \"%s\"", shown(text),
                     text.at, name);
-    if (!GROW(a->numbers, a->capacity, a->count + 1))
-        return no_memory(a);
-    a->numbers[a->count++] = value;
-    return 0;
+    return APPEND(a->numbers, a->capacity, a->count, value) ? 0 : no_memory(a);
 }
 
 static int end_of_line(struct assembler *a, struct span line)

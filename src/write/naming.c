@@ -218,9 +218,8 @@ bool naming_string(struct naming *naming, uint64_t id, const char *data, size_t 
     if (id > naming->last_id)
         naming->last_id = id;
     if (parse_module((trail_string){data, size}, &module)) {
-        if (!GROW(naming->modules, naming->module_capacity, naming->module_count + 1))
+        if (!APPEND(naming->modules, naming->module_capacity, naming->module_count, module))
             return false;
-        naming->modules[naming->module_count++] = module;
         if (naming->module_count > naming->stats.modules)
             naming->stats.modules = naming->module_count;
     }

@@ -392,9 +392,8 @@ static trail_stack_handle start_before(const struct v1_convert *convert, const s
 static int created_before(struct v1_convert *convert, const struct v1_event *ev)
 {
     uint64_t g = ev->arg[0];
-    if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
+    if (!APPEND(convert->created_order, convert->created_capacity, convert->created_count, g))
         return error_no_memory(&convert->error);
-    convert->created_order[convert->created_count++] = g;
     /* Plus 1, because the map has no NULL values. */
     void *start = (void *)((uintptr_t)start_before(convert, ev) + 1);
     return idmap_put(&convert->created, g, start) ? 0 : error_no_memory(&convert->error);

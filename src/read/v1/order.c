@@ -22,10 +22,9 @@ static void remove_at(struct v1_notes *notes, uint64_t position)
 
 static int wakeup_append(struct v1_order *order, struct v1_futile_list *list, uint64_t position)
 {
-    if (!GROW(list->position, list->capacity, list->count + 1))
-        return error_no_memory(&order->error);
-    list->position[list->count++] = position;
-    return 0;
+    return APPEND(list->position, list->capacity, list->count, position)
+               ? 0
+               : error_no_memory(&order->error);
 }
 
 static void wakeup_close(struct v1_order *order, struct v1_futile_list *list, uint64_t position)

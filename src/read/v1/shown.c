@@ -53,10 +53,8 @@ bool v1_shown_doubt(struct v1_shown *shown, const struct v1_shown_g *g)
 {
     if (!shown->collecting)
         return true;
-    if (!GROW(shown->doubted, shown->doubted_capacity, shown->doubted_count + 1))
-        return false;
-    shown->doubted[shown->doubted_count++] = (struct v1_begin){g->offset, g->id};
-    return true;
+    return APPEND(shown->doubted, shown->doubted_capacity, shown->doubted_count,
+                  (struct v1_begin){g->offset, g->id});
 }
 
 bool v1_shown_is_doubted(const struct v1_shown *shown, const struct v1_shown_g *g)
@@ -73,10 +71,7 @@ bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g)
 
 bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g)
 {
-    if (!GROW(shown->lasting, shown->lasting_capacity, shown->lasting_count + 1))
-        return false;
-    shown->lasting[shown->lasting_count++] = g;
-    return true;
+    return APPEND(shown->lasting, shown->lasting_capacity, shown->lasting_count, g);
 }
 
 static int compare_ids(const void *a, const void *b)

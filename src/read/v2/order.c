@@ -418,9 +418,9 @@ static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kin
 
 static enum v2_step add_range(struct step *s, struct v2_ranges *ranges, uint8_t type, uint64_t kind)
 {
-    if (!GROW(ranges->items, ranges->capacity, ranges->count + 1))
+    if (!APPEND(ranges->items, ranges->capacity, ranges->count,
+                (struct v2_range){.type = type, .kind = kind}))
         return v2_fail_memory(s);
-    ranges->items[ranges->count++] = (struct v2_range){.type = type, .kind = kind};
     return V2_ADVANCED;
 }
 
