@@ -16,7 +16,6 @@
 
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 enum { ACTIVITY_SLICES = 128, ACTIVITY_PROCS = 1024 };
@@ -97,5 +96,3 @@ struct activity {
     size_t kind_count, kind_capacity;
     struct idmap kind_by_name;
 };
-
-extern const struct analysis_part activity_part;

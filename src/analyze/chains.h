@@ -18,7 +18,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* Requests the part; internal, beside the flags of trail/analyze.h. */
@@ -192,8 +191,6 @@ struct chains {
         uint32_t lock;
     } hold; /* the last log of a hold */
 };
-
-extern const struct analysis_part chains_part;
 
 /* Limits the CPUs to those that the threads might use by their affinity. Returns false on out of
  * memory. */

@@ -12,7 +12,6 @@
 #include "analyze/pattern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* The steps of a pattern found so far. Followed in memory by one trail_hit_step per step of the
@@ -51,5 +50,3 @@ struct find {
     trail_hit_step *hit;
     bool stopped; /* the caller wants no more hits */
 };
-
-extern const struct analysis_part find_part;

@@ -8,7 +8,6 @@
 
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* A function whose allocations made its goroutine assist, or that stopped the world. */
@@ -30,5 +29,3 @@ struct gc {
     bool marking;
     uint64_t heap, goal;
 };
-
-extern const struct analysis_part gc_part;

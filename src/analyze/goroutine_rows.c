@@ -88,11 +88,11 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct goroutine_rows *rows = part;
     rows->analysis = analysis;
-    rows->regions = needed[0];
+    rows->regions = analysis_object(analysis, &regions_part);
     rows->groups.distributions = wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS);
     return true;
 }
@@ -108,7 +108,6 @@ const struct analysis_part goroutine_rows_part = {
     .what = TRAIL_ANALYZE_GOROUTINES | TRAIL_ANALYZE_GROUPS,
     .size = sizeof(struct goroutine_rows),
     .uses_goroutines = true,
-    .needs = {&regions_part},
     .init = init,
     .free = drop,
     .finish = finish,

@@ -11,7 +11,6 @@
 #include "base/objects.h"
 #include "wire/waits.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 struct holders {
@@ -35,5 +34,3 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 /* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not
  * known. */
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine);
-
-extern const struct analysis_part holders_part;

@@ -19,7 +19,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 enum { LOCK_PIECES = 8, LOCK_CHAINS = 64 };
@@ -112,5 +111,3 @@ struct locks {
     trail_lock_chain *chain_rows;
     trail_lock_link *link_rows;
 };
-
-extern const struct analysis_part locks_part;

@@ -6,7 +6,6 @@
 
 #include <trail/analyze.h>
 
-struct analysis_part;
 struct trail_analysis;
 
 struct misuses {
@@ -18,5 +17,3 @@ struct misuses {
     trail_stack stack;
     trail_longest first; /* its moment */
 };
-
-extern const struct analysis_part misuses_part;

@@ -9,10 +9,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define PART(name) extern const struct analysis_part name##_part;
-#include "analyze/parts.def"
-#undef PART
-
 static const struct analysis_part *const all_parts[] = {
 #define PART(name) &name##_part,
 #include "analyze/parts.def"
@@ -127,26 +123,16 @@ static bool make_part(struct trail_analysis *analysis, const struct analysis_par
     return true;
 }
 
-/* Returns false on out of memory. */
-static bool init_part(struct trail_analysis *analysis, size_t index)
-{
-    const struct analysis_part *part = analysis->parts[index].part;
-    void *needed[PART_NEEDS] = {0};
-    for (size_t i = 0; i < PART_NEEDS; i++)
-        for (size_t n = 0; part->needs[i] && n < analysis->part_count; n++)
-            if (analysis->parts[n].part == part->needs[i])
-                needed[i] = analysis->parts[n].object;
-    return !part->init || part->init(analysis->parts[index].object, analysis, needed);
-}
-
 static bool make_parts(struct trail_analysis *analysis)
 {
     for (size_t i = 0; i < PARTS; i++)
         if (wants(analysis, all_parts[i]->what) && !make_part(analysis, all_parts[i]))
             return false;
-    while (analysis->ready < analysis->part_count)
-        if (!init_part(analysis, analysis->ready++))
+    while (analysis->ready < analysis->part_count) {
+        const struct made_part *made = &analysis->parts[analysis->ready++];
+        if (made->part->init && !made->part->init(made->object, analysis))
             return false;
+    }
     return !analysis->names.failed;
 }
 

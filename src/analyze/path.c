@@ -610,11 +610,10 @@ static bool window_ends(void *part, int64_t end_ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct path *path = part;
     const trail_path_request *request = &analysis->options.path;
-    (void)needed;
     path->analysis = analysis;
     path->names = &analysis->names;
     path->stacks = &analysis->stacks;

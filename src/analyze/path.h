@@ -13,7 +13,6 @@
 #include "analyze/wait_names.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct path_region;
 struct trail_analysis;
 
@@ -101,8 +100,6 @@ struct path {
     trail_path_total *rows;
     size_t row_count, row_capacity;
 };
-
-extern const struct analysis_part path_part;
 
 /* Returns -1 on out of memory or if the file cannot be read. */
 int path_walk(struct path *path, trail_path_visit visit, void *context);

@@ -732,10 +732,9 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct profiles *p = part;
-    (void)needed;
     p->analysis = analysis;
     p->options = &analysis->options.profile;
     p->pending = OBJECTS_OF(struct profile_pending);

@@ -16,7 +16,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* Frames of one stack, in the arena of the stacks. */
@@ -60,5 +59,3 @@ struct profiles {
     struct objects pending;       /* goroutine -> struct profile_pending */
     uint64_t goroutines, regions; /* the number that matched so far */
 };
-
-extern const struct analysis_part profile_part;

@@ -12,8 +12,6 @@
 #include "analyze/groups.h"
 #include "base/objects.h"
 
-struct analysis_part;
-
 /* The slowest region of a name. */
 struct region_slowest {
     trail_longest span;
@@ -28,5 +26,3 @@ struct regions {
     struct groups groups;
     struct objects slowest; /* of names: struct region_slowest */
 };
-
-extern const struct analysis_part regions_part;

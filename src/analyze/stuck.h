@@ -134,5 +134,3 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
  * from going on, in a process with the other end. Returns false on out of memory.
  */
 bool stuck_endless_find(struct stuck *stuck, int64_t now);
-
-extern const struct analysis_part stuck_part;

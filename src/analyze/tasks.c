@@ -240,10 +240,9 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct tasks *tasks = part;
-    (void)needed;
     tasks->analysis = analysis;
     return true;
 }

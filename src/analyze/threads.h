@@ -12,7 +12,6 @@
 #include "analyze/slices.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct placed;
 struct trail_analysis;
 
@@ -47,5 +46,3 @@ struct threads {
     int64_t sync_ns;
     int64_t counted_from_ns;
 };
-
-extern const struct analysis_part threads_part;

@@ -287,10 +287,9 @@ static void utilisation_free(struct utilisation *u)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct utilisations *both = part;
-    (void)needed;
     both->reader = analysis->reader;
     for (int i = 0; i < 2; i++)
         both->curves[i].flags = analysis->options.mmu_flags[i];

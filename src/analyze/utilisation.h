@@ -14,8 +14,6 @@
 
 #include "base/idmap.h"
 
-struct analysis_part;
-
 struct util_point {
     int64_t time_ns;
     double util;
@@ -57,8 +55,6 @@ struct utilisations {
     const trail_reader *reader;
     struct utilisation curves[2];
 };
-
-extern const struct analysis_part utilisation_part;
 
 /* MARK: Windows (utilisation_windows.c) */
 
