@@ -56,8 +56,7 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
 static int by_id(const void *a, const void *b)
 {
     const trail_goroutine *x = a, *y = b;
-    int order = ORDER(x->id, y->id);
-    return order ? order : ORDER(x->creation_ns, y->creation_ns);
+    return ORDER(x->id, y->id) ?: ORDER(x->creation_ns, y->creation_ns);
 }
 
 /* Assigns its regions to each goroutine. Both are sorted by goroutine. */

@@ -380,8 +380,7 @@ static bool wait_take(struct profiles *p, struct goroutine *g, const struct wait
 static int by_begin(const void *a, const void *b)
 {
     const struct interval *x = a, *y = b;
-    int order = ORDER(x->begin_ns, y->begin_ns);
-    return order ? order : ORDER(x->end_ns, y->end_ns);
+    return ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->end_ns, y->end_ns);
 }
 
 /* Of nested regions only the outermost count. */

@@ -214,8 +214,7 @@ static int by_change(const void *a, const void *b)
     double p = size_of_change(x), q = size_of_change(y);
     if (p != q)
         return p > q ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->path, y->path);
+    return strcmp(x->name, y->name) ?: strcmp(x->path, y->path);
 }
 
 /* MARK: JSON */

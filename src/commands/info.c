@@ -528,8 +528,7 @@ struct record_row {
 static int by_bytes(const void *a, const void *b)
 {
     const struct record_row *x = a, *y = b;
-    int order = ORDER(y->bytes, x->bytes);
-    return order ? order : ORDER(x->type, y->type);
+    return ORDER(y->bytes, x->bytes) ?: ORDER(x->type, y->type);
 }
 
 static void show_records(const struct info *info)

@@ -275,8 +275,7 @@ static bool is_alike(const struct row *a, const struct row *b)
 static int by_likeness(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = ORDER(x->likeness, y->likeness);
-    return order ? order : ORDER(x->thread->held->tid, y->thread->held->tid);
+    return ORDER(x->likeness, y->likeness) ?: ORDER(x->thread->held->tid, y->thread->held->tid);
 }
 
 /* Threads that are alike, consecutive in the list. */
@@ -289,8 +288,7 @@ static int by_rank(const void *a, const void *b)
 {
     const struct stuck_thread *x = ((const struct group *)a)->rows->thread;
     const struct stuck_thread *y = ((const struct group *)b)->rows->thread;
-    int order = ORDER(rank_of(x), rank_of(y));
-    return order ? order : ORDER(x->held->tid, y->held->tid);
+    return ORDER(rank_of(x), rank_of(y)) ?: ORDER(x->held->tid, y->held->tid);
 }
 
 /* Sorts the list and fills in the groups, at most `count`; returns their number. */

@@ -41,8 +41,7 @@ static void emit(struct import_spans *spans, enum import_kind kind, int64_t time
 static int by_time(const void *a, const void *b)
 {
     const struct span_event *x = a, *y = b;
-    int order = ORDER(x->time_ns, y->time_ns);
-    return order ? order : ORDER(x->order, y->order);
+    return ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order);
 }
 
 /* Outer spans first. */

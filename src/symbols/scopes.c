@@ -33,9 +33,7 @@ bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
 static int span_order(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    int order = ORDER(x->low, y->low);
-    order = order ? order : ORDER(y->high, x->high);
-    return order ? order : ORDER(x->index, y->index);
+    return ORDER(x->low, y->low) ?: ORDER(y->high, x->high) ?: ORDER(x->index, y->index);
 }
 
 void spans_sort(struct spans *spans)

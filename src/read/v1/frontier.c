@@ -750,8 +750,7 @@ static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
 static int compare_sequenced(const void *a, const void *b)
 {
     const struct v1_sequenced *x = a, *y = b;
-    int order = ORDER(x->sequence, y->sequence);
-    return order ? order : ORDER(x->index, y->index);
+    return ORDER(x->sequence, y->sequence) ?: ORDER(x->index, y->index);
 }
 
 /* A late system call exit is placed at the time the call returned (§3.4). */

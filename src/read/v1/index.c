@@ -714,8 +714,7 @@ static int sweep_all(struct sweep *sweep)
 static int compare_samples(const void *a, const void *b)
 {
     const struct v1_sample *x = a, *y = b;
-    int order = ORDER(x->ticks, y->ticks);
-    return order ? order : ORDER(x->offset, y->offset);
+    return ORDER(x->ticks, y->ticks) ?: ORDER(x->offset, y->offset);
 }
 
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,

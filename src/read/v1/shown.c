@@ -9,8 +9,7 @@
 static int compare_begins(const void *a, const void *b)
 {
     const struct v1_begin *x = a, *y = b;
-    int order = ORDER(x->offset, y->offset);
-    return order ? order : ORDER(x->g, y->g);
+    return ORDER(x->offset, y->offset) ?: ORDER(x->g, y->g);
 }
 
 void v1_shown_collect(struct v1_shown *shown)
