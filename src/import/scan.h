@@ -6,11 +6,6 @@
 #include <stdint.h>
 #include <trail/read.h>
 
-static inline bool scan_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static inline bool scan_is_space(char c)
 {
     return c == ' ' || c == '\t';
