@@ -101,14 +101,8 @@ static inline uint64_t thread_writer_next_of_p(struct thread_writer *w,
 
 /* MARK: Events */
 
-void thread_writer_event(struct thread_writer *w, uint64_t m, int64_t ns, unsigned type,
-                         unsigned count, const uint64_t *args);
-
 #define THREAD_EVENT(w, m, ns, type, ...)                                                          \
-    do {                                                                                           \
-        const uint64_t args_[] = {__VA_ARGS__};                                                    \
-        thread_writer_event(w, m, ns, type, sizeof args_ / sizeof args_[0], args_);                \
-    } while (0)
+    (void)v2_writer_event((w)->out, m, ns, type, V2_ARGS(__VA_ARGS__))
 
 /* Starts the thread, which is ready and has a P. */
 void thread_writer_start(struct thread_writer *w, struct written_thread *thread, int64_t ns);
