@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/small_file.h"
@@ -247,21 +248,14 @@ struct row {
     uint64_t likeness; /* hash of its state, stack and name */
 };
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t likeness_of(const struct stuck_thread *thread)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    const char *name = thread->held->name;
     char text[TEXT_SIZE];
     state_text(thread, text, sizeof text);
-    hash = hash_text(hash_text(hash, text), thread->held->name);
+    uint64_t hash = hash_mix(hash_bytes(text, strlen(text)), hash_bytes(name, strlen(name)));
     for (size_t i = 0; i < thread->frame_count; i++)
-        hash = (hash ^ thread->frames[i].pc) * UINT64_C(0x100000001b3);
+        hash = hash_mix(hash, thread->frames[i].pc);
     return hash;
 }
 

@@ -384,13 +384,11 @@ static void print_histograms(const struct request *request, const struct type *t
 {
     for (size_t i = 0; i < count; i++) {
         trail_string name = analysis_text(&request->analysis, types[i].name);
-        char *text = strndup(name.data, name.size);
         printf("%s%" PRIu64 " complete task%s: ", i ? "\n" : "", types[i].took.count,
                plural_s(types[i].took.count));
-        facts_put_text(text ? text : "?");
+        show_plain(name);
         putchar('\n');
         table_histogram(&types[i].took);
-        free(text);
     }
 }
 

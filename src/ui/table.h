@@ -49,6 +49,3 @@ void table_drop(struct table *table);
 
 /* Prints a line for each power of two of a histogram: from, count, a bar. */
 void table_histogram(const trail_histogram *histogram);
-
-/* Returns "12,345" in `buf` of 32 bytes. */
-const char *table_thousands(char *buf, uint64_t value);
