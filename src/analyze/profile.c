@@ -183,10 +183,10 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
     }
     if (!key->woken && !frame_of_word(p, "[not woken]", &frames[at++]))
         return false;
-    (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
-                   reason.size ? reason.data : "waiting");
     if (reason.size == 0)
-        (void)snprintf(text, sizeof text, "[waiting]");
+        reason = text_from("waiting");
+    (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
+                   reason.data);
     if (!frame_of_word(p, text, &frames[at++]))
         return false;
     if (own.count > 0)
