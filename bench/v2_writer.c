@@ -66,9 +66,9 @@ static uint64_t write_trace(const struct load *load)
             stack = where(w, i);
         }
         if (i & 1)
-            v2_writer_event2(w, m, time_ns, V2_GoBlock, text, stack);
+            v2_writer_event(w, m, time_ns, V2_GoBlock, V2_ARGS(text, stack));
         else
-            v2_writer_event2(w, m, time_ns, V2_GoStart, i & 1023, 7);
+            v2_writer_event(w, m, time_ns, V2_GoStart, V2_ARGS(i & 1023, 7));
     }
     trail_error err;
     if (!v2_writer_close(w, &err)) {

@@ -3,8 +3,7 @@
  *
  * usage: PROGRAM PAIR base|changed
  */
-#ifndef TRAIL_BENCH_WHATIF_H
-#define TRAIL_BENCH_WHATIF_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -41,5 +40,3 @@ static int run_pair(const struct pair *pairs, size_t count, int argc, char **arg
 }
 
 #define RUN_PAIR(pairs, argc, argv) run_pair(pairs, sizeof(pairs) / sizeof *(pairs), argc, argv)
-
-#endif

@@ -2,8 +2,7 @@
  * Shared by the fuzz targets. Each target checks one property, in a function that libFuzzer calls with
  * an input; if the property does not hold, the process aborts.
  */
-#ifndef TRAIL_FUZZ_H
-#define TRAIL_FUZZ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -58,5 +57,3 @@ static inline ssize_t fuzz_trickle(void *context, void *buf, size_t size)
     trickle->given += n;
     return (ssize_t)n;
 }
-
-#endif

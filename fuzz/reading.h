@@ -1,8 +1,7 @@
 /*
  * Properties that hold whenever a trace is read as events; used by several targets.
  */
-#ifndef TRAIL_FUZZ_READING_H
-#define TRAIL_FUZZ_READING_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -101,5 +100,3 @@ static inline struct fuzz_read fuzz_read_memory(const struct fuzz_bytes *trace,
     trail_source_close(source);
     return result;
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Time is in ticks of the file's own clock (v1: 64 cycles of 3 GHz; v2: 64 ns, §5.4).
  */
-#ifndef BENCH_GENERATE_H
-#define BENCH_GENERATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -325,5 +324,3 @@ void *must_grow(void *memory, size_t size);
 void sim_write(struct sim *sim, const void *data, size_t size);
 
 void sim_run(struct sim *sim);
-
-#endif

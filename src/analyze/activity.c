@@ -517,10 +517,9 @@ static bool window_ends(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct activity *a = part;
-    (void)needed;
     a->analysis = analysis;
     a->open_tasks = OBJECTS_OF(struct open_task);
     return true;

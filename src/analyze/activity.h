@@ -10,14 +10,12 @@
  * while work is ready and no P is idle. The difference of two readings is how much of the time
  * between them was of that kind.
  */
-#ifndef TRAIL_ANALYZE_ACTIVITY_H
-#define TRAIL_ANALYZE_ACTIVITY_H
+#pragma once
 
 #include <trail/analyze.h>
 
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 enum { ACTIVITY_SLICES = 128, ACTIVITY_PROCS = 1024 };
@@ -98,7 +96,3 @@ struct activity {
     size_t kind_count, kind_capacity;
     struct idmap kind_by_name;
 };
-
-extern const struct analysis_part activity_part;
-
-#endif

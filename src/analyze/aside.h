@@ -2,8 +2,7 @@
  * Aside: calls of an analysis that another thread makes in order, the reader's one while it has
  * nothing to read. For what is added up from events and looked at only in the end.
  */
-#ifndef TRAIL_ANALYZE_ASIDE_H
-#define TRAIL_ANALYZE_ASIDE_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -25,5 +24,3 @@ bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item
 
 /* Takes what is left, and frees `aside`; NULL is allowed. Returns false on out of memory. */
 bool aside_close(struct aside *aside);
-
-#endif

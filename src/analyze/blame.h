@@ -7,8 +7,7 @@
  * of locks count against their last link. The same holds for room in channels, which may be locks;
  * and for what goroutines of Go take from a channel and put back, among waits of one row.
  */
-#ifndef TRAIL_ANALYZE_BLAME_H
-#define TRAIL_ANALYZE_BLAME_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -150,5 +149,3 @@ bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64
 
 /* The goroutine has ended. Returns false on out of memory. */
 bool blame_end(struct blame *blame, int64_t goroutine);
-
-#endif

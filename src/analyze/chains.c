@@ -819,10 +819,9 @@ static bool window_ends(void *part, int64_t end_ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct chains *chains = part;
-    (void)needed;
     bool is_short = (analysis->options.what & ANALYZE_SHORT_CHAINS) == ANALYZE_SHORT_CHAINS;
     chains->analysis = analysis;
     chains->most_marks = is_short ? CHAIN_MARKS_SHORT : CHAIN_MARKS;

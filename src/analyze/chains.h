@@ -9,8 +9,7 @@
  * Memory is bounded: a trace with more than CHAIN_MARKS marks has no chains; beside other analyses
  * one with more than CHAIN_MARKS_SHORT.
  */
-#ifndef TRAIL_ANALYZE_CHAINS_H
-#define TRAIL_ANALYZE_CHAINS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -19,7 +18,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* Requests the part; internal, beside the flags of trail/analyze.h. */
@@ -194,8 +192,6 @@ struct chains {
     } hold; /* the last log of a hold */
 };
 
-extern const struct analysis_part chains_part;
-
 /* Limits the CPUs to those that the threads might use by their affinity. Returns false on out of
  * memory. */
 bool chains_take_affinity(struct chains *chains);
@@ -218,5 +214,3 @@ enum {
     MARK_END,
     MARK_SAMPLE
 };
-
-#endif

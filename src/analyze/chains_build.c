@@ -95,10 +95,7 @@ static bool run_ends(struct builder *b, trail_stack to)
 
 static bool keep_sample(struct builder *b, trail_stack stack)
 {
-    if (!GROW(b->pending, b->pending_capacity, b->sample_count + 1))
-        return false;
-    b->pending[b->sample_count++] = stack;
-    return true;
+    return APPEND(b->pending, b->pending_capacity, b->sample_count, stack);
 }
 
 /* MARK: States */

@@ -4,8 +4,7 @@
  *
  * A family lives as long as its creator or one of its members is alive.
  */
-#ifndef TRAIL_ANALYZE_FAMILIES_H
-#define TRAIL_ANALYZE_FAMILIES_H
+#pragma once
 
 #include "analyze/names.h"
 #include "base/idmap.h"
@@ -76,5 +75,3 @@ void families_lost(struct families *families, int64_t goroutine);
  * which a loop created directly before it waited for all. NULL: none is known.
  */
 const struct family *families_last(const struct families *families, int64_t goroutine);
-
-#endif

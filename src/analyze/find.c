@@ -424,10 +424,9 @@ static bool window_ends(void *part, int64_t now)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct find *find = part;
-    (void)needed;
     find->analysis = analysis;
     find->options = &analysis->options.find;
     size_t steps = find->options->pattern->step_count;

@@ -7,13 +7,11 @@
  * per step: one for the current state and one for later states. Memory is that, for goroutines
  * alive.
  */
-#ifndef TRAIL_ANALYZE_FIND_H
-#define TRAIL_ANALYZE_FIND_H
+#pragma once
 
 #include "analyze/pattern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* The steps of a pattern found so far. Followed in memory by one trail_hit_step per step of the
@@ -52,7 +50,3 @@ struct find {
     trail_hit_step *hit;
     bool stopped; /* the caller wants no more hits */
 };
-
-extern const struct analysis_part find_part;
-
-#endif

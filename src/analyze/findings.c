@@ -971,17 +971,17 @@ void findings_sort(struct findings *findings)
         qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
 }
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct findings *findings = part;
     findings->analysis = analysis;
-    findings->activity = needed[0];
-    findings->waits = needed[1];
-    findings->gc = needed[2];
-    findings->utilisation = needed[3];
-    findings->stuck = needed[4];
-    findings->regions = needed[5];
-    findings->misuses = needed[6];
+    findings->activity = analysis_object(analysis, &activity_part);
+    findings->waits = analysis_object(analysis, &waits_part);
+    findings->gc = analysis_object(analysis, &gc_part);
+    findings->utilisation = analysis_object(analysis, &utilisation_part);
+    findings->stuck = analysis_object(analysis, &stuck_part);
+    findings->regions = analysis_object(analysis, &regions_part);
+    findings->misuses = analysis_object(analysis, &misuses_part);
     return true;
 }
 
@@ -1009,8 +1009,6 @@ static void drop(void *part)
 const struct analysis_part findings_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct findings),
-    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part,
-              &misuses_part},
     .init = init,
     .free = drop,
     .finish = finish,

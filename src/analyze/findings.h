@@ -3,8 +3,7 @@
  * its removal would gain. findings.def lists them. Each has a threshold, because a list that
  * reports normal behaviour is not read twice.
  */
-#ifndef TRAIL_ANALYZE_FINDINGS_H
-#define TRAIL_ANALYZE_FINDINGS_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -204,5 +203,3 @@ bool finding_replayed(struct findings *findings, trail_finding *finding, const c
 #define FINDING(function, kind) void finding_##function(struct findings *findings);
 #include "analyze/findings.def"
 #undef FINDING
-
-#endif

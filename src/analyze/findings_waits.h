@@ -1,6 +1,5 @@
 /* Questions about waits that several kinds of findings ask. */
-#ifndef TRAIL_ANALYZE_FINDINGS_WAITS_H
-#define TRAIL_ANALYZE_FINDINGS_WAITS_H
+#pragma once
 
 #include "analyze/findings.h"
 #include "analyze/waits.h"
@@ -99,5 +98,3 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
 
 /* Explains what it waited for, if it did. */
 void wait_explain_own(struct findings *findings, const struct blame_row *row);
-
-#endif

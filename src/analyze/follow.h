@@ -11,8 +11,7 @@
  * The inline half is the hot path. With ops that are a static const in the consumer's file, the
  * compiler calls its functions directly.
  */
-#ifndef TRAIL_ANALYZE_FOLLOW_H
-#define TRAIL_ANALYZE_FOLLOW_H
+#pragma once
 
 #include "analyze/wait_names.h"
 #include "base/objects.h"
@@ -270,5 +269,3 @@ FOLLOW_INLINE bool follow_transition(struct follow *follow, const struct follow_
         return true;
     return follow_proc(follow, ops, context, event);
 }
-
-#endif

@@ -259,10 +259,9 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct gc *gc = part;
-    (void)needed;
     gc->analysis = analysis;
     gc->assists = gc->sweeps = gc->stops = OBJECTS_OF(struct gc_open);
     gc->by_function = gc->stopped_by = OBJECTS_OF(struct gc_helper);

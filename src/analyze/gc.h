@@ -2,14 +2,12 @@
  * GC: mark phases and what happened during them, and stop-the-world pauses. Rows are one per cycle
  * and pause; open are at most one assist per goroutine and one sweep per P.
  */
-#ifndef TRAIL_ANALYZE_GC_H
-#define TRAIL_ANALYZE_GC_H
+#pragma once
 
 #include <trail/analyze.h>
 
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* A function whose allocations made its goroutine assist, or that stopped the world. */
@@ -31,7 +29,3 @@ struct gc {
     bool marking;
     uint64_t heap, goal;
 };
-
-extern const struct analysis_part gc_part;
-
-#endif

@@ -56,8 +56,7 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
 static int by_id(const void *a, const void *b)
 {
     const trail_goroutine *x = a, *y = b;
-    int order = ORDER(x->id, y->id);
-    return order ? order : ORDER(x->creation_ns, y->creation_ns);
+    return ORDER(x->id, y->id) ?: ORDER(x->creation_ns, y->creation_ns);
 }
 
 /* Assigns its regions to each goroutine. Both are sorted by goroutine. */
@@ -88,11 +87,11 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct goroutine_rows *rows = part;
     rows->analysis = analysis;
-    rows->regions = needed[0];
+    rows->regions = analysis_object(analysis, &regions_part);
     rows->groups.distributions = wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS);
     return true;
 }
@@ -108,7 +107,6 @@ const struct analysis_part goroutine_rows_part = {
     .what = TRAIL_ANALYZE_GOROUTINES | TRAIL_ANALYZE_GROUPS,
     .size = sizeof(struct goroutine_rows),
     .uses_goroutines = true,
-    .needs = {&regions_part},
     .init = init,
     .free = drop,
     .finish = finish,

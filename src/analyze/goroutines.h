@@ -8,8 +8,7 @@
  * Times that do not fit into 64 bits come from damaged clocks; arithmetic wraps instead of being
  * undefined.
  */
-#ifndef TRAIL_ANALYZE_GOROUTINES_H
-#define TRAIL_ANALYZE_GOROUTINES_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -175,5 +174,3 @@ static inline struct goroutine *goroutines_find(const struct goroutines *gorouti
 {
     return (struct goroutine *)(void *)follow_find(&goroutines->follow, id);
 }
-
-#endif

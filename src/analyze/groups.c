@@ -116,8 +116,7 @@ bool groups_add(struct groups *groups, trail_name name, const trail_times *times
 static int by_total(const void *a, const void *b)
 {
     const trail_group *x = a, *y = b;
-    int order = ORDER(y->times.total_ns, x->times.total_ns);
-    return order ? order : ORDER(x->name, y->name);
+    return ORDER(y->times.total_ns, x->times.total_ns) ?: ORDER(x->name, y->name);
 }
 
 bool groups_finish(struct groups *groups)

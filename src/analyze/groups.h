@@ -1,8 +1,7 @@
 /*
  * Groups: rows folded into one by name: their number, sums of their times, and distributions.
  */
-#ifndef TRAIL_ANALYZE_GROUPS_H
-#define TRAIL_ANALYZE_GROUPS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -27,5 +26,3 @@ void groups_clear(struct groups *groups);
 
 /* Computes the rows, by total time, greatest first. Returns false on out of memory. */
 bool groups_finish(struct groups *groups);
-
-#endif

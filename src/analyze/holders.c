@@ -115,10 +115,9 @@ trail_name holders_signalled(const struct holders *holders, int64_t goroutine)
     return holds ? holds->signalled : 0;
 }
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct holders *holders = part;
-    (void)needed;
     holders->analysis = analysis;
     holders->holds = OBJECTS_OF(struct holds);
     return true;

@@ -4,15 +4,13 @@
  * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
  * the wait after it, in which the goroutine can release nothing, or from the goroutine's end on.
  */
-#ifndef TRAIL_ANALYZE_HOLDERS_H
-#define TRAIL_ANALYZE_HOLDERS_H
+#pragma once
 
 #include <trail/analyze.h>
 
 #include "base/objects.h"
 #include "wire/waits.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 struct holders {
@@ -36,7 +34,3 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 /* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not
  * known. */
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine);
-
-extern const struct analysis_part holders_part;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * They are judged when the goroutine ends.
  */
-#ifndef TRAIL_ANALYZE_IDLE_H
-#define TRAIL_ANALYZE_IDLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ struct idle_end {
  * Returns false if that did. */
 bool idle_judge(struct idle *idle, const struct idle_end *end,
                 bool (*found)(void *context, const struct idle_place *place), void *context);
-
-#endif

@@ -720,10 +720,10 @@ static bool window_ends(void *part, int64_t now)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct locks *locks = part;
-    locks->holders = needed[0];
+    locks->holders = analysis_object(analysis, &holders_part);
     locks->analysis = analysis;
     locks->waiters = OBJECTS_OF(struct lock_waiter);
     locks->link_slab.object_size = sizeof(struct lock_link);
@@ -758,7 +758,6 @@ const struct analysis_part locks_part = {
     .size = sizeof(struct locks),
     .uses_goroutines = true,
     .uses_stacks = true,
-    .needs = {&holders_part},
     .init = init,
     .free = drop,
     .window_ends = window_ends,

@@ -11,8 +11,7 @@
  * itself, the goroutine it waited for, the one that that waited for. The lists share their tails
  * and only refer to waits that ended before, so reference counts suffice.
  */
-#ifndef TRAIL_ANALYZE_LOCKS_H
-#define TRAIL_ANALYZE_LOCKS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -20,7 +19,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 enum { LOCK_PIECES = 8, LOCK_CHAINS = 64 };
@@ -113,7 +111,3 @@ struct locks {
     trail_lock_chain *chain_rows;
     trail_lock_link *link_rows;
 };
-
-extern const struct analysis_part locks_part;
-
-#endif

@@ -34,10 +34,9 @@ static bool take_event(void *part, const trail_event *event)
     return true;
 }
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct misuses *misuses = part;
-    (void)needed;
     misuses->analysis = analysis;
     return true;
 }

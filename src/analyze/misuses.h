@@ -2,12 +2,10 @@
  * Misuses: tasks, regions and logs that the program used against the rules
  * (TRAIL_EVENT_MISUSED). They are counted, and the first is kept for the findings.
  */
-#ifndef TRAIL_ANALYZE_MISUSES_H
-#define TRAIL_ANALYZE_MISUSES_H
+#pragma once
 
 #include <trail/analyze.h>
 
-struct analysis_part;
 struct trail_analysis;
 
 struct misuses {
@@ -19,7 +17,3 @@ struct misuses {
     trail_stack stack;
     trail_longest first; /* its moment */
 };
-
-extern const struct analysis_part misuses_part;
-
-#endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "wire/goroutine.h"
 
 void names_begin_batch(struct names *names)
@@ -72,11 +73,6 @@ trail_name names_goroutine(struct names *names, int64_t id, trail_name start)
 }
 
 /* MARK: Kinds of threads */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Returns the text that stands for the kind in the table, which no name of a thread is. */
 static trail_name put_kind(struct names *names, trail_string stem, char end)

@@ -2,8 +2,7 @@
  * Names: text of a trace as numbers that outlive a generation, equal for equal text. Each handle of
  * the reader is looked up once per epoch.
  */
-#ifndef TRAIL_ANALYZE_NAMES_H
-#define TRAIL_ANALYZE_NAMES_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -68,5 +67,3 @@ static inline trail_string names_text(const struct names *names, trail_name name
 {
     return name < names->count ? names->texts[name] : (trail_string){"", 0};
 }
-
-#endif

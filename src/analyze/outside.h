@@ -2,8 +2,7 @@
  * Outside: sleeps, and waits for files, peers and child processes, by kind and the function that
  * waits.
  */
-#ifndef TRAIL_ANALYZE_OUTSIDE_H
-#define TRAIL_ANALYZE_OUTSIDE_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -130,5 +129,3 @@ int64_t outside_slept_on_ns(const struct outside_row *row, int64_t time_ns);
 
 /* The goroutine has ended. */
 void outside_forget(struct outside *outside, int64_t goroutine);
-
-#endif

@@ -1,14 +1,13 @@
 /*
  * Part: a component of an analysis. A part is one file with a struct analysis_part, which lists the
  * flags that request it and the functions that the pass calls. parts.def lists the parts; the pass
- * (pass.c) creates the requested ones and calls them. Parts use each other only through the objects
- * they are passed.
+ * (pass.c) creates the requested ones and calls them. Parts use each other only through their
+ * objects.
  *
  * Functions that a part does not need are NULL. Those that return bool return false on out of
  * memory. docs/extending.md describes how to add a part.
  */
-#ifndef TRAIL_ANALYZE_PART_H
-#define TRAIL_ANALYZE_PART_H
+#pragma once
 
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
@@ -17,7 +16,6 @@ struct aside;
 struct json;
 
 enum {
-    PART_NEEDS = 7,
 #define PART(name) +1
     PARTS = 0
 #include "analyze/parts.def"
@@ -40,9 +38,8 @@ struct analysis_part {
     bool uses_goroutines; /* uses analysis->goroutines, which follows goroutines */
     bool uses_stacks;     /* uses analysis->stacks */
 
-    /* Parts whose objects it is passed, in this order; NULL for those not created. */
-    const struct analysis_part *needs[PART_NEEDS];
-    bool (*init)(void *part, struct trail_analysis *analysis, void *const *needed);
+    /* Called when the objects of all parts exist: see analysis_object. */
+    bool (*init)(void *part, struct trail_analysis *analysis);
     void (*free)(
         void *part); /* frees what `init` and later calls allocated; also called if `init` failed */
 
@@ -82,6 +79,10 @@ struct analysis_part {
     /* Called when a user region of the goroutine ends. */
     bool (*region_ends)(void *part, struct goroutine *g, const trail_region *region, int64_t now);
 };
+
+#define PART(name) extern const struct analysis_part name##_part;
+#include "analyze/parts.def"
+#undef PART
 
 struct part_call {
     void *part;
@@ -138,7 +139,7 @@ static inline bool profile_by_region(const trail_profile_options *options)
     return options->region || options->task_count > 0;
 }
 
-/* Returns the object of a part, for its answers; NULL if it was not created. */
+/* Returns the object of a part, for its answers or for another part; NULL if it was not created. */
 void *analysis_object(const struct trail_analysis *analysis, const struct analysis_part *part);
 
 /* Calls all functions. Returns false on out of memory. */
@@ -181,5 +182,3 @@ static inline void longest_note(trail_longest *longest, int64_t ns, int64_t begi
     if (ns > longest->ns)
         *longest = (trail_longest){.ns = ns, .begin_ns = begin_ns, .goroutine = goroutine};
 }
-
-#endif

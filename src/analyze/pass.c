@@ -9,10 +9,6 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define PART(name) extern const struct analysis_part name##_part;
-#include "analyze/parts.def"
-#undef PART
-
 static const struct analysis_part *const all_parts[] = {
 #define PART(name) &name##_part,
 #include "analyze/parts.def"
@@ -127,26 +123,16 @@ static bool make_part(struct trail_analysis *analysis, const struct analysis_par
     return true;
 }
 
-/* Returns false on out of memory. */
-static bool init_part(struct trail_analysis *analysis, size_t index)
-{
-    const struct analysis_part *part = analysis->parts[index].part;
-    void *needed[PART_NEEDS] = {0};
-    for (size_t i = 0; i < PART_NEEDS; i++)
-        for (size_t n = 0; part->needs[i] && n < analysis->part_count; n++)
-            if (analysis->parts[n].part == part->needs[i])
-                needed[i] = analysis->parts[n].object;
-    return !part->init || part->init(analysis->parts[index].object, analysis, needed);
-}
-
 static bool make_parts(struct trail_analysis *analysis)
 {
     for (size_t i = 0; i < PARTS; i++)
         if (wants(analysis, all_parts[i]->what) && !make_part(analysis, all_parts[i]))
             return false;
-    while (analysis->ready < analysis->part_count)
-        if (!init_part(analysis, analysis->ready++))
+    while (analysis->ready < analysis->part_count) {
+        const struct made_part *made = &analysis->parts[analysis->ready++];
+        if (made->part->init && !made->part->init(made->object, analysis))
             return false;
+    }
     return !analysis->names.failed;
 }
 
@@ -155,7 +141,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
 {
     struct trail_analysis *analysis = calloc(1, sizeof *analysis);
     if (!analysis) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
+        (void)error_no_memory(err);
         return NULL;
     }
     analysis->options = *options;
@@ -167,7 +153,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
     goroutines_init(&analysis->goroutines, reader, &analysis->names);
     if (!make_parts(analysis)) {
         trail_analysis_close(analysis);
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
+        (void)error_no_memory(err);
         return NULL;
     }
     return analysis;
@@ -342,12 +328,6 @@ int trail_analysis_finish(trail_analysis *analysis)
     return 0;
 }
 
-static int no_memory(trail_error *err)
-{
-    (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the analysis");
-    return -1;
-}
-
 int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_error *err)
 {
     const trail_event *events;
@@ -367,7 +347,7 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
     bool taken = aside_close(analysis->aside);
     analysis->aside = NULL;
     if (more < 0 || !taken || trail_analysis_finish(analysis) < 0)
-        return no_memory(err);
+        return error_no_memory(err);
     if (more > 0 && count < 0) {
         *err = *trail_reader_error(reader);
         return -1;

@@ -111,6 +111,42 @@ static bool wants_task(const struct path *path, uint64_t id)
            (path->request.of == TRAIL_PATH_TASK && path->request.task == id);
 }
 
+static bool task_begin(struct path *path, const struct path_goroutine *g, const trail_event *event)
+{
+    struct path_region *task = slab_get(&path->regions);
+    if (!task || !idmap_put(&path->tasks, event->task.id, task))
+        return false;
+    *task = (struct path_region){
+        .begin_ns = path->now_ns,
+        .task = event->task.id,
+        .name = names_of(path->names, event->task.type),
+        .has_begin = true,
+        .goroutine = g->number,
+    };
+    if (path->request.of == TRAIL_PATH_TASK && path->logging)
+        log_from_here(path);
+    return true;
+}
+
+/* `task` is NULL if its begin is not in the trace. */
+static bool task_end(struct path *path, struct path_goroutine *g, struct path_region *task,
+                     const trail_event *event)
+{
+    struct path_region unbegun = {.task = event->task.id, .begin_ns = path->begin_ns};
+    struct path_region *ends = task ? task : &unbegun;
+    ends->name = names_of(path->names, event->task.type);
+    if (!take_span(path, TRAIL_PATH_TASK, ends, g, path->now_ns, true))
+        return false;
+    if (path->span.path.end_ns == path->now_ns)
+        path->span.stack = stacks_of(path->stacks, event->stack);
+    (void)idmap_remove(&path->tasks, event->task.id);
+    if (task)
+        slab_put(&path->regions, task);
+    path->answered = path->request.of == TRAIL_PATH_TASK && path->logging;
+    return true;
+}
+
+/* Takes an event that belongs to the task `id`. */
 static bool task_event(struct path *path, const trail_event *event, uint64_t id)
 {
     struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->goroutine);
@@ -119,38 +155,9 @@ static bool task_event(struct path *path, const trail_event *event, uint64_t id)
         return true;
     if (task)
         task->goroutine = g->number;
-    if (task || event->kind == TRAIL_TASK_END || event->kind == TRAIL_TASK_BEGIN) {
-        if (event->kind == TRAIL_TASK_END) {
-            struct path_region unbegun = {.task = id, .begin_ns = path->begin_ns};
-            struct path_region *ends = task ? task : &unbegun;
-            ends->name = names_of(path->names, event->task.type);
-            if (!take_span(path, TRAIL_PATH_TASK, ends, g, path->now_ns, true))
-                return false;
-            path->span.stack = path->span.path.end_ns == path->now_ns
-                                   ? stacks_of(path->stacks, event->stack)
-                                   : path->span.stack;
-            (void)idmap_remove(&path->tasks, id);
-            if (task)
-                slab_put(&path->regions, task);
-            path->answered = path->request.of == TRAIL_PATH_TASK && path->logging;
-            return true;
-        }
-        if (task || event->kind != TRAIL_TASK_BEGIN)
-            return true;
-        task = slab_get(&path->regions);
-        if (!task || !idmap_put(&path->tasks, id, task))
-            return false;
-        *task = (struct path_region){
-            .begin_ns = path->now_ns,
-            .task = id,
-            .name = names_of(path->names, event->task.type),
-            .has_begin = true,
-            .goroutine = g->number,
-        };
-        if (path->request.of == TRAIL_PATH_TASK && path->logging)
-            log_from_here(path);
-    }
-    return true;
+    if (event->kind == TRAIL_TASK_END)
+        return task_end(path, g, task, event);
+    return task || event->kind != TRAIL_TASK_BEGIN || task_begin(path, g, event);
 }
 
 static bool wants_region(const struct path *path, const struct path_region *region)
@@ -430,10 +437,8 @@ static bool note_held(struct path *path, uint64_t entry, trail_name wait, const 
     if (!facts || hold->goroutine != event->goroutine || hold->time_ns > event->time_ns ||
         facts->kind != hold->kind || facts->object != hold->object)
         return true;
-    if (!GROW(path->held, path->held_capacity, path->held_count + 1))
-        return false;
-    path->held[path->held_count++] = (struct path_held){entry, hold->ns};
-    return true;
+    return APPEND(path->held, path->held_capacity, path->held_count,
+                  (struct path_held){entry, hold->ns});
 }
 
 static bool transition(struct path *path, const trail_event *event)
@@ -612,11 +617,10 @@ static bool window_ends(void *part, int64_t end_ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct path *path = part;
     const trail_path_request *request = &analysis->options.path;
-    (void)needed;
     path->analysis = analysis;
     path->names = &analysis->names;
     path->stacks = &analysis->stacks;

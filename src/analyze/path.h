@@ -6,15 +6,13 @@
  * begins, the log begins there. Backwards (path_walk.c), the path goes from the last entry of the
  * goroutine in which the span ends, entry by entry.
  */
-#ifndef TRAIL_ANALYZE_PATH_H
-#define TRAIL_ANALYZE_PATH_H
+#pragma once
 
 #include "analyze/path_log.h"
 #include "analyze/stacks.h"
 #include "analyze/wait_names.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct path_region;
 struct trail_analysis;
 
@@ -103,9 +101,5 @@ struct path {
     size_t row_count, row_capacity;
 };
 
-extern const struct analysis_part path_part;
-
 /* Returns -1 on out of memory or if the file cannot be read. */
 int path_walk(struct path *path, trail_path_visit visit, void *context);
-
-#endif

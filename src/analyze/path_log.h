@@ -13,10 +13,8 @@
  * Times never decrease: a time that goes backwards in a damaged trace is raised to the latest
  * before.
  */
-#ifndef TRAIL_ANALYZE_PATH_LOG_H
-#define TRAIL_ANALYZE_PATH_LOG_H
+#pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,5 +75,3 @@ const struct path_entry *path_log_get(struct path_log *log, uint64_t number);
 /* Removes all entries and keeps the memory. Numbers begin with 1 again. */
 void path_log_clear(struct path_log *log);
 void path_log_free(struct path_log *log);
-
-#endif

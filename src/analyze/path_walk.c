@@ -262,8 +262,7 @@ static void step(struct walk *walk)
 static int by_time(const void *a, const void *b)
 {
     const trail_path_total *x = a, *y = b;
-    int order = ORDER(y->ns, x->ns);
-    return order ? order : ORDER(x->group, y->group);
+    return ORDER(y->ns, x->ns) ?: ORDER(x->group, y->group);
 }
 
 int path_walk(struct path *path, trail_path_visit visit, void *context)

@@ -8,8 +8,7 @@
  * Words, texts and functions point into the pattern's own copy of its text; * in a text or function
  * matches any bytes.
  */
-#ifndef TRAIL_ANALYZE_PATTERN_H
-#define TRAIL_ANALYZE_PATTERN_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -69,5 +68,3 @@ bool pattern_glob(trail_string glob, trail_string text);
 /* Whether the text, a wait's reason or a name, matches one of the choice's alternatives. */
 bool pattern_text(const trail_pattern *pattern, const struct pattern_choice *choice,
                   trail_string text);
-
-#endif

@@ -70,9 +70,8 @@ static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint
     if (number == 0 || number > UINT32_MAX)
         return false;
     if (fresh) {
-        if (!GROW(p->frames, p->frame_capacity, p->frame_count + 1))
+        if (!APPEND(p->frames, p->frame_capacity, p->frame_count, *frame))
             return false;
-        p->frames[p->frame_count++] = *frame;
     }
     *index = (uint32_t)number - 1;
     return true;
@@ -184,10 +183,10 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
     }
     if (!key->woken && !frame_of_word(p, "[not woken]", &frames[at++]))
         return false;
-    (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
-                   reason.size ? reason.data : "waiting");
     if (reason.size == 0)
-        (void)snprintf(text, sizeof text, "[waiting]");
+        reason = text_from("waiting");
+    (void)snprintf(text, sizeof text, "[%.*s]", (int)(reason.size < 200 ? reason.size : 200),
+                   reason.data);
     if (!frame_of_word(p, text, &frames[at++]))
         return false;
     if (own.count > 0)
@@ -381,8 +380,7 @@ static bool wait_take(struct profiles *p, struct goroutine *g, const struct wait
 static int by_begin(const void *a, const void *b)
 {
     const struct interval *x = a, *y = b;
-    int order = ORDER(x->begin_ns, y->begin_ns);
-    return order ? order : ORDER(x->end_ns, y->end_ns);
+    return ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->end_ns, y->end_ns);
 }
 
 /* Of nested regions only the outermost count. */
@@ -733,10 +731,9 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct profiles *p = part;
-    (void)needed;
     p->analysis = analysis;
     p->options = &analysis->options.profile;
     p->pending = OBJECTS_OF(struct profile_pending);

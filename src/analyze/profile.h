@@ -6,8 +6,7 @@
  * was inside a requested region, whether the goroutine ever runs (Go leaves out what came before it
  * first ran, if it did). Until then they are pending waits of the goroutine.
  */
-#ifndef TRAIL_ANALYZE_PROFILE_H
-#define TRAIL_ANALYZE_PROFILE_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -17,7 +16,6 @@
 #include "base/intern.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct trail_analysis;
 
 /* Frames of one stack, in the arena of the stacks. */
@@ -61,7 +59,3 @@ struct profiles {
     struct objects pending;       /* goroutine -> struct profile_pending */
     uint64_t goroutines, regions; /* the number that matched so far */
 };
-
-extern const struct analysis_part profile_part;
-
-#endif

@@ -114,9 +114,8 @@ static bool region_row(struct regions *regions, struct goroutine *g, trail_regio
                          &region->times))
         return false;
     if (keep) {
-        if (!GROW(regions->rows, regions->capacity, regions->count + 1))
+        if (!APPEND(regions->rows, regions->capacity, regions->count, *region))
             return false;
-        regions->rows[regions->count++] = *region;
     }
     return !wants(regions->analysis, TRAIL_ANALYZE_REGION_GROUPS) ||
            (note_slowest(regions, region) &&
@@ -227,11 +226,10 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct regions *regions = part;
     unsigned rows = TRAIL_ANALYZE_REGIONS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_TASKS;
-    (void)needed;
     regions->analysis = analysis;
     regions->wanted = wants(analysis, rows) || (wants(analysis, TRAIL_ANALYZE_PROFILES) &&
                                                 profile_by_region(&analysis->options.profile));

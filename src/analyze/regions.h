@@ -3,8 +3,7 @@
  * difference of two readings of its times. Open regions are linked from their goroutine, innermost
  * first.
  */
-#ifndef TRAIL_ANALYZE_REGIONS_H
-#define TRAIL_ANALYZE_REGIONS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -12,8 +11,6 @@
 #include "analyze/goroutines.h"
 #include "analyze/groups.h"
 #include "base/objects.h"
-
-struct analysis_part;
 
 /* The slowest region of a name. */
 struct region_slowest {
@@ -29,7 +26,3 @@ struct regions {
     struct groups groups;
     struct objects slowest; /* of names: struct region_slowest */
 };
-
-extern const struct analysis_part regions_part;
-
-#endif

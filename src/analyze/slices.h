@@ -2,8 +2,7 @@
  * Slices: an amount per slice of time, for many rows at once. The length of the trace is not known
  * in advance: when it outgrows the slices, they double in length.
  */
-#ifndef TRAIL_ANALYZE_SLICES_H
-#define TRAIL_ANALYZE_SLICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ size_t slices_finish(struct slices *slices, int64_t end_ns);
 /* Returns NULL if nothing was counted for the row, or it is not kept. */
 const int64_t *slices_of(const struct slices *slices, size_t row);
 void slices_free(struct slices *slices);
-
-#endif

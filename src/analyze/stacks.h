@@ -2,8 +2,7 @@
  * Stacks: stacks of a trace as numbers that outlive a generation, equal for equal frames, 0 for
  * none. Each handle of the reader is looked up once per epoch.
  */
-#ifndef TRAIL_ANALYZE_STACKS_H
-#define TRAIL_ANALYZE_STACKS_H
+#pragma once
 
 #include "analyze/names.h"
 #include "words/wrappers.h"
@@ -60,5 +59,3 @@ static inline trail_name stacks_function(const struct stacks *stacks, trail_stac
 {
     return stacks_get(stacks, stack).function;
 }
-
-#endif

@@ -798,11 +798,11 @@ static bool window_ends(void *part, int64_t now)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct stuck *stuck = part;
-    stuck->waits_at = needed[0];
-    stuck->holders = needed[1];
+    stuck->waits_at = analysis_object(analysis, &waits_part);
+    stuck->holders = analysis_object(analysis, &holders_part);
     stuck->analysis = analysis;
     return true;
 }
@@ -818,7 +818,6 @@ const struct analysis_part stuck_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct stuck),
     .uses_goroutines = true,
-    .needs = {&waits_part, &holders_part},
     .init = init,
     .free = drop,
     .window_ends = window_ends,

@@ -5,8 +5,7 @@
  * Go's traces do not record holders, nor which lock or channel a goroutine waits for: such a wait
  * has its place only.
  */
-#ifndef TRAIL_ANALYZE_STUCK_H
-#define TRAIL_ANALYZE_STUCK_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -135,7 +134,3 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
  * from going on, in a process with the other end. Returns false on out of memory.
  */
 bool stuck_endless_find(struct stuck *stuck, int64_t now);
-
-extern const struct analysis_part stuck_part;
-
-#endif

@@ -188,8 +188,7 @@ struct kinship {
 static int by_parent(const void *a, const void *b)
 {
     const struct kinship *x = a, *y = b;
-    int order = ORDER(x->parent, y->parent);
-    return order ? order : ORDER(x->family, y->family);
+    return ORDER(x->parent, y->parent) ?: ORDER(x->family, y->family);
 }
 
 static bool find_children(struct tasks *tasks)
@@ -240,10 +239,9 @@ static bool finish(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct tasks *tasks = part;
-    (void)needed;
     tasks->analysis = analysis;
     return true;
 }

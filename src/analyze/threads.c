@@ -318,10 +318,9 @@ static bool finish(void *part, int64_t now)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct threads *threads = part;
-    (void)needed;
     threads->analysis = analysis;
     threads->going = OBJECTS_OF(struct placed);
     threads->counted_from_ns = INT64_MIN;

@@ -5,15 +5,13 @@
  *
  * Memory grows with the goroutines running or in system calls, and with the rows.
  */
-#ifndef TRAIL_ANALYZE_THREADS_H
-#define TRAIL_ANALYZE_THREADS_H
+#pragma once
 
 #include <trail/analyze.h>
 
 #include "analyze/slices.h"
 #include "base/objects.h"
 
-struct analysis_part;
 struct placed;
 struct trail_analysis;
 
@@ -48,7 +46,3 @@ struct threads {
     int64_t sync_ns;
     int64_t counted_from_ns;
 };
-
-extern const struct analysis_part threads_part;
-
-#endif

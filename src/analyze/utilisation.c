@@ -42,10 +42,8 @@ static bool add_point(struct util_series *series, int64_t time_ns, double util)
             return true;
         }
     }
-    if (!GROW(series->points, series->capacity, series->count + 1))
-        return false;
-    series->points[series->count++] = (struct util_point){time_ns, util};
-    return true;
+    return APPEND(series->points, series->capacity, series->count,
+                  (struct util_point){time_ns, util});
 }
 
 static bool new_series(struct utilisation *u, int64_t time_ns)
@@ -81,10 +79,8 @@ static bool set_procs(struct utilisation *u, uint64_t wanted, int64_t time_ns)
     u->proc_count = count;
     if (u->history_count > 0 && u->history[u->history_count - 1].count == count)
         return true;
-    if (!GROW(u->history, u->history_capacity, u->history_count + 1))
-        return false;
-    u->history[u->history_count++] = (struct util_procs){time_ns, count};
-    return true;
+    return APPEND(u->history, u->history_capacity, u->history_count,
+                  (struct util_procs){time_ns, count});
 }
 
 static bool add_now(struct utilisation *u, int64_t time_ns)
@@ -266,10 +262,7 @@ static bool end_series(struct utilisation *u, struct util_series *series, int64_
 {
     if (!(u->flags & TRAIL_MMU_CORRECTED))
         return add_point(series, ns, 0);
-    if (!GROW(series->points, series->capacity, series->count + 1))
-        return false;
-    series->points[series->count++] = (struct util_point){ns, 0};
-    return true;
+    return APPEND(series->points, series->capacity, series->count, (struct util_point){ns, 0});
 }
 
 /* Called at the end. Returns false on out of memory. */
@@ -294,10 +287,9 @@ static void utilisation_free(struct utilisation *u)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     struct utilisations *both = part;
-    (void)needed;
     both->reader = analysis->reader;
     for (int i = 0; i < 2; i++)
         both->curves[i].flags = analysis->options.mmu_flags[i];

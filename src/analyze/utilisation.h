@@ -8,14 +8,11 @@
  * cycles only. Corrected, a worker counts once, while it runs and at most until it waits, and a
  * series continues to the end.
  */
-#ifndef TRAIL_ANALYZE_UTILISATION_H
-#define TRAIL_ANALYZE_UTILISATION_H
+#pragma once
 
 #include <trail/analyze.h>
 
 #include "base/idmap.h"
-
-struct analysis_part;
 
 struct util_point {
     int64_t time_ns;
@@ -59,8 +56,6 @@ struct utilisations {
     struct utilisation curves[2];
 };
 
-extern const struct analysis_part utilisation_part;
-
 /* MARK: Windows (utilisation_windows.c) */
 
 /* Returns the smallest share in any window of this length, over all series. */
@@ -76,5 +71,3 @@ size_t utilisation_worst(const struct utilisation *utilisation, int64_t window_n
  */
 double utilisation_quantile(const struct utilisation *utilisation, int64_t window_ns,
                             double quantile);
-
-#endif

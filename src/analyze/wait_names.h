@@ -9,8 +9,7 @@
  * A log belongs to the goroutine's next transition, if that begins a wait. `struct announced` keeps
  * logs until then; in traces without such logs, as of Go programs, the cost is one test of `heard`.
  */
-#ifndef TRAIL_ANALYZE_WAIT_NAMES_H
-#define TRAIL_ANALYZE_WAIT_NAMES_H
+#pragma once
 
 #include "analyze/names.h"
 #include "wire/waits.h"
@@ -124,5 +123,3 @@ static inline void announced_free(struct announced *announced)
 {
     idmap_free(&announced->texts);
 }
-
-#endif

@@ -771,7 +771,7 @@ static bool window_ends(void *part, int64_t ns)
 
 /* MARK: The part */
 
-static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+static bool init(void *part, struct trail_analysis *analysis)
 {
     static const char network[] = "network", sync[] = "sync", condition[] = "sync.(*Cond).Wait",
                       sleep[] = "sleep", send[] = "chan send", receive[] = "chan receive",
@@ -779,7 +779,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
                       collection[] = "wait until GC ends";
     struct waits *waits = part;
     waits->analysis = analysis;
-    waits->activity = needed[0];
+    waits->activity = analysis_object(analysis, &activity_part);
     blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
     families_init(&waits->families);
@@ -858,7 +858,6 @@ const struct analysis_part waits_part = {
     .size = sizeof(struct waits),
     .uses_goroutines = true,
     .uses_stacks = true,
-    .needs = {&activity_part},
     .init = init,
     .free = drop,
     .trace_begins = trace_begins,

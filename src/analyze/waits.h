@@ -5,8 +5,7 @@
  * A place is the first frame of a stack that is not of the runtime or of the lock itself. Stacks
  * are looked up once per generation, and only for waits for locks and condition variables.
  */
-#ifndef TRAIL_ANALYZE_WAITS_H
-#define TRAIL_ANALYZE_WAITS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -276,8 +275,6 @@ trail_name waits_blamed(struct waits *waits, trail_name wait);
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);
 
-extern const struct analysis_part waits_part;
-
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
  * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for
@@ -435,5 +432,3 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
 
 /* A system call of Go has ended that took long: it waited for something outside. */
 bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event);
-
-#endif

@@ -1,10 +1,8 @@
 /* What kept threads that were ready from a CPU, by what a recording notes of its limits
  * (trail_recorded). */
-#ifndef TRAIL_ANALYZE_WHY_READY_H
-#define TRAIL_ANALYZE_WHY_READY_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <trail/read.h>
 
@@ -31,5 +29,3 @@ double why_ready_used_by_others(const trail_reader *reader);
 
 /* Whether the trace shows that other programs hardly used the CPUs. */
 bool why_ready_not_by_others(const trail_reader *reader);
-
-#endif

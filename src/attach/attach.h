@@ -3,8 +3,7 @@
  * `trail record -p PID`. A thread of the process that waits in a system call and holds no lock that
  * this might need (see safe.c) does all the work; the other threads keep running.
  */
-#ifndef TRAIL_ATTACH_ATTACH_H
-#define TRAIL_ATTACH_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ bool attach_has_changed(struct attach *a);
 
 /* Wraps libraries loaded since. Same rules as attach_join. */
 bool attach_renew(struct attach *a, trail_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The memory is hostile input: each number is copied and checked before it is used.
  */
-#ifndef TRAIL_ATTACH_IMAGE_H
-#define TRAIL_ATTACH_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ int image_file(const struct image *image, trail_error *err);
  */
 bool image_code(const struct image *image, int file, uint64_t address, struct image_code *code,
                 trail_error *err);
-
-#endif

@@ -434,7 +434,7 @@ enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *p
     doing.outcome = REMOTE_ELSEWHERE;
     doing.remote = calloc(1, sizeof *doing.remote);
     if (!doing.remote) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
         return REMOTE_FAILED;
     }
     *doing.remote = (struct remote){.pid = pid, .tid = tid};

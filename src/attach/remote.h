@@ -11,8 +11,7 @@
  *
  * Only on x86-64. All functions must be called by one thread of this process.
  */
-#ifndef TRAIL_ATTACH_REMOTE_H
-#define TRAIL_ATTACH_REMOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ enum remote_outcome {
 enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *place,
                               const struct remote_code *code, struct remote_call *call,
                               trail_error *err);
-
-#endif

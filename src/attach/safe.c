@@ -1,7 +1,6 @@
 /* Chooses a thread in which a function can be called safely: see safe.h. */
 #include "attach/safe.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 

@@ -3,8 +3,7 @@
  * inside the allocator, the loader or anything else that the function needs, not even below a
  * signal handler.
  */
-#ifndef TRAIL_ATTACH_SAFE_H
-#define TRAIL_ATTACH_SAFE_H
+#pragma once
 
 #include "stuck/stuck.h"
 
@@ -13,5 +12,3 @@ const struct stuck_thread *safe_thread(const struct stuck_process *process);
 
 /* Whether any thread waits in a system call: a cheap check before the thorough one. */
 bool safe_is_likely(pid_t pid);
-
-#endif

@@ -3,8 +3,7 @@
  * whole. Blocks double in size, so that a large owner needs few of them. A reset keeps the newest,
  * largest block for the next generation.
  */
-#ifndef TRAIL_BASE_ARENA_H
-#define TRAIL_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void arena_reset(struct arena *arena);
 
 /* Frees all memory; the arena is empty and ready to use again. */
 void arena_free(struct arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* Clocks: readings in nanoseconds. */
-#ifndef TRAIL_BASE_CLOCK_H
-#define TRAIL_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -17,5 +16,3 @@ static inline int64_t now_ns(void)
 {
     return (int64_t)clock_ns(CLOCK_MONOTONIC);
 }
-
-#endif

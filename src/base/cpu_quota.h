@@ -1,6 +1,5 @@
 /* How many CPUs a process may use: its control group's limit (cgroups(7)) and its affinity. */
-#ifndef TRAIL_BASE_CPU_QUOTA_H
-#define TRAIL_BASE_CPU_QUOTA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ int64_t cpu_quota_throttled_ns(const struct cpu_quota *quota);
 
 /* Returns how many CPUs this thread may use at once, rounded up: at least 1. */
 unsigned cpu_quota_usable(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* CSV: one text as a field of comma-separated values (RFC 4180, but with bare line ends). */
-#ifndef TRAIL_BASE_CSV_H
-#define TRAIL_BASE_CSV_H
+#pragma once
 
 #include "base/out.h"
 
@@ -15,5 +14,3 @@ enum csv_style {
 
 /* Writes a field. An empty text is "", to differ from NULL. */
 void out_csv(struct out *out, const char *data, size_t size, enum csv_style style);
-
-#endif

@@ -8,6 +8,7 @@
 
 #include "base/out.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "base/whole.h"
 
 enum { UNITS = 4 };
@@ -129,13 +130,8 @@ const char *duration_on_axis(char *buf, double ns)
 /* Whether a word could continue with the character. */
 static bool is_letter(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
            (c & 0x80);
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 const char *duration_us_in(const char *text)

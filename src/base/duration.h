@@ -2,8 +2,7 @@
  * Durations as text in the units s, ms, us and ns, and back. The texts are ASCII, for files; for
  * display in UTF-8, a micro sign replaces the u (duration_us_in).
  */
-#ifndef TRAIL_BASE_DURATION_H
-#define TRAIL_BASE_DURATION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ int64_t duration_unit(const char *name, size_t size);
 
 /* Returns the nanoseconds of "110ms" or "1.5s", which must fill [at, end); -1 otherwise. */
 int64_t duration_parse(const char *at, const char *end);
-
-#endif

@@ -36,6 +36,11 @@ int error_set(trail_error *err, trail_code code, const char *format, ...)
     return -1;
 }
 
+int error_no_memory(trail_error *err)
+{
+    return error_set(err, TRAIL_NO_MEMORY, "out of memory");
+}
+
 const char *trail_code_name(trail_code code)
 {
     switch (code) {

@@ -2,8 +2,7 @@
  * Creating errors: a trail_error (include/trail/error.h) is filled once, where the cause is known
  * best, and is passed on unchanged.
  */
-#ifndef TRAIL_BASE_ERROR_H
-#define TRAIL_BASE_ERROR_H
+#pragma once
 
 #include <trail/error.h>
 
@@ -18,4 +17,5 @@ void error_clear(trail_error *err);
 int error_set(trail_error *err, trail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#endif
+/* The same for the lack of memory, whose message is the same everywhere. */
+int error_no_memory(trail_error *err);

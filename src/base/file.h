@@ -2,8 +2,7 @@
  * Complete reads and writes at given offsets of a regular file, across interruptions and short
  * transfers.
  */
-#ifndef TRAIL_BASE_FILE_H
-#define TRAIL_BASE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ ssize_t file_read_at(int fd, void *buf, size_t size, int64_t place);
 
 /* Writes all bytes. Returns false with errno set. */
 bool file_write_at(int fd, const void *data, size_t size, int64_t place);
-
-#endif

@@ -1,12 +1,10 @@
 /*
  * Growing arrays: at least doubled each time, with checked sizes.
  *
- *     if (!GROW(list->items, list->capacity, list->count + 1))
- *         return out_of_memory(...);
- *     list->items[list->count++] = item;
+ *     if (!APPEND(list->items, list->capacity, list->count, item))
+ *         return error_no_memory(err);
  */
-#ifndef TRAIL_BASE_GROW_H
-#define TRAIL_BASE_GROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,17 +22,19 @@ bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_siz
 #define GROW(array, capacity, wanted)                                                              \
     ((wanted) <= (capacity) || grow_array(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 
-/* The same; new elements are zero, up to the capacity. */
+/* Appends a value to `count` ones. Returns false if out of memory; nothing is then changed. */
+#define APPEND(array, capacity, count, ...)                                                        \
+    (GROW(array, capacity, (count) + 1) && ((array)[(count)++] = (__VA_ARGS__), true))
+
+/* Like GROW; new elements are zero, up to the capacity. */
 #define GROW_ZEROED(array, capacity, wanted)                                                       \
     ((wanted) <= (capacity) || grow_zeroed(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_size);
 
 /*
- * The same for one of many lists that usually have one or two elements: begins with exactly the
+ * Like GROW, for one of many lists that usually have one or two elements: begins with exactly the
  * wanted room, and doubles from there.
  */
 #define GROW_SMALL(array, capacity, wanted)                                                        \
     ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
-
-#endif

@@ -2,8 +2,7 @@
  * Hashes: fast ones that are the same everywhere, for numbers and names in files, which must not
  * change; and keyed ones for tables, whose values cannot be chosen and must not reach an output.
  */
-#ifndef TRAIL_BASE_HASH_H
-#define TRAIL_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ uint64_t hash_keyed_bytes(uint64_t hash, const void *data, size_t size);
 
 /* Returns a random number, of low quality if the system provides none. */
 uint64_t hash_random(void);
-
-#endif

@@ -14,8 +14,7 @@
  * A child replaces its parent only if it is before it, and the right child only if it is before the
  * left one: the shape decides between equal entries, as in Go's container/heap.
  */
-#ifndef TRAIL_BASE_HEAP_H
-#define TRAIL_BASE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@
         }                                                                                          \
         entries[i] = entry;                                                                        \
     }
-
-#endif

@@ -8,8 +8,7 @@
  * gets too long, `times` is drawn at random, which makes the hash universal (Dietzfelbinger et al.,
  * "A reliable randomized algorithm for the closest-pair problem", 1997).
  */
-#ifndef TRAIL_BASE_IDMAP_H
-#define TRAIL_BASE_IDMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ void idmap_free(struct idmap *map);
 
 /* The same, and free(3) for each value. */
 void idmap_free_values(struct idmap *map);
-
-#endif

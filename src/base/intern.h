@@ -4,8 +4,7 @@
  *
  * Bytes come from files and traced processes: the hash is keyed. Entries of equal hash form a list.
  */
-#ifndef TRAIL_BASE_INTERN_H
-#define TRAIL_BASE_INTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void intern_clear(struct intern *intern);
 
 /* Frees the memory; the table is empty and ready to use again. */
 void intern_free(struct intern *intern);
-
-#endif

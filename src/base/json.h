@@ -5,8 +5,7 @@
  * terminal are escaped. Integers beyond 2^53 in either direction are decimal strings, so that no
  * reader rounds them.
  */
-#ifndef TRAIL_BASE_JSON_H
-#define TRAIL_BASE_JSON_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -86,5 +85,3 @@ void json_bool(struct json *json, const char *key, bool value);
 
 /* Writes an object with the members "code", "message" and the known positions. */
 void json_error(struct json *json, const char *key, const trail_error *err);
-
-#endif

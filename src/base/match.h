@@ -1,6 +1,5 @@
 /* Searches as typed by users: parts of texts, in upper or lower case. */
-#ifndef TRAIL_BASE_MATCH_H
-#define TRAIL_BASE_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -20,5 +19,3 @@ bool match_all(const char *filter, bool (*has)(const void *context, const char *
 
 /* Whether a name with some numbers matches the filter. */
 bool match_words(trail_string name, const int64_t *numbers, size_t count, const char *filter);
-
-#endif

@@ -2,8 +2,7 @@
  * Objects: one for each ID, at an address that never changes. For what is known of goroutines, Ps,
  * locks and the like: they come and go, and other objects point to them.
  */
-#ifndef TRAIL_BASE_OBJECTS_H
-#define TRAIL_BASE_OBJECTS_H
+#pragma once
 
 #include "base/idmap.h"
 #include "base/slab.h"
@@ -37,5 +36,3 @@ void objects_clear(struct objects *objects);
 
 /* Frees the memory. */
 void objects_free(struct objects *objects);
-
-#endif

@@ -1,7 +1,6 @@
 /* Orders for qsort(3): negative, 0 or positive if x comes before y, is equal to it or comes
  * after. */
-#ifndef TRAIL_BASE_ORDER_H
-#define TRAIL_BASE_ORDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline int order_numbers(const void *a, const void *b)
     const int64_t *x = a, *y = b;
     return ORDER(*x, *y);
 }
-
-#endif

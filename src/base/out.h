@@ -14,8 +14,7 @@
  * An out with a buffer of the caller's is set up by hand (at, end, buffer, write, context) and only
  * flushed.
  */
-#ifndef TRAIL_BASE_OUT_H
-#define TRAIL_BASE_OUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ void out_u64_padded(struct out *out, uint64_t value, unsigned digits);
 
 /* For rare output; the result is truncated to 1 KiB. */
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

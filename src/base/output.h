@@ -9,8 +9,7 @@
  * Nothing is printed here. Errors have the code TRAIL_IO and the message "cannot write FILE:
  * reason".
  */
-#ifndef TRAIL_BASE_OUTPUT_H
-#define TRAIL_BASE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ bool output_error(trail_error *err, const char *title, int reason);
 
 /* Writes all bytes with write(2). Returns false with errno set. */
 bool write_all(int fd, const void *data, size_t size);
-
-#endif

@@ -9,8 +9,7 @@
  *     ...
  *     good = packed_close(&packed) && good;
  */
-#ifndef TRAIL_BASE_PACKED_H
-#define TRAIL_BASE_PACKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/export.h>
@@ -36,5 +35,3 @@ bool packed_flush(struct packed *packed);
 /* Ends the compressed data. Must be called even after a failed write. Returns false with errno
  * set if the data are incomplete. */
 bool packed_close(struct packed *packed);
-
-#endif

@@ -2,8 +2,7 @@
  * Names of the traces in a file that has several: "FILE#2" is the second. A file of that name has
  * precedence.
  */
-#ifndef TRAIL_BASE_PART_NAME_H
-#define TRAIL_BASE_PART_NAME_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ struct part_name {
 
 /* Returns whether `word` names a part of a file that exists. */
 bool part_name_parse(const char *word, struct part_name *part);
-
-#endif

@@ -1,6 +1,5 @@
 /* Return addresses as found on a stack. */
-#ifndef TRAIL_BASE_PC_H
-#define TRAIL_BASE_PC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline uintptr_t pc_plain(uintptr_t pc)
 #endif
     return pc;
 }
-
-#endif

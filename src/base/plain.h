@@ -7,8 +7,7 @@
  *
  * This is the one rule for all output for people, on terminals and in files.
  */
-#ifndef TRAIL_BASE_PLAIN_H
-#define TRAIL_BASE_PLAIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ char *plain_inside(char *buf, size_t room);
 
 /* Returns the text in shown form, terminated, to be freed by the caller. NULL if out of memory. */
 char *plain_new(const char *data, size_t size);
-
-#endif

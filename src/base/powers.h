@@ -1,6 +1,5 @@
 /* Powers: a histogram with a bar for each power of two, ready to be drawn. */
-#ifndef TRAIL_BASE_POWERS_H
-#define TRAIL_BASE_POWERS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -33,5 +32,3 @@ static inline int64_t powers_begin(int power)
 {
     return power > 0 && power < 63 ? INT64_C(1) << power : 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * SIGKILL ends this, for pages that are not there: their process may provide them itself
  * (userfaultfd(2)), or a file system of a user does (fuse(4)).
  */
-#ifndef TRAIL_BASE_PRESENT_MEMORY_H
-#define TRAIL_BASE_PRESENT_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
  * kernel does not say. `pid` may be a TID.
  */
 size_t present_memory(pid_t pid, uint64_t at, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * of all values do not exceed (nearest rank; quantile_disc in SQL). The median of an even number is
  * the smaller of the two in the middle.
  */
-#ifndef TRAIL_BASE_QUANTILE_H
-#define TRAIL_BASE_QUANTILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ static inline uint64_t quantile_index(double q, uint64_t count)
     uint64_t index = values < (double)count ? (uint64_t)values : count - 1;
     return index < count ? index : count - 1;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Text in quotes as written by Go's strconv.Quote, and back (strconv.Unquote). Go's tools print
  * names, log messages and the data of records this way.
  */
-#ifndef TRAIL_BASE_QUOTE_H
-#define TRAIL_BASE_QUOTE_H
+#pragma once
 
 #include "base/out.h"
 
@@ -20,5 +19,3 @@ void out_quote(struct out *out, const char *data, size_t size);
  * it is not a literal.
  */
 ptrdiff_t unquote(const char *text, size_t size, char *to);
-
-#endif

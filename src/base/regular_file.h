@@ -2,8 +2,7 @@
  * Opens files whose paths come from traces, programs and other users: only regular files, because
  * opening a device may have side effects, and opening a FIFO or a file with a lease waits.
  */
-#ifndef TRAIL_BASE_REGULAR_FILE_H
-#define TRAIL_BASE_REGULAR_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -17,5 +16,3 @@ int regular_file_open(const char *path, bool (*allowed)(const struct stat *statu
 
 /* Raises the soft limit of open files to the hard one, for a descriptor of each of many things. */
 void regular_files_allow_many(void);
-
-#endif

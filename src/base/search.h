@@ -1,6 +1,5 @@
 /* Binary search in sorted data. */
-#ifndef TRAIL_BASE_SEARCH_H
-#define TRAIL_BASE_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@
         }                                                                                          \
         search_low;                                                                                \
     })
-
-#endif

@@ -1,6 +1,5 @@
 /* Shares of a whole, as fractions of 1 and in percent; 0 if the whole is 0. */
-#ifndef TRAIL_BASE_SHARE_H
-#define TRAIL_BASE_SHARE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline double percent_of(int64_t part, int64_t whole)
 {
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
-
-#endif

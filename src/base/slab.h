@@ -2,8 +2,7 @@
  * Slab: objects of one size at addresses that never change, with a free list. For the states of
  * goroutines, Ps and Ms, which come and go while other objects point to them.
  */
-#ifndef TRAIL_BASE_SLAB_H
-#define TRAIL_BASE_SLAB_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -22,5 +21,3 @@ void slab_put(struct slab *slab, void *object);
 
 /* Frees all objects. */
 void slab_free(struct slab *slab);
-
-#endif

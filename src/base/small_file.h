@@ -2,8 +2,7 @@
  * Small files and folders that the kernel reports: values, lines and numbered entries below /proc
  * and /sys (proc(5), sysfs(5)). Paths are formats of printf(3), because most have a PID in them.
  */
-#ifndef TRAIL_BASE_SMALL_FILE_H
-#define TRAIL_BASE_SMALL_FILE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ struct small_numbers small_numbers_open(const char *path, ...)
     __attribute__((format(printf, 1, 2)));
 bool small_numbers_next(struct small_numbers *numbers);
 void small_numbers_close(struct small_numbers *numbers);
-
-#endif

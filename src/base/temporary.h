@@ -1,6 +1,5 @@
 /* Temporary files: what is too large for memory, for as long as the process needs it. */
-#ifndef TRAIL_BASE_TEMPORARY_H
-#define TRAIL_BASE_TEMPORARY_H
+#pragma once
 
 /*
  * Opens a file without a name, which disappears with its last descriptor and mapping: in TMPDIR, else
@@ -8,5 +7,3 @@
  * made.
  */
 int temporary_file(void);
-
-#endif

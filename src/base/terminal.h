@@ -5,8 +5,7 @@
  * marks and bytes that are not UTF-8, whatever command printed them. Line ends and tabs pass, and
  * trail's own control sequences: all of them if `open` is set, colours if `colours` is.
  */
-#ifndef TRAIL_BASE_TERMINAL_H
-#define TRAIL_BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool terminal_write(struct terminal *terminal, const void *data, size_t size);
 
 /* Writes the beginning of a character that was not continued. Returns false with errno set. */
 bool terminal_finish(struct terminal *terminal);
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts of a trace and words of the program: conversion and comparison. */
-#ifndef TRAIL_BASE_TEXT_H
-#define TRAIL_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -62,13 +61,26 @@ static inline trail_string text_path_name(trail_string path)
     return (trail_string){path.data + from, path.size - from};
 }
 
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Returns the value of a hexadecimal digit, -1 for any other character. */
 static inline int hex_digit(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
+    return is_digit(c)            ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                   : -1;
 }
 
-#endif
+/* Takes the next character of the text of a URL, in which "%2f" stands for one. */
+static inline char url_next(const char **at)
+{
+    const char *text = *at;
+    int high = text[0] == '%' ? hex_digit(text[1]) : -1;
+    int low = high >= 0 ? hex_digit(text[2]) : -1;
+    *at += low >= 0 ? 3 : 1;
+    return (char)(low >= 0 ? high * 16 + low : text[0]);
+}

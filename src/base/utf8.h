@@ -2,8 +2,7 @@
  * UTF-8: its characters, and texts that should be UTF-8 but may be any bytes. A byte that is not
  * part of a character counts as one character, U+FFFD.
  */
-#ifndef TRAIL_BASE_UTF8_H
-#define TRAIL_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ int utf8_columns(const char *text);
 /* Return the bytes of the longest beginning, or end, of the text that fits into `columns`. */
 size_t utf8_fits(const char *text, int columns);
 size_t utf8_fits_end(const char *text, int columns);
-
-#endif

@@ -2,8 +2,7 @@
  * Unsigned LEB128 ("uvarint"): seven bits per byte, least significant first, the top bit set if
  * more bytes follow; at most 10 bytes for 64 bits. Zero-padded encodings are legal and occur (§0).
  */
-#ifndef TRAIL_BASE_VARINT_H
-#define TRAIL_BASE_VARINT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ static inline size_t uvarint_size(uint64_t value)
 {
     return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
 }
-
-#endif

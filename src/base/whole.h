@@ -2,8 +2,7 @@
  * Converts floating-point numbers to integers. C leaves the conversion of out-of-range values
  * undefined (C11 6.3.1.4), and damaged traces yield NaN and such values: all conversions use this.
  */
-#ifndef TRAIL_BASE_WHOLE_H
-#define TRAIL_BASE_WHOLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ static inline int64_t whole_within(double value, int64_t least, int64_t most)
     int64_t whole = whole_of(value);
     return whole < least ? least : whole > most ? most : whole;
 }
-
-#endif

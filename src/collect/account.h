@@ -1,7 +1,6 @@
 /* What was recorded and missed: its summaries, and the rows at the end of its trace
  * (wire/recorded.h). */
-#ifndef TRAIL_COLLECT_ACCOUNT_H
-#define TRAIL_COLLECT_ACCOUNT_H
+#pragma once
 
 #include "collect/recorder_state.h"
 
@@ -31,5 +30,3 @@ int64_t account_cpu_ns(const struct recorded *process, const struct collect_summ
 
 /* Writes the closing rows of a trace whose events have all been written. */
 void account_write(const struct recorder *r, const struct recorded_trace *to);
-
-#endif

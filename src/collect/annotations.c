@@ -99,11 +99,10 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
 {
     struct open_region region = {
         .task = task_of(c, op->object), .text = op->text, .slow.begin_ns = ns};
-    if (!GROW(thread->g.regions, thread->g.region_room, thread->g.region_count + 1)) {
+    if (!APPEND(thread->g.regions, thread->g.region_room, thread->g.region_count, region)) {
         collect_no_memory(c);
         return;
     }
-    thread->g.regions[thread->g.region_count++] = region;
     EVENT(c, thread, ns, V2_UserRegionBegin, region.task, names_string(c, name_of(c, op->text)),
           stack);
 }

@@ -1,6 +1,5 @@
 /* The program's own annotations as events: tasks, regions and logs. */
-#ifndef TRAIL_COLLECT_ANNOTATIONS_H
-#define TRAIL_COLLECT_ANNOTATIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
 void annotations_look_at_open(struct collect *c, int64_t ns);
 
 void annotations_dispose(struct collect *c);
-
-#endif

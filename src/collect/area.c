@@ -125,7 +125,7 @@ static struct area *make_in(int fd, const struct area_options *options, const st
     }
     area = area_over(memory, options, ticks, ticks_now(ticks));
     if (!area) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         munmap(memory, sizeof *memory);
         return NULL;
     }
@@ -165,7 +165,7 @@ struct area *area_make_file(const char *path, const struct area_options *options
     char *beside = NULL;
     int fd;
     if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     fd = mkostemp(beside, O_CLOEXEC);

@@ -14,8 +14,7 @@
  *
  * What contradicts these rules is left out and counted (area_damage).
  */
-#ifndef TRAIL_COLLECT_AREA_H
-#define TRAIL_COLLECT_AREA_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -242,5 +241,3 @@ char *area_modules(const struct area *area, uint32_t *version, bool *no_memory);
 /* Copies the path of the program's file, the first of the modules. Returns false if it is not known
  * (yet). */
 bool area_program(const struct area *area, char *path, size_t size);
-
-#endif

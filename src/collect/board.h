@@ -1,6 +1,5 @@
 /* Makes the memory that all processes of a recording share: see shm/board.h. */
-#ifndef TRAIL_COLLECT_BOARD_H
-#define TRAIL_COLLECT_BOARD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void board_answer(struct board *board);
 size_t board_holds(const struct board *board, pid_t pid, struct area_hold *holds);
 
 void board_close(struct board *board);
-
-#endif

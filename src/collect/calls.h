@@ -1,6 +1,5 @@
 /* Calls: what a thread waits for in a system call, and what it passes to that: calls.def. */
-#ifndef TRAIL_COLLECT_CALLS_H
-#define TRAIL_COLLECT_CALLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct call {
 
 /* Returns the row of a system call; NULL: none, it waits for nothing that is known. */
 const struct call *calls_find(long number);
-
-#endif

@@ -2,8 +2,7 @@
  * The sorted table of functions that .eh_frame_hdr would have, made from .eh_frame alone: gcc
  * -static links no such header. .eh_frame is hostile input.
  */
-#ifndef TRAIL_COLLECT_CFI_TABLE_H
-#define TRAIL_COLLECT_CFI_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ size_t cfi_table_size(const struct cfi_module *module, uintptr_t frames);
  * and makes it the module's header.
  */
 void cfi_table_make(struct cfi_module *module, uintptr_t frames, uintptr_t to, size_t size);
-
-#endif

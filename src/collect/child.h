@@ -2,8 +2,7 @@
  * The program that `trail record` runs, with the preloaded library in it. It is in the recorder's
  * process group, so that both use the same terminal; signals for the program are passed on to it.
  */
-#ifndef TRAIL_COLLECT_CHILD_H
-#define TRAIL_COLLECT_CHILD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ bool child_is_hurried(void *child);
 /* Returns the exit status as a shell reports it: 128 + n for signal n; 0 for a program that is
  * still running. */
 int child_exit_code(const struct child *child);
-
-#endif

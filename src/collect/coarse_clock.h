@@ -3,8 +3,7 @@
  * runs only while the clock is wanted: a thread that wakes a thousand times a second takes some
  * percent of a CPU from the program.
  */
-#ifndef TRAIL_COLLECT_COARSE_CLOCK_H
-#define TRAIL_COLLECT_COARSE_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ void coarse_clock_init(struct coarse_clock *clock, void (*tick)(void *context, b
 /* Without threads there is no coarse clock. */
 void coarse_clock_want(struct coarse_clock *clock, bool wanted);
 void coarse_clock_stop(struct coarse_clock *clock);
-
-#endif

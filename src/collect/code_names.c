@@ -77,11 +77,10 @@ static bool read_module(struct collect *c, char *line)
     module.map.build_id = keep(c, text_from(strcmp(id, "-") == 0 ? "" : id));
     module.gone = strcmp(word, "unloaded") == 0;
     look_at_name(c, &module, line + path);
-    if (!GROW(c->code.modules, c->code.module_room, c->code.module_count + 1)) {
+    if (!APPEND(c->code.modules, c->code.module_room, c->code.module_count, module)) {
         collect_no_memory(c);
         return false;
     }
-    c->code.modules[c->code.module_count++] = module;
     return true;
 }
 

@@ -2,8 +2,7 @@
  * Names of code: PCs and stacks, by the program's module map and the options' resolver. Each PC is
  * resolved once; each stack is written once per generation.
  */
-#ifndef TRAIL_COLLECT_CODE_NAMES_H
-#define TRAIL_COLLECT_CODE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ void code_write_modules(struct collect *c);
 bool code_has_silent_openmp(const struct collect *c);
 
 void code_names_dispose(struct code_names *code);
-
-#endif

@@ -14,7 +14,7 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
 {
     struct collect *c = calloc(1, sizeof *c);
     if (!c) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     c->options = *options;
@@ -36,7 +36,7 @@ const char *collect_label(const struct collect *c)
 void trace_no_memory(struct trace *t)
 {
     if (!t->failed)
-        (void)error_set(&t->error, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&t->error);
     t->failed = true;
 }
 
@@ -54,11 +54,6 @@ void collect_damage(struct collect *c)
 
 /* The limit of a step: the next one continues, and signals are handled in between. */
 #define STEP_NS 500000000
-
-void collect_tick(struct collect *c, uint64_t ticks)
-{
-    area_tick(c->area, ticks);
-}
 
 void collect_seen_alive(struct collect *c, uint64_t ticks)
 {
@@ -199,11 +194,6 @@ static void add_losses(const struct collect *c, struct collect_summary *summary)
     summary->damage += area_damage(c->area);
 }
 
-void collect_set_groups(struct collect *c, uint32_t groups)
-{
-    area_set_groups(c->area, groups);
-}
-
 bool collect_has_left(const struct collect *c)
 {
     return c->summary.left;
@@ -217,11 +207,6 @@ struct area *collect_area(const struct collect *c)
 pid_t collect_pid(const struct collect *c)
 {
     return c->options.process.pid ? c->options.process.pid : area_claimed(c->area);
-}
-
-bool collect_forking(const struct collect *c)
-{
-    return area_is_forking(c->area);
 }
 
 void collect_close(struct collect *c)

@@ -13,8 +13,7 @@
  * recorded, and every thread that was writing has finished. The waker of a wait that is recorded
  * later is written at the end of the wait.
  */
-#ifndef TRAIL_COLLECT_COLLECT_H
-#define TRAIL_COLLECT_COLLECT_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -148,9 +147,6 @@ void collect_sample(struct collect *c, const struct cpu_sample *sample);
 /* The process had not ended at this time. */
 void collect_seen_alive(struct collect *c, uint64_t ticks);
 
-/* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0 turns it off. */
-void collect_tick(struct collect *c, uint64_t ticks);
-
 /* Takes the new records; called every few milliseconds, before the trace's step. */
 void collect_step(struct collect *c);
 
@@ -176,9 +172,6 @@ void collect_end_with_trace(struct collect *c);
  * closed. */
 bool collect_is_written(const struct collect *c);
 
-/* Sets which calls the program records from now on. */
-void collect_set_groups(struct collect *c, uint32_t groups);
-
 /* Whether the process has executed another program that has not claimed an area. */
 bool collect_has_left(const struct collect *c);
 
@@ -187,9 +180,6 @@ struct area *collect_area(const struct collect *c);
 /* Returns the process's PID; if the process had ended before its claim was read, the unconfirmed
  * PID of the claim. */
 pid_t collect_pid(const struct collect *c);
-
-/* Whether a forked child has yet to decide whether it is recorded. */
-bool collect_forking(const struct collect *c);
 
 /* MARK: The summary */
 
@@ -245,5 +235,3 @@ void collect_summarize(struct collect *c, struct collect_summary *summary);
 void collect_summary_add(struct collect_summary *sum, const struct collect_summary *other);
 
 void collect_close(struct collect *c);
-
-#endif

@@ -3,11 +3,9 @@
  * their control group, and other programs. All of it is read from outside the program, a few times
  * a second.
  */
-#ifndef TRAIL_COLLECT_CPU_LIMITS_H
-#define TRAIL_COLLECT_CPU_LIMITS_H
+#pragma once
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -58,5 +56,3 @@ void cpu_limits_machine(struct cpu_limits *limits, int64_t at_ns, int64_t record
 void cpu_limits_write(const struct cpu_limits *limits, struct trace *trace);
 
 void cpu_limits_dispose(struct cpu_limits *limits);
-
-#endif

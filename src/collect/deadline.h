@@ -3,8 +3,7 @@
  * soon after the user has asked for the end. Work is done in small pieces, each of which checks the
  * deadline.
  */
-#ifndef TRAIL_COLLECT_DEADLINE_H
-#define TRAIL_COLLECT_DEADLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool deadline_is_over(struct trace *t);
 /* Whether there is time to look up names, which takes longest: not in the last moments of a hurried
  * end. */
 bool deadline_allows_names(const struct trace *t);
-
-#endif

@@ -3,8 +3,7 @@
  * the first time that a call waits for the descriptor, and kept until the descriptor is closed; the
  * number of look-ups per step is limited.
  */
-#ifndef TRAIL_COLLECT_DESCRIPTORS_H
-#define TRAIL_COLLECT_DESCRIPTORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ const char *descriptors_keep(struct collect *c, const char *text);
 const char *descriptors_keep_list(struct collect *c, const char *text);
 
 void descriptors_free(struct descriptors *descriptors);
-
-#endif

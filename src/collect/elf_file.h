@@ -3,8 +3,7 @@
  * or from the kernel: it may be any file, and may change while it is read. Only regular files are
  * opened, all numbers are checked, and nothing is mapped.
  */
-#ifndef TRAIL_COLLECT_ELF_FILE_H
-#define TRAIL_COLLECT_ELF_FILE_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ bool elf_file_section(const struct elf_file *elf, const char *name, Elf64_Phdr *
 /* Returns the p_filesz bytes that a header describes, which the caller frees; NULL: they cannot be
  * read. */
 char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header);
-
-#endif

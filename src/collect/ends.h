@@ -2,8 +2,7 @@
  * Which processes have which pipes, sockets and files open, by the links of their descriptors
  * (proc(5), /proc/PID/fd). /proc is read once, on first use.
  */
-#ifndef TRAIL_COLLECT_ENDS_H
-#define TRAIL_COLLECT_ENDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool ends_peers(struct ends *ends, pid_t tid, int fd, struct peers *peers);
 /* Whether reading or writing there may have a time limit, so that other processes are not the only
  * ones that can end it. */
 bool ends_is_limited(pid_t tid, int fd, bool is_write);
-
-#endif

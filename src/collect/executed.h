@@ -3,8 +3,7 @@
  * that load the recorder claim an area; nothing else is known about the rest: static or privileged
  * programs, and programs started with another environment.
  */
-#ifndef TRAIL_COLLECT_EXECUTED_H
-#define TRAIL_COLLECT_EXECUTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,5 +37,3 @@ void executed_found(struct executed_list *list, pid_t pid, const char *name);
 void executed_arrived(struct executed_list *list, pid_t pid);
 
 void executed_free(struct executed_list *list);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Faults within a system call have no such report: the call is the wait.
  */
-#ifndef TRAIL_COLLECT_FAULTS_H
-#define TRAIL_COLLECT_FAULTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct faults {
 /* Takes a SWITCH_FAULT. */
 struct fault faults_take(struct collect *c, const struct switch_record *record);
 void faults_dispose(struct collect *c);
-
-#endif

@@ -2,8 +2,7 @@
  * The feed: takes the records of all threads out of the area, turns them into ops, and sets the
  * watermark before which all ops are known.
  */
-#ifndef TRAIL_COLLECT_FEED_H
-#define TRAIL_COLLECT_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void feed_all(struct collect *c, bool last);
 
 /* Returns the time that threads spent in calls whose waits were too short to record. */
 int64_t feed_short_ns(const struct collect *c);
-
-#endif

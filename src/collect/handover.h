@@ -3,8 +3,7 @@
  * user or have no /proc. Such a process sends one half of the word in its environment to an
  * abstract Unix socket, and gets the area together with the other half.
  */
-#ifndef TRAIL_COLLECT_HANDOVER_H
-#define TRAIL_COLLECT_HANDOVER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -33,5 +32,3 @@ pid_t handover_gave(const struct handover *handover, pid_t claimed);
 
 /* Closes the socket: later requests fail at once. */
 void handover_close(struct handover *handover);
-
-#endif

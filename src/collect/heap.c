@@ -13,11 +13,10 @@
 static void add_move(struct collect *c, uint64_t time, int64_t bytes)
 {
     struct heap *heap = &c->heap;
-    if (!GROW(heap->moves, heap->room, heap->count + 1)) {
+    if (!APPEND(heap->moves, heap->room, heap->count, (struct heap_move){time, bytes})) {
         collect_no_memory(c);
         return;
     }
-    heap->moves[heap->count++] = (struct heap_move){time, bytes};
     c->summary.has_heap = true;
     c->trace->has_heap = true;
 }

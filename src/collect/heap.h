@@ -3,8 +3,7 @@
  * found by reading the counters in each step; quick and large ones come as records with exact
  * times. They are sorted together, and written between the ops by time.
  */
-#ifndef TRAIL_COLLECT_HEAP_H
-#define TRAIL_COLLECT_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void heap_begin_generation(struct collect *c);
 void heap_end(struct collect *c);
 
 void heap_dispose(struct collect *c);
-
-#endif

@@ -6,8 +6,7 @@
  * area. glibc stores the owner of a mutex, and the writer of a reader-writer lock, in the lock: it
  * is read while a thread waits for it.
  */
-#ifndef TRAIL_COLLECT_HOLDS_H
-#define TRAIL_COLLECT_HOLDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void holds_log_last(struct collect *c, struct thread *thread, int64_t ns);
 void holds_log_ended(struct collect *c, struct thread *thread, int64_t ns);
 
 void holds_dispose(struct collect *c);
-
-#endif

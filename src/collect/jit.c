@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "host/clock.h"
 
 /* The limit for one file, and for all files that replaced each other. */
 #define MOST_BYTES      (64u << 20)

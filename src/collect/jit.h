@@ -5,8 +5,7 @@
  * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled,
  * Java by its command Compiler.perfmap, which writes the whole file anew.
  */
-#ifndef TRAIL_COLLECT_JIT_H
-#define TRAIL_COLLECT_JIT_H
+#pragma once
 
 #include "collect/jit_list.h"
 #include "collect/process.h"
@@ -32,5 +31,3 @@ bool jit_find(struct jit *jit, struct arena *arena, const struct process *proces
               trail_symbol *symbol);
 
 void jit_dispose(struct jit *jit);
-
-#endif

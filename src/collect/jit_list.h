@@ -3,8 +3,7 @@
  * (perf's interface for generated code, in perf's documentation). If several lines cover an
  * address, the last one applies. All of it is hostile input.
  */
-#ifndef TRAIL_COLLECT_JIT_LIST_H
-#define TRAIL_COLLECT_JIT_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void jit_list_sort(struct jit_list *list);
 bool jit_list_find(const struct jit_list *list, uint64_t address, trail_symbol *symbol);
 
 void jit_list_free(struct jit_list *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* Names of locks and other objects, by their variable or where they were first locked, and the
  * places of their holds. */
-#ifndef TRAIL_COLLECT_LOCK_NAMES_H
-#define TRAIL_COLLECT_LOCK_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ void lock_names_forget(struct collect *c, uint64_t address);
 /* Returns the trace's ID for the stack of a lock's acquisition: its PC, below the frames that it
  * shares with the release's stack. */
 uint64_t lock_names_hold(struct collect *c, uint64_t pc, uint64_t release);
-
-#endif

@@ -4,8 +4,7 @@
  * The handler replaces such a page with zeros, which readers check like any other input, and counts
  * it.
  */
-#ifndef TRAIL_COLLECT_MAPPED_FILES_H
-#define TRAIL_COLLECT_MAPPED_FILES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ void mapped_files_guard(void);
 
 /* Returns the number of pages replaced so far. */
 uint64_t mapped_files_cut(void);
-
-#endif

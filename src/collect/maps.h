@@ -1,8 +1,6 @@
 /* The code that is mapped into a process: see maps.c. */
-#ifndef TRAIL_COLLECT_MAPS_H
-#define TRAIL_COLLECT_MAPS_H
+#pragma once
 
-#include <stdint.h>
 #include <trail/export.h>
 
 /*
@@ -11,5 +9,3 @@
  */
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context);
-
-#endif

@@ -2,11 +2,9 @@
  * Processes that are not recorded although a recorded one has started them: which they are, and why
  * they did not load the recorder. All of it is read from /proc (proc(5)) while they run.
  */
-#ifndef TRAIL_COLLECT_MISSED_H
-#define TRAIL_COLLECT_MISSED_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "wire/missed.h"
@@ -24,5 +22,3 @@ struct missed_search {
     void *context;
 };
 void missed_children(pid_t pid, const struct missed_search *search);
-
-#endif

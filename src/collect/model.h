@@ -2,8 +2,7 @@
  * The model: merges the ops and context switches of all threads by time, and cuts the trace into
  * generations. ops.h says what an op means, states.h what goroutines and Ps are.
  */
-#ifndef TRAIL_COLLECT_MODEL_H
-#define TRAIL_COLLECT_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void model_cut(struct trace *t);
 void model_summarize(const struct collect *c, struct collect_summary *summary);
 
 void model_dispose(struct trace *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts of the trace: those of waits and holds are made once per generation. */
-#ifndef TRAIL_COLLECT_NAMES_H
-#define TRAIL_COLLECT_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *na
 
 /* Writes readings of both clocks at a time of the trace, where the format has no event for them. */
 void names_clock(struct trace *t, int64_t ns, int64_t wall_ns);
-
-#endif

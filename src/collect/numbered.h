@@ -4,8 +4,7 @@
  * name is read after a call has waited for it, while it is a child of the program. A path is read
  * from the program's memory before the call returns.
  */
-#ifndef TRAIL_COLLECT_NUMBERED_H
-#define TRAIL_COLLECT_NUMBERED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void numbered_read_open(struct collect *c, struct thread *thread, const struct a
 void numbered_text(uint64_t object, char *text, size_t size);
 
 void numbered_free(struct collect *c);
-
-#endif

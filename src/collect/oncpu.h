@@ -8,8 +8,7 @@
  * after the switch in, as its end. Only the wait for the mutex of a condition variable may begin
  * while the thread is off: it begins when another thread gives the signal.
  */
-#ifndef TRAIL_COLLECT_ONCPU_H
-#define TRAIL_COLLECT_ONCPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -162,5 +161,3 @@ bool oncpu_is_interrupted(const struct thread *thread);
 /* Whether a thread that is switched in within a call, now or next, continues to the end of the
  * call. */
 bool oncpu_is_wake(const struct thread *thread);
-
-#endif

@@ -26,8 +26,7 @@
  *
  * A wrapped call that reads or writes a stream may wait for the stream's lock instead.
  */
-#ifndef TRAIL_COLLECT_OPEN_STACKS_H
-#define TRAIL_COLLECT_OPEN_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ void open_replace(const struct thread *thread, uint64_t time, struct op *op);
 /* Returns the wait in which the thread still is, within the open call or in none (NULL); NULL: none
  * is known. */
 const struct unwrapped *open_wait_now(const struct thread *thread, const struct area_open *open);
-
-#endif

@@ -1,6 +1,5 @@
 /* What an op means for its thread, and for the threads that it wakes. */
-#ifndef TRAIL_COLLECT_OPS_H
-#define TRAIL_COLLECT_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void op_look_at_wait(struct collect *c, struct thread *thread, int64_t lasted_ns
 void op_look_at_open_waits(struct collect *c, int64_t ns);
 
 void op_exit(struct collect *c, struct thread *thread, int64_t ns);
-
-#endif

@@ -6,8 +6,7 @@
  * when the recording ends before its processes. Threads may act meanwhile: rows count only if the
  * trace shows that none has, from the time of the look to the end (analyze/stuck.h).
  */
-#ifndef TRAIL_COLLECT_OTHER_ENDS_H
-#define TRAIL_COLLECT_OTHER_ENDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
 void other_ends_write(const struct recorded_trace *to);
 
 void other_ends_free(struct other_ends *ends);
-
-#endif

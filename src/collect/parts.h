@@ -14,8 +14,7 @@
  *     descriptors.h, numbered.h, polled.h, open_stacks.h
  *     deadline.h                                             how long the work may take (of the trace)
  */
-#ifndef TRAIL_COLLECT_PARTS_H
-#define TRAIL_COLLECT_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "collect/annotations.h"
@@ -99,5 +98,3 @@ void collect_damage(struct collect *c);
 
 /* The program ended before `time`, in ticks, however late that was noticed. */
 void collect_ended_before(struct collect *c, uint64_t time);
-
-#endif

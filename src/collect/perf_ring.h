@@ -2,8 +2,7 @@
  * A perf event on one CPU with its ring buffer: a page with the positions of the kernel and of the
  * reader, followed by a power of two of data pages (perf_event_open(2)).
  */
-#ifndef TRAIL_COLLECT_PERF_RING_H
-#define TRAIL_COLLECT_PERF_RING_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ void perf_rings_close(struct perf_ring_list *list);
 /* Opens the event for a thread of another process, and the threads that it creates, into the same
  * rings. False with errno. */
 bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Without registers (abi 0) the size of the stack is 0, too.
  */
-#ifndef TRAIL_COLLECT_PERF_STACK_H
-#define TRAIL_COLLECT_PERF_STACK_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ void perf_stack_want(struct perf_event_attr *attr, uint32_t size);
 /* Reads `size` bytes at `at` as the sample's registers and stack, which is not copied. False: the
  * sample has none. */
 bool perf_stack_read(const uint8_t *at, size_t size, struct cpu_sample *sample);
-
-#endif

@@ -4,8 +4,7 @@
  * has ended; until then they are read from its memory. The kernel lists those of an epoll set, and
  * the operations waiting in an io_uring ring: "1 operation of io_uring: read pipe".
  */
-#ifndef TRAIL_COLLECT_POLLED_H
-#define TRAIL_COLLECT_POLLED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ const char *polled_ring(struct collect *c, const struct area_open *open);
 
 /* Writes the name of an epoll set, with the descriptors that it has now; false: none. */
 bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM]);
-
-#endif

@@ -6,8 +6,7 @@
  * A process writes numbers of its own PID namespace (pid_namespaces(7)); if that is below ours, the
  * kernel's list NSpid (proc(5)) translates them.
  */
-#ifndef TRAIL_COLLECT_PROCESS_H
-#define TRAIL_COLLECT_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ bool process_withstands(pid_t pid, int number);
 
 /* Whether the process handles signals that do not come from another process, and that end calls. */
 bool process_catches_alarm(pid_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pending CPU samples, in order of time: from when they were taken until the model reaches their
  * times. */
-#ifndef TRAIL_COLLECT_PROFILE_H
-#define TRAIL_COLLECT_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void profile_record(struct collect *c, const struct thread *thread,
 bool profile_next(struct collect *c, int64_t before_ns, struct pending_sample *sample);
 
 void profile_dispose(struct collect *c);
-
-#endif

@@ -33,7 +33,7 @@ static void set_groups(const struct recorder *r, uint32_t groups)
     if (r->spare)
         area_set_groups(r->spare, groups);
     for (const struct recorded *p = r->live; p; p = p->next_live)
-        collect_set_groups(p->collect, groups);
+        area_set_groups(collect_area(p->collect), groups);
 }
 
 static void tick(void *recorder, bool going)
@@ -43,7 +43,7 @@ static void tick(void *recorder, bool going)
     if (r->spare)
         area_tick(r->spare, now);
     for (struct recorded *p = r->live; p; p = p->next_live)
-        collect_tick(p->collect, now);
+        area_tick(collect_area(p->collect), now);
 }
 
 /* MARK: Opening */
@@ -64,7 +64,7 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
     if (!recorder_open_switches(r, err) || !recorder_open_samples(r, err))
         return false;
     if (!r->modules) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return false;
     }
     ticks_settle(&r->ticks);
@@ -259,7 +259,7 @@ static void look_at_rates(struct recorder *r)
 /* Whether a forked child has yet to decide whether it is recorded, within the time limit. */
 static bool is_forking(const struct recorded *process)
 {
-    return process->collect && collect_forking(process->collect) &&
+    return process->collect && area_is_forking(collect_area(process->collect)) &&
            recorder_now_ns() < process->over_ns + FORK_NS;
 }
 
@@ -432,7 +432,7 @@ bool recorder_has_others(const struct recorder *r)
 {
     const struct recorded *program = r->program;
     return (r->processes && r->processes->next) || is_claim_due(r) ||
-           (program && program->collect && collect_forking(program->collect));
+           (program && program->collect && area_is_forking(collect_area(program->collect)));
 }
 
 bool recorder_goes_on(const struct recorder *r)

@@ -6,8 +6,7 @@
  * descriptor of the spare area. The process that claims the area (the program at its start, a
  * program that it executes, or a child) keeps it, and the descriptor then refers to the next spare.
  */
-#ifndef TRAIL_COLLECT_RECORDER_H
-#define TRAIL_COLLECT_RECORDER_H
+#pragma once
 
 #include "collect/recorder_snapshots.h"
 
@@ -49,5 +48,3 @@ bool recorder_goes_on(const struct recorder *r);
 /* The program has ended: completes all traces. */
 void recorder_finish(struct recorder *r);
 void recorder_close(struct recorder *r);
-
-#endif

@@ -187,7 +187,7 @@ static bool open_process(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
     if (!process || !idmap_put(&r->numbers, (uint64_t)process->number, r)) {
-        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&err);
         recorder_fail(r, r->options.output, &err);
         return false;
     }
@@ -207,7 +207,7 @@ static void next_program(struct recorder *r, struct recorded *process)
     struct collect *next;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(process->formers, process->former_room, process->former_count + 1)) {
-        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&err);
         recorder_fail(r, process->to->path, &err);
         area_close(r->spare);
         return;

@@ -1,6 +1,5 @@
 /* The spare area, the process that claims it, and what is known about recorded processes. */
-#ifndef TRAIL_COLLECT_RECORDER_CLAIMS_H
-#define TRAIL_COLLECT_RECORDER_CLAIMS_H
+#pragma once
 
 #include "collect/recorder_state.h"
 
@@ -26,5 +25,3 @@ void recorder_process_free(const struct recorder *r, struct recorded *process);
 
 /* Looks for programs that recorded processes have started and that have not loaded the recorder. */
 void recorder_look_for_missed(struct recorder *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* The kernel's context switches and CPU samples of all processes. */
-#ifndef TRAIL_COLLECT_RECORDER_KERNEL_H
-#define TRAIL_COLLECT_RECORDER_KERNEL_H
+#pragma once
 
 #include "collect/recorder_state.h"
 
@@ -14,5 +13,3 @@ void recorder_read_kernel(struct recorder *r, int64_t before_ns);
  * `read_ns` must have been read; of later ones, only the ends of spans of lost records have.
  */
 void recorder_limit_switches(struct recorder *r, int64_t read_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * The snapshots of a flight recorder: those that are requested, and those of what was slow, which
  * are limited in number and size. What the limits forbid is counted.
  */
-#ifndef TRAIL_COLLECT_RECORDER_SNAPSHOTS_H
-#define TRAIL_COLLECT_RECORDER_SNAPSHOTS_H
+#pragma once
 
 #include "collect/recorder_state.h"
 
@@ -21,5 +20,3 @@ void recorder_write_snapshots(struct recorder *r);
 
 /* The trace is about to be completed: writes its snapshot, if there is one that is not due yet. */
 void recorder_write_last_snapshot(struct recorder *r, const struct recorded_trace *to);
-
-#endif

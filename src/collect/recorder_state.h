@@ -8,8 +8,7 @@
  *     recorder_kernel.c     context switches and samples of all processes
  *     account.c             what was recorded and missed
  */
-#ifndef TRAIL_COLLECT_RECORDER_STATE_H
-#define TRAIL_COLLECT_RECORDER_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -216,5 +215,3 @@ static inline bool recorder_is_on(const struct recorder *r)
 {
     return r->begun && !r->stopped;
 }
-
-#endif

@@ -84,7 +84,7 @@ static struct recorded_trace *open_trace(struct recorder *r, char *path)
                                     .is_hurried_context = r->options.is_hurried_context};
     trail_error err = no_error();
     if (!to || !path) {
-        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&err);
         recorder_fail(r, r->options.output, &err);
         free(path);
         free(to);

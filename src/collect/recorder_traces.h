@@ -1,6 +1,5 @@
 /* The traces of a recording: which process has which, their files, and their failures. */
-#ifndef TRAIL_COLLECT_RECORDER_TRACES_H
-#define TRAIL_COLLECT_RECORDER_TRACES_H
+#pragma once
 
 #include "collect/recorder_state.h"
 
@@ -16,5 +15,3 @@ bool recorder_is_shared(const struct recorder *r);
 struct recorded_trace *recorder_trace_for(struct recorder *r, pid_t pid);
 void recorder_trace_finish(struct recorder *r, struct recorded_trace *to);
 void recorder_trace_free(struct recorded_trace *to);
-
-#endif

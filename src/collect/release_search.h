@@ -13,8 +13,7 @@
  * oldest since the wait began, because any number of threads may poll for it. For a file lock it is
  * the last release of a lock that excluded the one waited for.
  */
-#ifndef TRAIL_COLLECT_RELEASE_SEARCH_H
-#define TRAIL_COLLECT_RELEASE_SEARCH_H
+#pragma once
 
 #include "collect/releases.h"
 
@@ -51,5 +50,3 @@ struct release *release_find_conflicting(struct release_search s, uint64_t locke
  * was taken cannot wake another thread. */
 struct release *release_find_signal(struct release_search s, const struct shm_record *wait,
                                     const struct thread *thread);
-
-#endif

@@ -2,8 +2,7 @@
  * Releases, and the waits that ended: which release ended which wait. releases.c keeps the releases,
  * release_search.c finds those that can have ended a wait, and releases_match.c decides what did.
  */
-#ifndef TRAIL_COLLECT_RELEASES_H
-#define TRAIL_COLLECT_RELEASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ void releases_drop_old(struct trace *t, uint64_t before);
 void releases_dispose(struct releases *r);
 
 void woken_free(struct woken *woken);
-
-#endif

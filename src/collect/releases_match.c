@@ -491,9 +491,8 @@ void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait)
 {
     struct releases *r = &c->trace->releases;
-    if (!GROW(r->ended, r->ended_room, r->ended_count + 1)) {
+    if (!APPEND(r->ended, r->ended_room, r->ended_count, *wait)) {
         collect_no_memory(c);
         return;
     }
-    r->ended[r->ended_count++] = *wait;
 }

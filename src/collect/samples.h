@@ -5,8 +5,7 @@
  *
  * Opened and read in the same way as switches (switches.h).
  */
-#ifndef TRAIL_COLLECT_SAMPLES_H
-#define TRAIL_COLLECT_SAMPLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void samples_close(struct samples *samples);
 void samples_read(struct samples *samples,
                   void (*take)(void *context, const struct cpu_sample *sample), void *context);
 uint64_t samples_lost(const struct samples *samples);
-
-#endif

@@ -5,8 +5,7 @@
  * Each is reported when it ends, and before that if it has lasted for SLOW_OPEN times its limit:
  * what never ends is then reported, too.
  */
-#ifndef TRAIL_COLLECT_SLOW_H
-#define TRAIL_COLLECT_SLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ void slow_look_at(struct slow *slow, const struct slow_candidate *candidate);
 
 /* Whether open tasks, regions and waits are due for a check. */
 bool slow_is_due(struct slow *slow, int64_t ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether calls on another process's socket have a time limit (socket(7)). */
-#ifndef TRAIL_COLLECT_SOCKET_LIMIT_H
-#define TRAIL_COLLECT_SOCKET_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,5 +13,3 @@ enum socket_limit {
 
 /* Reads SO_SNDTIMEO or SO_RCVTIMEO through a copy of the descriptor (Linux 5.6). */
 enum socket_limit socket_limit(pid_t pid, int fd, bool is_write);
-
-#endif

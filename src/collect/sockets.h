@@ -1,6 +1,5 @@
 /* The connections of this machine: TCP from /proc/PID/net (proc(5)), Unix sockets by unix_peer.h. */
-#ifndef TRAIL_COLLECT_SOCKETS_H
-#define TRAIL_COLLECT_SOCKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool sockets_tcp(pid_t pid, unsigned long inode, struct inet_socket *found);
 
 /* Returns the inode of the socket at the other end of a connection; 0: none, or not known. */
 unsigned long sockets_other_end(pid_t pid, unsigned long inode);
-
-#endif

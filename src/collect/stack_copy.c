@@ -6,7 +6,6 @@
 #include "collect/stack_copy.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

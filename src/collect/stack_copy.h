@@ -2,8 +2,7 @@
  * Walks the copy of a stack, by the .eh_frame tables of the program's files; by frame pointers
  * where a file has none, and on machines other than x86-64.
  */
-#ifndef TRAIL_COLLECT_STACK_COPY_H
-#define TRAIL_COLLECT_STACK_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ size_t stack_copy_frames(struct unwind_files *files, const struct cpu_sample *sa
                          size_t max);
 size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *sample,
                        find_module_fn find, void *context, uint64_t *pcs, size_t max);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds the locks that a thread holds from the guard objects in its stack, as far as debug
  * information shows them (symbols/guards.h). */
-#ifndef TRAIL_COLLECT_STACK_GUARDS_H
-#define TRAIL_COLLECT_STACK_GUARDS_H
+#pragma once
 
 #include "collect/stack_copy.h"
 #include "symbols/guards.h"
@@ -25,5 +24,3 @@ typedef size_t guards_fn(void *context, const trail_module *module, uint64_t add
 size_t stack_guards(struct unwind_files *files, const struct cpu_sample *sample,
                     find_module_fn find, void *context, guards_fn *guards, void *guards_context,
                     struct guarded_lock *locks, size_t max);
-
-#endif

@@ -68,7 +68,7 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
                  unsigned count, const uint64_t *args)
 {
     struct thread_writer *out = count_events(c, thread, ns, 1);
-    thread_writer_event(out, thread->written.m, ns, type, count, args);
+    (void)v2_writer_event(out->out, thread->written.m, ns, type, count, args);
 }
 
 static void write_status(struct thread *thread, int64_t ns)

@@ -3,11 +3,9 @@
  * slot of concurrency: a thread that runs has the lowest one that was free when it began to run,
  * and gives it back when it blocks.
  */
-#ifndef TRAIL_COLLECT_STATES_H
-#define TRAIL_COLLECT_STATES_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/idmap.h"
@@ -103,5 +101,3 @@ struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wai
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]);
 
 void states_dispose(struct collect *c);
-
-#endif

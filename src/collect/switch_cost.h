@@ -7,8 +7,7 @@
  * the machine's load by the millisecond, so it is taken of the records that are about to be used,
  * without a mean over earlier ones.
  */
-#ifndef TRAIL_COLLECT_SWITCH_COST_H
-#define TRAIL_COLLECT_SWITCH_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ static inline int64_t switch_cost_of(const struct switch_cost *cost,
 {
     return cost->ns ? cost->ns : costs->ns;
 }
-
-#endif

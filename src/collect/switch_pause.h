@@ -9,8 +9,7 @@
  * The events are closed, not disabled: most of the cost of a switch comes from its threads having
  * events at all, and little from writing records (bench/README.md).
  */
-#ifndef TRAIL_COLLECT_SWITCH_PAUSE_H
-#define TRAIL_COLLECT_SWITCH_PAUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ enum switch_pause_step switch_pause_step(struct switch_pause *pause, int64_t now
 
 /* Called when the events could not be opened: begins another pause. */
 void switch_pause_again(struct switch_pause *pause, int64_t now_ns);
-
-#endif

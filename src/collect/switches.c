@@ -18,7 +18,6 @@
 #include "base/small_file.h"
 #include "collect/perf_ring.h"
 #include "collect/perf_stack.h"
-#include "collect/samples.h"
 #include "collect/wakings.h"
 
 /*
@@ -143,11 +142,10 @@ static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
     SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid) {
         if (is_known(listing->known, listing->count, task.at))
             continue;
-        if (!GROW(listing->known, listing->room, listing->count + 1)) {
+        if (!APPEND(listing->known, listing->room, listing->count, task.at)) {
             errno = ENOMEM;
             return -1;
         }
-        listing->known[listing->count++] = task.at;
         if (s->most_events && s->rings.other_count + s->rings.count > s->most_events) {
             errno = EMFILE;
             return -1;

@@ -12,8 +12,7 @@
  *
  * When threads were woken is read beside them where the kernel allows it (collect/wakings.h).
  */
-#ifndef TRAIL_COLLECT_SWITCHES_H
-#define TRAIL_COLLECT_SWITCHES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,5 +102,3 @@ struct switches_refusal {
 
 /* Explains why switches_open, switches_try or samples_open has failed with the errno `reason`. */
 void switches_explain(int reason, struct switches_refusal *refusal);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of threads, by their start routine or by what a runtime gave them to run. */
-#ifndef TRAIL_COLLECT_THREAD_NAMES_H
-#define TRAIL_COLLECT_THREAD_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ uint64_t thread_name_routine(struct collect *c, const struct thread *thread);
 
 /* Writes the name as text; empty: not known. */
 void thread_name_text(struct collect *c, const struct thread *thread, char *text, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  * A thread lives from its slot's first use until the feed has read its end and the model has
  * written it.
  */
-#ifndef TRAIL_COLLECT_THREADS_H
-#define TRAIL_COLLECT_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -263,5 +262,3 @@ static inline struct op *op_in_ring(const struct thread *thread, size_t i)
 /* The number that the next op will have; the op with a number, NULL if it has left the ring. */
 uint64_t op_number(const struct thread *thread);
 struct op *op_at(struct thread *thread, uint64_t number);
-
-#endif

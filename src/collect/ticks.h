@@ -3,8 +3,7 @@
  * between pairs of readings of both clocks that the collector takes while it runs. Times thus stay
  * accurate in long recordings, and never decrease.
  */
-#ifndef TRAIL_COLLECT_TICKS_H
-#define TRAIL_COLLECT_TICKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns);
 int64_t ticks_to_span(const struct ticks *ticks, uint64_t span);
 /* Returns the length of a span in ticks, at least 1. */
 uint64_t ticks_of_ns(const struct ticks *ticks, uint64_t ns);
-
-#endif

@@ -17,7 +17,7 @@ struct trace *trace_open(const struct trace_options *options, trail_error *err)
 {
     struct trace *t = calloc(1, sizeof *t);
     if (!t) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     t->options = *options;

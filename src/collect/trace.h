@@ -10,8 +10,7 @@
  * Ps belong to the trace: a P is a slot of concurrency of all its processes together. Goroutines
  * are numbered in a block for each process (wire/merged_ids.h), as in a merged trace.
  */
-#ifndef TRAIL_COLLECT_TRACE_H
-#define TRAIL_COLLECT_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ void trace_forked(struct trace *t, uint64_t number, pid_t pid);
 
 /* Returns the PID of the process that forked the program's; 0: not known. */
 pid_t trace_parent(const struct trace *t, const struct collect *c);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * This works because each generation of a trace can be read without the earlier ones.
  */
-#ifndef TRAIL_COLLECT_TRACE_OUTPUT_H
-#define TRAIL_COLLECT_TRACE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
 /* Returns `path` for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL if out of
  * memory. */
 char *numbered_path(const char *path, unsigned number);
-
-#endif

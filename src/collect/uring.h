@@ -7,8 +7,7 @@
  * Time limits are not listed, nor what the kernel does in threads of its own, such as reading from
  * a disk.
  */
-#ifndef TRAIL_COLLECT_URING_H
-#define TRAIL_COLLECT_URING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ struct uring_files {
  * completed.
  */
 bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char *text, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * interrupts any program; so all CPUs are watched, and wake-ups of other programs dropped. This
  * requires root or CAP_PERFMON, and tracefs to be mounted.
  */
-#ifndef TRAIL_COLLECT_WAKINGS_H
-#define TRAIL_COLLECT_WAKINGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void wakings_read(struct wakings *wakings, int64_t before_ns, wakings_take_fn *t
 uint64_t wakings_lost(const struct wakings *wakings);
 
 void wakings_close(struct wakings *wakings);
-
-#endif

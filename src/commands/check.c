@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/part_name.h"
 #include "ui/cli.h"
@@ -297,8 +296,7 @@ static void show_bad(const struct verdict *verdict)
     show_good_bytes(verdict);
     if (trail_version_is_v2(verdict->version))
         printf(", %" PRIu64 " event%s, %" PRIu64 " generation%s", stats->events,
-               stats->events == 1 ? "" : "s", stats->generations,
-               stats->generations == 1 ? "" : "s");
+               plural_s(stats->events), stats->generations, plural_s(stats->generations));
     printf("\n");
     show_notes(verdict);
     show_repairs(verdict);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "commands/convert_select.h"
-#include "symbols/symbols.h"
 #include "ui/progress.h"
 #include "ui/trace_file.h"
 #include "ui/values.h"

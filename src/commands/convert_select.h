@@ -2,8 +2,7 @@
  * Which goroutines `trail convert` keeps: those selected by ID, start function or task, and those
  * that interact with them.
  */
-#ifndef TRAIL_COMMANDS_CONVERT_SELECT_H
-#define TRAIL_COMMANDS_CONVERT_SELECT_H
+#pragma once
 
 #include "ui/cli.h"
 #include "ui/input.h"
@@ -45,5 +44,3 @@ int selection_find(const struct selection *selection, const struct command *comm
                    size_t *count);
 
 void selection_free(struct selection *selection);
-
-#endif

@@ -214,8 +214,7 @@ static int by_change(const void *a, const void *b)
     double p = size_of_change(x), q = size_of_change(y);
     if (p != q)
         return p > q ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->path, y->path);
+    return strcmp(x->name, y->name) ?: strcmp(x->path, y->path);
 }
 
 /* MARK: JSON */
@@ -314,7 +313,7 @@ static const char *figure(char *buf, enum diff_unit unit, double value, bool sig
     else if (unit == DIFF_SHARE)
         (void)snprintf(at, left, sign ? "%.1f points" : "%.1f %%", size * 100);
     else if (is_whole(size))
-        (void)snprintf(at, left, "%s", table_thousands(text, (uint64_t)whole_of(size)));
+        (void)snprintf(at, left, "%s", show_thousands(text, (uint64_t)whole_of(size)));
     else
         (void)snprintf(at, left, "%.3g", size);
     return buf;
@@ -411,9 +410,9 @@ static void show_sides(const struct request *request)
         const struct side *side = &request->sides[i];
         show_line("%c: %s: %s, %s %s, %s event%s", 'A' + i, source_title(side->word),
                   show_duration(duration, side->duration_ns),
-                  table_thousands(goroutines, side->goroutines),
+                  show_thousands(goroutines, side->goroutines),
                   term_count(&request->common.vocabulary, side->goroutines, TERM_task),
-                  table_thousands(events, side->events), plural_s(side->events));
+                  show_thousands(events, side->events), plural_s(side->events));
     }
     if (request->per.second)
         printf("sums and counts are per second\n");

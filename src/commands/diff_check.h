@@ -8,8 +8,7 @@
  * from the first trace to the second: +20%, +5ms; one without a sign is the second trace's value:
  * 5ms, 64M, 10, and for shares 50%.
  */
-#ifndef TRAIL_COMMANDS_DIFF_CHECK_H
-#define TRAIL_COMMANDS_DIFF_CHECK_H
+#pragma once
 
 #include "commands/diff_rows.h"
 #include "ui/cli.h"
@@ -46,5 +45,3 @@ double diff_field_of(const struct diff_measure *measure, enum diff_field field);
 
 /* Returns the change as a fraction of `a`; infinite from 0 to more, 0 from 0 to 0. */
 double diff_ratio(double a, double b);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The rows own their texts, so the analysis of one trace can be closed before the other is opened.
  */
-#ifndef TRAIL_COMMANDS_DIFF_ROWS_H
-#define TRAIL_COMMANDS_DIFF_ROWS_H
+#pragma once
 
 #include "ui/analysis.h"
 
@@ -54,5 +53,3 @@ bool diff_same_path(const char *a, const char *b);
 bool diff_row_changed(const struct diff_row *row);
 
 void diff_rows_free(struct diff_rows *rows);
-
-#endif

@@ -12,6 +12,7 @@
 
 #include "attach/attach.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "commands/machine.h"
 #include "inspect/debug_info.h"
 #include "inspect/preload_path.h"
@@ -230,7 +231,7 @@ static void add_program(struct facts *facts, const struct program *program)
 
 static void add_result(const struct facts *facts, const char *word)
 {
-    facts_put_text(word ? word : "programs");
+    show_plain(text_from(word ? word : "programs"));
     if (facts->problems > 0)
         puts(" cannot be recorded: see 'problem' above");
     else if (facts->notes > 0)

@@ -2,8 +2,7 @@
  * Lists of pairs, "service.name=shop,deployment.environment=test", in the format of OpenTelemetry's
  * environment variables: values are percent-encoded where necessary (W3C Baggage).
  */
-#ifndef TRAIL_COMMANDS_EXPORT_PAIRS_H
-#define TRAIL_COMMANDS_EXPORT_PAIRS_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/export.h>
@@ -24,5 +23,3 @@ bool pairs_add(struct pairs *pairs, const char *list);
 bool pairs_set(struct pairs *pairs, const char *key, const char *value);
 
 void pairs_free(struct pairs *pairs);
-
-#endif

@@ -2,8 +2,7 @@
  * Sends OTLP to a collector: each message is one request of OTLP/HTTP, resent if the collector is
  * busy or unreachable. libcurl is loaded for this at run time.
  */
-#ifndef TRAIL_COMMANDS_EXPORT_PUSH_H
-#define TRAIL_COMMANDS_EXPORT_PUSH_H
+#pragma once
 
 #include "commands/export_request.h"
 
@@ -31,5 +30,3 @@ trail_sink push_sink(struct push *push);
 
 /* Returns EXIT_GOOD, or EXIT_INOUT if not all was accepted. */
 int push_end(struct push *push);
-
-#endif

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "symbols/symbols.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "words/vocabulary.h"

@@ -1,8 +1,7 @@
 /*
  * What `trail export` passes to a format; a format is a row of export/formats.def.
  */
-#ifndef TRAIL_COMMANDS_EXPORT_REQUEST_H
-#define TRAIL_COMMANDS_EXPORT_REQUEST_H
+#pragma once
 
 #include <trail/tables.h>
 
@@ -72,5 +71,3 @@ int export_with_reader(struct export_request *request,
  */
 int export_result(const struct export_request *request, int result, bool lost,
                   const trail_export_stats *stats, const trail_error *err, bool *made);
-
-#endif

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "commands/parquet.h"
 #include "sql/tables.h"
 #include "symbols/symbols.h"

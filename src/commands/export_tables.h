@@ -1,13 +1,10 @@
 /*
  * The schemas of the tables that `trail export` writes.
  */
-#ifndef TRAIL_COMMANDS_EXPORT_TABLES_H
-#define TRAIL_COMMANDS_EXPORT_TABLES_H
+#pragma once
 
 #include "commands/export_request.h"
 
 /* Prints the schema for the system `name`. */
 int export_schema(const struct export_request *request, const char *name);
 #define EXPORT_SCHEMAS "duckdb clickhouse clickhouse-cluster spark trino"
-
-#endif

@@ -136,8 +136,7 @@ static void show_times(const struct request *request)
 static int longest_first(const void *a, const void *b)
 {
     const trail_gc_pause *p = a, *q = b;
-    int order = ORDER(pause_length(q), pause_length(p));
-    return order ? order : ORDER(p->begin_ns, q->begin_ns);
+    return ORDER(pause_length(q), pause_length(p)) ?: ORDER(p->begin_ns, q->begin_ns);
 }
 
 /* The pauses are sorted, longest first. */

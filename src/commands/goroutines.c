@@ -173,8 +173,7 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     const trail_goroutine *g = *(const trail_goroutine *const *)a;
     const trail_goroutine *h = *(const trail_goroutine *const *)b;
     int64_t x = trail_times_column(&g->times, by), y = trail_times_column(&h->times, by);
-    int order = ORDER(y, x);
-    return order ? order : ORDER(g->id, h->id);
+    return ORDER(y, x) ?: ORDER(g->id, h->id);
 }
 
 /* MARK: For people */

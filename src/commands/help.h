@@ -1,8 +1,7 @@
 /*
  * What `trail --help` and `trail help` print.
  */
-#ifndef TRAIL_COMMANDS_HELP_H
-#define TRAIL_COMMANDS_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -20,5 +19,3 @@ void help_print(FILE *to);
  * trail. Returns EXIT_GOOD, or EXIT_USAGE after an error on stderr.
  */
 int help_run(int count, char **words);
-
-#endif

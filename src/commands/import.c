@@ -32,7 +32,7 @@ static const struct option rows[] = {
 
 static const char *plural(uint64_t count)
 {
-    return count == 1 ? "" : "s";
+    return plural_s(count);
 }
 
 static void print_unknown(const struct import_stats *stats)

@@ -2,7 +2,6 @@
  * trail info: describes a trace. Without --full it reads batch headers only, which is fast; --full
  * decodes everything.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -529,8 +528,7 @@ struct record_row {
 static int by_bytes(const void *a, const void *b)
 {
     const struct record_row *x = a, *y = b;
-    int order = ORDER(y->bytes, x->bytes);
-    return order ? order : ORDER(x->type, y->type);
+    return ORDER(y->bytes, x->bytes) ?: ORDER(x->type, y->type);
 }
 
 static void show_records(const struct info *info)

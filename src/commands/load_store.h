@@ -3,8 +3,7 @@
  * ClickHouse. A store has a row for each trace in its table `traces`, which is written last: a
  * trace that has one is not loaded again.
  */
-#ifndef TRAIL_COMMANDS_LOAD_STORE_H
-#define TRAIL_COMMANDS_LOAD_STORE_H
+#pragma once
 
 #include <glob.h>
 
@@ -73,5 +72,3 @@ int load_merge_clean(const char *folder);
 
 int load_open_clickhouse(struct load_place *place);
 int load_write_clickhouse(const struct load_place *place, struct load_batch *batch);
-
-#endif

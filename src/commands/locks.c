@@ -338,7 +338,7 @@ static void show_place(const struct request *request, const char *word,
     const trail_lock_place *place = &places[at];
     char total[SHOW_SIZE], longest[SHOW_SIZE], number[32], text[600];
     distinct_text(request, places, count, at, text, sizeof text);
-    printf("    %s x, %s in all, at most %s: %s %s", table_thousands(number, place->count),
+    printf("    %s x, %s in all, at most %s: %s %s", show_thousands(number, place->count),
            show_duration(total, place->ns), show_duration(longest, place->longest.ns), word, text);
     if (place->released)
         printf(", released in %s",

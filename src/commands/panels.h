@@ -2,8 +2,7 @@
  * Answers of several commands from one pass: each like the command's --json without options that
  * select anything.
  */
-#ifndef TRAIL_COMMANDS_PANELS_H
-#define TRAIL_COMMANDS_PANELS_H
+#pragma once
 
 #include "ui/analysis.h"
 
@@ -16,5 +15,3 @@ struct panel {
 };
 
 extern const struct panel panel_latency, panel_locks, panel_mmu, panel_summary;
-
-#endif

@@ -2,8 +2,7 @@
  * Parquet files of tables, written by DuckDB: of one table, or of all into a folder, where readers
  * of Hive partitions recognise hosts and days: TABLE/host=HOST/day=DAY/NAME.parquet.
  */
-#ifndef TRAIL_COMMANDS_PARQUET_H
-#define TRAIL_COMMANDS_PARQUET_H
+#pragma once
 
 #include "sql/tables.h"
 
@@ -21,5 +20,3 @@ int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *
  * others are complete, too. Returns as above.
  */
 int parquet_write(struct sql_tables *sql, const char *folder, const char *name);
-
-#endif

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"

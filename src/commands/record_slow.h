@@ -9,8 +9,7 @@
  * NAME may be in double quotes; KIND is one of wire/wait_kinds.def. Without KIND, `wait` covers all
  * kinds except waits for work, and `lock` covers waits for locks that other threads hold.
  */
-#ifndef TRAIL_COMMANDS_RECORD_SLOW_H
-#define TRAIL_COMMANDS_RECORD_SLOW_H
+#pragma once
 
 #include "collect/recorder_state.h"
 #include "ui/cli.h"
@@ -40,5 +39,3 @@ void record_slow_print(const struct slow_event *event, const char *path);
 void record_slow_print_left_out(const struct recorder *recorder);
 
 void record_slow_free(struct record_slow *slow);
-
-#endif

@@ -281,9 +281,7 @@ const char *record_summary_about(const struct record_summary_process *processes,
 static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
-    int order = ORDER(x->left_out, y->left_out);
-    order = order ? order : ORDER(y->cpu_ns, x->cpu_ns);
-    return order ? order : ORDER(x->pid, y->pid);
+    return ORDER(x->left_out, y->left_out) ?: ORDER(y->cpu_ns, x->cpu_ns) ?: ORDER(x->pid, y->pid);
 }
 
 /* Prints nothing about the program: its own summary already reports it. */

@@ -1,6 +1,5 @@
 /* The summary that `trail record` prints when the program has ended: ten lines. */
-#ifndef TRAIL_COMMANDS_RECORD_SUMMARY_H
-#define TRAIL_COMMANDS_RECORD_SUMMARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -52,5 +51,3 @@ void record_summary_print_left(const struct record_summary_process *processes, s
  * counts those for which the recorder had no area.
  */
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away);
-
-#endif

@@ -119,16 +119,14 @@ static int by_start(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    int order = ORDER(r->start_ns, s->start_ns);
-    return order ? order : ORDER(r, s);
+    return ORDER(r->start_ns, s->start_ns) ?: ORDER(r, s);
 }
 
 static int by_length(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    int order = ORDER(s->times.total_ns, r->times.total_ns);
-    return order ? order : ORDER(r, s);
+    return ORDER(s->times.total_ns, r->times.total_ns) ?: ORDER(r, s);
 }
 
 /* Returns all regions, sorted, in a list that the caller frees; NULL if out of memory. */
@@ -263,8 +261,7 @@ static int by_column(const void *a, const void *b, void *column)
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
     int64_t x = trail_times_column(&r->times, by), y = trail_times_column(&s->times, by);
-    int order = ORDER(y, x);
-    return order ? order : ORDER(r->start_ns, s->start_ns);
+    return ORDER(y, x) ?: ORDER(r->start_ns, s->start_ns);
 }
 
 static void show_list(const struct request *request, const trail_region *const *list, size_t wanted)

@@ -20,7 +20,6 @@
 #include "sql/show.h"
 #include "sql/tables.h"
 #include "sql/views.h"
-#include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/input.h"

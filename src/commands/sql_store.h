@@ -3,8 +3,7 @@
  * names of the tables mean those of the store, so that views, functions and named queries are the
  * same. As traces there may have equal names, `file` is followed by the trace's ID.
  */
-#ifndef TRAIL_COMMANDS_SQL_STORE_H
-#define TRAIL_COMMANDS_SQL_STORE_H
+#pragma once
 
 #include "sql/duckdb.h"
 
@@ -20,5 +19,3 @@ bool sql_store_is_folder(const char *folder);
  * exit code after a message.
  */
 int sql_store_open(struct duckdb *duckdb, const char *word, bool files);
-
-#endif

@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/small_file.h"
@@ -247,21 +248,14 @@ struct row {
     uint64_t likeness; /* hash of its state, stack and name */
 };
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t likeness_of(const struct stuck_thread *thread)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    const char *name = thread->held->name;
     char text[TEXT_SIZE];
     state_text(thread, text, sizeof text);
-    hash = hash_text(hash_text(hash, text), thread->held->name);
+    uint64_t hash = hash_mix(hash_bytes(text, strlen(text)), hash_bytes(name, strlen(name)));
     for (size_t i = 0; i < thread->frame_count; i++)
-        hash = (hash ^ thread->frames[i].pc) * UINT64_C(0x100000001b3);
+        hash = hash_mix(hash, thread->frames[i].pc);
     return hash;
 }
 
@@ -275,8 +269,7 @@ static bool is_alike(const struct row *a, const struct row *b)
 static int by_likeness(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = ORDER(x->likeness, y->likeness);
-    return order ? order : ORDER(x->thread->held->tid, y->thread->held->tid);
+    return ORDER(x->likeness, y->likeness) ?: ORDER(x->thread->held->tid, y->thread->held->tid);
 }
 
 /* Threads that are alike, consecutive in the list. */
@@ -289,8 +282,7 @@ static int by_rank(const void *a, const void *b)
 {
     const struct stuck_thread *x = ((const struct group *)a)->rows->thread;
     const struct stuck_thread *y = ((const struct group *)b)->rows->thread;
-    int order = ORDER(rank_of(x), rank_of(y));
-    return order ? order : ORDER(x->held->tid, y->held->tid);
+    return ORDER(rank_of(x), rank_of(y)) ?: ORDER(x->held->tid, y->held->tid);
 }
 
 /* Sorts the list and fills in the groups, at most `count`; returns their number. */
@@ -558,10 +550,7 @@ static bool add_pid(struct pids *pids, pid_t pid)
 {
     if (is_listed(pids, pid))
         return true;
-    if (!GROW(pids->list, pids->capacity, pids->count + 1))
-        return false;
-    pids->list[pids->count++] = pid;
-    return true;
+    return APPEND(pids->list, pids->capacity, pids->count, pid);
 }
 
 static bool add_children(struct pids *pids)

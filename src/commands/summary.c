@@ -376,9 +376,9 @@ static void show_head(const struct request *request)
     show_line("%s: %s, %" PRIu64 " %s, %s %s (%s alive at the end), %s event%s",
               source_title(request->analysis.word), show_duration(length, length_of(request)),
               request->activity.procs, count_word(request, request->activity.procs, TERM_slot),
-              table_thousands(goroutines, span->goroutines),
+              show_thousands(goroutines, span->goroutines),
               count_word(request, span->goroutines, TERM_task),
-              table_thousands(alive, span->goroutines_alive), table_thousands(events, span->events),
+              show_thousands(alive, span->goroutines_alive), show_thousands(events, span->events),
               plural_s(span->events));
 }
 
@@ -636,7 +636,7 @@ static void put_reason(struct row *row, trail_string reason, uint64_t timed_out)
     }
     (void)snprintf(text, sizeof text, "%.*s (%s timed out)",
                    (int)(reason.size < 64 ? reason.size : 64), reason.data,
-                   table_thousands(number, timed_out));
+                   show_thousands(number, timed_out));
     row_word(row, "for<", NULL, text);
 }
 

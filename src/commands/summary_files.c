@@ -215,7 +215,7 @@ static void show_table(const struct analysis *analysis, const struct files *file
     rows_show(analysis, put_file, files->list, sizeof *files->list, files->count, SIZE_MAX);
     if (files->others > 0)
         printf("%zu other file%s no trace%s\n", files->others, files->others == 1 ? " is" : "s are",
-               files->others == 1 ? "" : "s");
+               plural_s(files->others));
 }
 
 static void show_json(const struct analysis *analysis, const struct files *files)

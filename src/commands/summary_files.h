@@ -1,7 +1,6 @@
 /* trail summary of several files: one line each. Also prints the findings of one file for other
  * screens. */
-#ifndef TRAIL_COMMANDS_SUMMARY_FILES_H
-#define TRAIL_COMMANDS_SUMMARY_FILES_H
+#pragma once
 
 #include "ui/analysis.h"
 
@@ -17,5 +16,3 @@ int summary_files_show(const struct analysis *analysis, const struct options *op
 /* Prints at most `most` findings of the file on stderr, as in 'trail summary'; nothing if it cannot
  * be read. */
 void summary_files_findings(const char *path, size_t most);
-
-#endif

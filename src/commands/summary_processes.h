@@ -3,8 +3,7 @@
  * process, "sort (812): main". Threads that the program had before it started others are named
  * without it: "main".
  */
-#ifndef TRAIL_COMMANDS_SUMMARY_PROCESSES_H
-#define TRAIL_COMMANDS_SUMMARY_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/analyze.h>
@@ -36,5 +35,3 @@ size_t summary_processes(const trail_analysis *answers, const trail_reader *read
 const struct summary_process *summary_processes_worker(const struct summary_process *list,
                                                        size_t count,
                                                        const struct summary_process **program);
-
-#endif

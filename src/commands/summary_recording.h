@@ -1,6 +1,5 @@
 /* The cost and the losses of a recording by `trail record`. */
-#ifndef TRAIL_COMMANDS_SUMMARY_RECORDING_H
-#define TRAIL_COMMANDS_SUMMARY_RECORDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -17,5 +16,3 @@ int64_t summary_recording_cpu_ns(const trail_reader *reader);
  * none. */
 void summary_recording_show(const trail_reader *reader);
 void summary_recording_json(const trail_reader *reader, struct json *json);
-
-#endif

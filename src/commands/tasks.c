@@ -143,8 +143,7 @@ static int by_duration(const void *a, const void *b, void *analysis)
 {
     const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
     int64_t x = duration(analysis, t), y = duration(analysis, u);
-    int order = ORDER(y, x);
-    return order ? order : ORDER(t->id, u->id);
+    return ORDER(y, x) ?: ORDER(t->id, u->id);
 }
 
 /* The requested tasks whose durations are in one of these ranges. */
@@ -321,8 +320,7 @@ static bool add_task(const struct request *request, struct types *types, const t
 static int by_sum(const void *a, const void *b)
 {
     const struct type *x = a, *y = b;
-    int order = ORDER(y->took.sum_ns, x->took.sum_ns);
-    return order ? order : ORDER(x->name, y->name);
+    return ORDER(y->took.sum_ns, x->took.sum_ns) ?: ORDER(x->name, y->name);
 }
 
 static void put_type(struct row *row, const void *of)
@@ -386,13 +384,11 @@ static void print_histograms(const struct request *request, const struct type *t
 {
     for (size_t i = 0; i < count; i++) {
         trail_string name = analysis_text(&request->analysis, types[i].name);
-        char *text = strndup(name.data, name.size);
         printf("%s%" PRIu64 " complete task%s: ", i ? "\n" : "", types[i].took.count,
                plural_s(types[i].took.count));
-        facts_put_text(text ? text : "?");
+        show_plain(name);
         putchar('\n');
         table_histogram(&types[i].took);
-        free(text);
     }
 }
 

@@ -2,10 +2,8 @@
  * The viewer of a recording in progress: `trail view` as a process of its own, which follows the
  * trace's file as it grows. The end of a pipe signals that the file is complete.
  */
-#ifndef TRAIL_COMMANDS_VIEWER_H
-#define TRAIL_COMMANDS_VIEWER_H
+#pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct viewer {
@@ -22,5 +20,3 @@ void viewer_start(struct viewer *viewer, const char *path, const char *skip_fram
  * the caller has blocked, are passed on to it.
  */
 void viewer_finish(struct viewer *viewer);
-
-#endif

@@ -2,8 +2,7 @@
  * The ledger of trail watch: which files have been handled, in a file that survives a crash. A line
  * is added when a file is done; a file that changes afterwards counts as another one.
  */
-#ifndef TRAIL_COMMANDS_WATCH_LEDGER_H
-#define TRAIL_COMMANDS_WATCH_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool ledger_has(const struct ledger *ledger, const char *name, const struct stat
 bool ledger_add(struct ledger *ledger, const char *name, const struct stat *file);
 
 void ledger_close(struct ledger *ledger);
-
-#endif

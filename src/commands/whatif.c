@@ -369,8 +369,7 @@ static void doubt_change(struct request *request, const struct change *change)
 static int greatest_first(const void *a, const void *b)
 {
     const struct answer *x = a, *y = b;
-    int order = ORDER(y->known, x->known);
-    return order ? order : ORDER(y->gain, x->gain);
+    return ORDER(y->known, x->known) ?: ORDER(y->gain, x->gain);
 }
 
 /* Whether the candidate can be asked. Returns false if out of memory. */

@@ -394,14 +394,13 @@ static void show_segment(const struct request *request, const trail_path_segment
         place_show(&request->analysis, segment->stack, COLUMNS + 2 * depth + 2);
 }
 
-static void show_gap(const struct request *request, uint64_t count, int64_t ns)
+static void show_gap(uint64_t count, int64_t ns)
 {
     char length[SHOW_SIZE], number[32];
-    (void)request;
     if (count > 0)
         printf("%12s %s %s shorter segment%s\n", "...",
-               show_right(length, 12, show_duration(length, ns)), table_thousands(number, count),
-               count == 1 ? "" : "s");
+               show_right(length, 12, show_duration(length, ns)), show_thousands(number, count),
+               plural_s(count));
 }
 
 static void show_segments(const struct request *request)
@@ -411,12 +410,12 @@ static void show_segments(const struct request *request)
     printf("\n%12s %12s\n", "at", "for");
     for (size_t i = 0; i < request->kept_count; i++) {
         const struct kept *kept = &request->kept[i];
-        show_gap(request, place - kept->place - 1, kept->segment.begin_ns - at);
+        show_gap(place - kept->place - 1, kept->segment.begin_ns - at);
         show_segment(request, &kept->segment);
         place = kept->place;
         at = kept->segment.end_ns;
     }
-    show_gap(request, place, request->path.end_ns - at);
+    show_gap(place, request->path.end_ns - at);
 }
 
 static void show_totals(const struct request *request)

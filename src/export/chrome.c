@@ -643,7 +643,7 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
     if (stats)
         *stats = (trail_export_stats){0};
     if (!out_init(&c.out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     PUT(&c, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"trail\",\"title\":");
     const char *title = options->title ? options->title : "trail";
     (void)json_put_text(&c.out, text_from(title));
@@ -651,7 +651,7 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
     int result = timeline_run(&c.timeline, &c.out, err);
     struct idmap_slot *alive = idmap_sorted(&c.timeline.follow.alive);
     if (!alive)
-        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        result = error_no_memory(err);
     for (size_t i = 0; alive && c.timeline.of_threads && i < c.timeline.follow.alive.count; i++)
         chrome_gone(&c, alive[i].value, 0);
     free(alive);

@@ -471,7 +471,7 @@ static int write_description(const struct ctf *c, const trail_sink *sink, trail_
 {
     struct out out;
     if (!out_init(&out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     put_description(c, &out);
     return out_finish(&out, err);
 }
@@ -485,7 +485,7 @@ int trail_export_ctf(trail_reader *reader, const trail_export_options *options,
     if (stats)
         *stats = (trail_export_stats){0};
     if (!out_init(&c.out, stream->write, stream->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     int result = timeline_run(&c.timeline, &c.out, err);
     end_packet(&c);
     if (out_finish(&c.out, err) < 0 || write_description(&c, metadata, err) < 0)

@@ -2,8 +2,7 @@
  * The functions that write the stream formats: STREAM(function) in the rows of formats.def. Those
  * that programs may call are also in include/trail/export.h.
  */
-#ifndef TRAIL_EXPORT_FORMATS_H
-#define TRAIL_EXPORT_FORMATS_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -18,5 +17,3 @@
 #undef RUN
 #undef ROWS
 #undef STREAM
-
-#endif

@@ -1,6 +1,5 @@
 /* The clock of OTLP's messages: Unix time, from the trace's first reading of the wall clock. */
-#ifndef TRAIL_EXPORT_OTLP_CLOCK_H
-#define TRAIL_EXPORT_OTLP_CLOCK_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -30,5 +29,3 @@ static inline uint64_t otlp_clock_time(const struct otlp_clock *clock, int64_t n
 {
     return (uint64_t)ns + clock->offset;
 }
-
-#endif

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/json.h"
 #include "base/text.h"
 

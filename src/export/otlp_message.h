@@ -8,8 +8,7 @@
  * built in memory, because in protocol buffers the size of a part precedes it; otlp_write writes it
  * to the sink at once.
  */
-#ifndef TRAIL_EXPORT_OTLP_MESSAGE_H
-#define TRAIL_EXPORT_OTLP_MESSAGE_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -79,5 +78,3 @@ void otlp_open_scope(struct otlp_message *message, enum otlp_field scope);
  * then begins. Returns false if out of memory.
  */
 bool otlp_write(struct otlp_message *message, struct out *to);
-
-#endif

@@ -3,11 +3,6 @@
 
 #include "base/error.h"
 
-static int no_memory(trail_error *err)
-{
-    return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
-}
-
 int otlp_run(const struct otlp_run *run, const trail_sink *sink, trail_export_stats *stats,
              trail_error *err)
 {
@@ -15,15 +10,15 @@ int otlp_run(const struct otlp_run *run, const trail_sink *sink, trail_export_st
     if (stats)
         *stats = (trail_export_stats){0};
     if (!out_init(run->out, sink->write, sink->context))
-        return no_memory(err);
+        return error_no_memory(err);
     if (!otlp_message_init(run->message, timeline->options->otlp_protobuf)) {
         out_drop(run->out);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     int result = timeline_run(timeline, run->out, err);
     run->finish(timeline->writer);
     if (result == 0 && timeline->failed)
-        result = no_memory(err);
+        result = error_no_memory(err);
     if (out_finish(run->out, err) < 0)
         result = -1;
     if (stats)

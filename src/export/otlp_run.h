@@ -1,6 +1,5 @@
 /* Runs an export to OTLP: what those of spans and of metrics have in common. */
-#ifndef TRAIL_EXPORT_OTLP_RUN_H
-#define TRAIL_EXPORT_OTLP_RUN_H
+#pragma once
 
 #include "export/otlp_message.h"
 #include "timeline/timeline.h"
@@ -16,5 +15,3 @@ struct otlp_run {
 /* Calls the writer for all events. Returns 0, or -1 with *err set; `stats` may be NULL. */
 int otlp_run(const struct otlp_run *run, const trail_sink *sink, trail_export_stats *stats,
              trail_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * its regions and the tasks that it began; each wait is an event of the innermost. A task on which
  * another goroutine works has no times; its regions have them.
  */
-#ifndef TRAIL_EXPORT_OTLP_WAITS_H
-#define TRAIL_EXPORT_OTLP_WAITS_H
+#pragma once
 
 #include "timeline/timeline.h"
 
@@ -43,5 +42,3 @@ static inline bool otlp_is_wait(const struct timeline_goroutine *g)
     return state == TIMELINE_WAITING ||
            ((state == TIMELINE_SYSCALL || state == TIMELINE_BLOCKED) && g->reason != 0);
 }
-
-#endif

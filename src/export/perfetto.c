@@ -947,12 +947,12 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
                      : out_init(&p.out, sink->write, sink->context);
     if (!begun) {
         free(p.compressed);
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     }
     int result = timeline_run(&p.timeline, &p.out, err);
     struct idmap_slot *alive = idmap_sorted(&p.timeline.follow.alive);
     if (!alive)
-        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+        result = error_no_memory(err);
     for (size_t i = 0; alive && p.timeline.of_threads && i < p.timeline.follow.alive.count; i++)
         describe_thread(&p, alive[i].value, true);
     free(alive);

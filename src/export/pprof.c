@@ -9,7 +9,6 @@
  *     Location  1 id  3 address  4 line = { 1 function_id  2 line }
  *     Function  1 id  2 name  3 system_name  4 filename
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -133,7 +132,7 @@ static int write_gzip(const struct protobuf *message, const trail_sink *sink, tr
     /* 15 + 16: the largest window, with a gzip header. */
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
         Z_OK)
-        return error_set(err, TRAIL_NO_MEMORY, "no memory to compress the profile");
+        return error_no_memory(err);
     while (result == Z_OK) {
         if (stream.avail_in == 0) {
             stream.avail_in = left > 1U << 30 ? 1U << 30 : (uInt)left;
@@ -149,9 +148,7 @@ static int write_gzip(const struct protobuf *message, const trail_sink *sink, tr
         }
     }
     (void)deflateEnd(&stream);
-    return result == Z_STREAM_END
-               ? 0
-               : error_set(err, TRAIL_NO_MEMORY, "the profile cannot be compressed");
+    return result == Z_STREAM_END ? 0 : error_no_memory(err);
 }
 
 int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,
@@ -163,7 +160,7 @@ int profile_write_pprof(const trail_analysis *analysis, const trail_profile *pro
     if (p.used)
         build(&p);
     if (!p.used || p.failed || p.message.failed || p.part.failed || p.inner.failed)
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the profile");
+        (void)error_no_memory(err);
     else
         result = write_gzip(&p.message, sink, err);
     protobuf_free(&p.message);

@@ -198,7 +198,7 @@ int trail_profile_write(const trail_analysis *analysis, const trail_profile *pro
     if (format == TRAIL_PROFILE_AS_PPROF)
         return profile_write_pprof(analysis, profile, sink, err);
     if (!out_init(&p.out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the profile");
+        return error_no_memory(err);
     if (format == TRAIL_PROFILE_AS_FOLDED)
         write_folded(&p);
     else if (format == TRAIL_PROFILE_AS_SPEEDSCOPE)

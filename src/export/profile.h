@@ -1,8 +1,7 @@
 /*
  * Shared by the profile formats: the names of the values.
  */
-#ifndef TRAIL_EXPORT_PROFILE_H
-#define TRAIL_EXPORT_PROFILE_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -18,5 +17,3 @@ struct profile_words profile_words(trail_profile_type type);
 /* Writes a profile in pprof's format. Returns 0, or -1 with *err set. */
 int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,
                         const trail_sink *sink, trail_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * once at the end). Where millions of small messages are written, protobuf_put_... write into a
  * buffer that has room.
  */
-#ifndef TRAIL_EXPORT_PROTOBUF_H
-#define TRAIL_EXPORT_PROTOBUF_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -75,5 +74,3 @@ void protobuf_word(struct protobuf *to, unsigned field, const char *text);
 /* Adds the message, or packed numbers, built in `part`, which is then emptied. */
 void protobuf_part(struct protobuf *to, unsigned field, struct protobuf *part);
 void protobuf_free(struct protobuf *to);
-
-#endif

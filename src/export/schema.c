@@ -168,7 +168,7 @@ int trail_tables_schema(trail_dialect dialect, const trail_sink *sink, trail_err
     if ((unsigned)dialect >= TRAIL_DIALECTS)
         return error_set(err, TRAIL_USAGE, "no such dialect");
     if (!out_init(&out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the schema");
+        return error_no_memory(err);
     out_str(&out, dialects[dialect].head);
     for (int i = 0; i < TRAIL_TABLES; i++)
         dialects[dialect].table(&out, &dialects[dialect], trail_table_get((trail_table_id)i));

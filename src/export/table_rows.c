@@ -223,13 +223,13 @@ int trail_tables_write(trail_reader *reader, const trail_tables_options *options
         memset(rows, 0, TRAIL_TABLES * sizeof *rows);
     struct rows_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+        return error_no_memory(err);
     writer->format = format;
     writer->style = options->csv_safe ? CSV_SAFE : CSV_EXACT;
     trail_tables *tables = trail_tables_open(reader, options, err);
     bool good = tables && writer_open(writer, options, sinks);
     if (tables && !good)
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the tables");
+        (void)error_no_memory(err);
     int result = good ? write_rows(writer, tables, rows, err) : -1;
     if (writer_close(writer, good, &lost) < 0) {
         *err = lost;

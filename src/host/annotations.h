@@ -3,10 +3,8 @@
  * `trail record` loads into the program exports one object of this type, and libtrail-record calls
  * it while the program has no trace of its own on.
  */
-#ifndef TRAIL_HOST_ANNOTATIONS_H
-#define TRAIL_HOST_ANNOTATIONS_H
+#pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define ANNOTATIONS_SYMBOL  "trail_preload_annotations"
@@ -23,5 +21,3 @@ struct annotations {
 
 /* Set before main, if `trail record` records this process; otherwise NULL. */
 extern const struct annotations *annotations __attribute__((visibility("hidden")));
-
-#endif

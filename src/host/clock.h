@@ -7,8 +7,7 @@
  * beginning, so the counter is scaled by a constant that is calibrated when the trace starts
  * (Appendix B 3).
  */
-#ifndef TRAIL_HOST_CLOCK_H
-#define TRAIL_HOST_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ void clock_calibrate(struct clock *clock);
 
 /* Reads the counter and CLOCK_MONOTONIC, as close together as possible. */
 void clock_pair(const struct clock *clock, uint64_t *ticks, uint64_t *ns);
-
-#endif

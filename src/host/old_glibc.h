@@ -4,8 +4,7 @@
  * tools/old-libraries does this for those that moved to libc. Newer ones are found at run time by old_glibc.c, because a
  * reference, even a weak one, would make the loader require their version.
  */
-#ifndef TRAIL_HOST_OLD_GLIBC_H
-#define TRAIL_HOST_OLD_GLIBC_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ extern struct newer_glibc newer_glibc __attribute__((visibility("hidden")));
 #define __rseq_offset          (*newer_glibc.rseq_offset)
 #define __rseq_size            (*newer_glibc.rseq_size)
 #define _dl_find_object        (newer_glibc.find_object)
-
-#endif

@@ -14,8 +14,7 @@
  * older ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a
  * moment.
  */
-#ifndef TRAIL_HOST_UNWIND_H
-#define TRAIL_HOST_UNWIND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ static inline struct unwind_start unwind_interrupted(const void *context)
     return (struct unwind_start){0, 0, 0};
 #endif
 }
-
-#endif

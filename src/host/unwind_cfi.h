@@ -8,8 +8,7 @@
  *
  * (System V ABI for x86-64, 3.7; LSB Core, "Exception Frames"; DWARF 4, 6.4.)
  */
-#ifndef TRAIL_HOST_UNWIND_CFI_H
-#define TRAIL_HOST_UNWIND_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ bool cfi_next(const struct cfi_module *module, uintptr_t *at, uintptr_t *start);
 
 /* Returns the rule for the instruction that contains the address `at`. */
 struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at);
-
-#endif

@@ -332,5 +332,5 @@ int import_ctf_text(trail_source *source, struct import_model *model, trail_erro
     lines_free(&lines);
     if (lines.failed)
         return -1;
-    return good ? 0 : error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return good ? 0 : error_no_memory(err);
 }

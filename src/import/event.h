@@ -7,8 +7,7 @@
  *
  * Threads are identified by TID. TID 0 is the idle task of every CPU, which is not a thread.
  */
-#ifndef TRAIL_IMPORT_EVENT_H
-#define TRAIL_IMPORT_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct import_event {
     struct import_stack *stack; /* of `tid`; owned by the event; NULL: none */
     char *text;                 /* owned by the event; NULL: none */
 };
-
-#endif

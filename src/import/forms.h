@@ -1,6 +1,5 @@
 /* The readers of the input formats. Each reads a source to its end into the model. */
-#ifndef TRAIL_IMPORT_FORMS_H
-#define TRAIL_IMPORT_FORMS_H
+#pragma once
 
 #include "import/model.h"
 
@@ -16,5 +15,3 @@ import_reader import_perfetto; /* protocol buffers; events are unordered, so the
 
 /* Whether the first bytes of a source are those of Perfetto's protocol buffers. */
 bool import_is_perfetto(const void *begin, size_t size);
-
-#endif

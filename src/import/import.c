@@ -46,7 +46,7 @@ static int read_all(const struct form *form, trail_source *source, struct import
     model->window.size = form->whole ? SIZE_MAX : IMPORT_WINDOW;
     int result = form->read(source, model, err);
     if (!import_model_end(model) && result == 0)
-        result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        result = error_no_memory(err);
     if (result == 0 && model->threads.out.generation == 0)
         result = error_set(err, TRAIL_NOT_A_TRACE, "no known scheduling event or span");
     return result;
@@ -62,7 +62,7 @@ static int import_form(const struct form *form, trail_source *source, const trai
     if (import_threads_init(&model->threads, writer, stats))
         result = read_all(form, source, model, err);
     else
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
     stats->late = model->window.late;
     import_threads_dispose(&model->threads);
     import_window_free(&model->window);

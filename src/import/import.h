@@ -4,8 +4,7 @@
  * The form of the input is recognised by its first bytes; import_forms (docs/importing.md) lists
  * the forms.
  */
-#ifndef TRAIL_IMPORT_IMPORT_H
-#define TRAIL_IMPORT_IMPORT_H
+#pragma once
 
 #include "import/stats.h"
 
@@ -28,5 +27,3 @@ int import_trace(trail_source *source, const trail_sink *sink, void (*progress)(
 
 /* Whether the source, at its start, is a perf.data file, which only perf itself can read. */
 bool import_is_perf_data(trail_source *source);
-
-#endif

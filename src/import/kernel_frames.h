@@ -1,7 +1,6 @@
 /* What functions of the kernel in a call stack show: what a thread waits for, and whether it is
  * handling an interrupt. */
-#ifndef TRAIL_IMPORT_KERNEL_FRAMES_H
-#define TRAIL_IMPORT_KERNEL_FRAMES_H
+#pragma once
 
 #include "import/event.h"
 
@@ -15,5 +14,3 @@ const struct import_wait *import_wait_of(const struct import_stack *stack);
 
 /* Whether the stack contains a function by which the kernel enters an interrupt. */
 bool import_is_in_interrupt(const struct import_stack *stack);
-
-#endif

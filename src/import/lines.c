@@ -31,7 +31,7 @@ static bool have_buffer(struct lines *lines)
     if (!lines->buf)
         lines->buf = malloc(LINE_SIZE);
     if (!lines->buf)
-        lines->failed = error_set(lines->err, TRAIL_NO_MEMORY, "out of memory") < 0;
+        lines->failed = error_no_memory(lines->err) < 0;
     return lines->buf != NULL;
 }
 

@@ -1,7 +1,6 @@
 /* The lines of a source, one after the other, without their ends. The part of a line beyond
  * LINE_SIZE counts as a further line. */
-#ifndef TRAIL_IMPORT_LINES_H
-#define TRAIL_IMPORT_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -22,5 +21,3 @@ struct lines {
 bool lines_next(struct lines *lines, trail_string *line);
 
 void lines_free(struct lines *lines);
-
-#endif

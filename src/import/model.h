@@ -1,8 +1,7 @@
 /*
  * The model: what the events of a recording mean for threads and CPUs (docs/importing.md).
  */
-#ifndef TRAIL_IMPORT_MODEL_H
-#define TRAIL_IMPORT_MODEL_H
+#pragma once
 
 #include "import/threads.h"
 #include "import/window.h"
@@ -22,5 +21,3 @@ bool import_model_put(struct import_model *model, const struct import_event *eve
 
 /* Writes all remaining events. Returns false if out of memory. */
 bool import_model_end(struct import_model *model);
-
-#endif

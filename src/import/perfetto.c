@@ -391,7 +391,7 @@ static int append(struct expanded *to, const void *data, size_t size)
     if (size == 0)
         return 0;
     if (!GROW(to->data, to->capacity, to->size + size))
-        return error_set(to->err, TRAIL_NO_MEMORY, "out of memory");
+        return error_no_memory(to->err);
     memcpy(to->data + to->size, data, size);
     to->size += size;
     return 0;
@@ -404,7 +404,7 @@ static int inflate_to(struct expanded *to, struct proto data, struct import_stat
     uint8_t room[16 << 10];
     int result = Z_OK, code = 0;
     if ((uint64_t)(data.end - data.at) > UINT_MAX || inflateInit(&z) != Z_OK)
-        return error_set(to->err, TRAIL_NO_MEMORY, "out of memory");
+        return error_no_memory(to->err);
     to->packed += z.avail_in;
     while (code == 0 && result == Z_OK) {
         z.next_out = room;
@@ -463,7 +463,7 @@ int import_perfetto(trail_source *source, struct import_model *model, trail_erro
     size_t size;
     int result = -1;
     if (!tracks_init(&tracks, model))
-        return error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     struct expanded plain = {.source = source, .err = err};
     if (source_whole(source, &data, &size, err) == 0) {
         struct proto trace = {data, data + size, false};
@@ -471,7 +471,7 @@ int import_perfetto(trail_source *source, struct import_model *model, trail_erro
         if (plain.data)
             trace = (struct proto){plain.data, plain.data + plain.size, false};
         if (result == 0 && !read_trace(&p, &tracks, trace))
-            result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
+            result = error_no_memory(err);
     }
     tracks_free(&tracks);
     free(plain.data);

@@ -6,8 +6,7 @@
  * Clocks 64 to 127 belong to a packet sequence: their snapshot is in the sequence, before the
  * times.
  */
-#ifndef TRAIL_IMPORT_PERFETTO_CLOCKS_H
-#define TRAIL_IMPORT_PERFETTO_CLOCKS_H
+#pragma once
 
 #include "import/proto_read.h"
 
@@ -53,5 +52,3 @@ bool clocks_take_own(struct sequence_clocks *own, struct proto snapshot);
  */
 bool clocks_trace_ns(const struct perfetto_clocks *clocks, struct sequence_clocks *own,
                      uint64_t clock, uint64_t time, int64_t *ns);
-
-#endif

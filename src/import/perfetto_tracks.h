@@ -6,8 +6,7 @@
  * and track apply to it until its state is reset. Descriptions of tracks and the machine's clocks
  * may come after what needs them, so all packets are read twice.
  */
-#ifndef TRAIL_IMPORT_PERFETTO_TRACKS_H
-#define TRAIL_IMPORT_PERFETTO_TRACKS_H
+#pragma once
 
 #include "base/objects.h"
 #include "import/perfetto_clocks.h"
@@ -35,5 +34,3 @@ void tracks_packet(struct tracks *tracks, struct proto packet);
 
 /* Passes the meaning of the events to the model. Returns false if out of memory. */
 bool tracks_mean(struct tracks *tracks, bool has_states);
-
-#endif

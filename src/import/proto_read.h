@@ -1,7 +1,6 @@
 /* Reads Google's protocol buffers, field by field. Sizes are checked; callers ignore unknown
  * fields. */
-#ifndef TRAIL_IMPORT_PROTO_READ_H
-#define TRAIL_IMPORT_PROTO_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool proto_next(struct proto *message, struct proto_field *field);
 
 /* Takes the next number of a packed list. Returns false at the end, or if the rest is malformed. */
 bool proto_next_number(struct proto *list, uint64_t *number);
-
-#endif

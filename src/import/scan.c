@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 /* Readers' times have 62 bits: two centuries of nanoseconds are enough for any clock. */
 #define SECONDS_MAX UINT64_C(4000000000)
 
@@ -31,7 +33,7 @@ bool scan_number(trail_string *text, uint64_t max, uint64_t *number)
 {
     uint64_t value = 0;
     size_t i = 0;
-    for (; i < text->size && scan_is_digit(text->data[i]); i++) {
+    for (; i < text->size && is_digit(text->data[i]); i++) {
         uint64_t digit = (uint64_t)(text->data[i] - '0');
         if (value > (max - digit) / 10 || digit > max)
             return false;
@@ -51,11 +53,11 @@ bool scan_seconds(trail_string *text, int64_t *ns)
     unsigned digits = 0;
     if (!scan_number(&rest, SECONDS_MAX, &whole) || !scan_word(&rest, "."))
         return false;
-    for (; rest.size > 0 && scan_is_digit(*rest.data) && digits < 9; digits++) {
+    for (; rest.size > 0 && is_digit(*rest.data) && digits < 9; digits++) {
         part = part * 10 + (uint64_t)(*rest.data - '0');
         scan_advance(&rest, 1);
     }
-    if (digits == 0 || (rest.size > 0 && scan_is_digit(*rest.data)))
+    if (digits == 0 || (rest.size > 0 && is_digit(*rest.data)))
         return false;
     while (digits++ < 9)
         part *= 10;

@@ -1,16 +1,10 @@
 /* Taking numbers and words off the front of a text. Every number is checked; a function that
  * returns false takes nothing. */
-#ifndef TRAIL_IMPORT_SCAN_H
-#define TRAIL_IMPORT_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <trail/read.h>
-
-static inline bool scan_is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static inline bool scan_is_space(char c)
 {
@@ -43,5 +37,3 @@ static inline trail_string scan_part(trail_string text, size_t from, size_t to)
 {
     return (trail_string){text.data + from, to - from};
 }
-
-#endif

@@ -7,8 +7,7 @@
  *     sched_waking   comm=cat pid=8 prio=120 target_cpu=001
  *                    cat:8 [120] CPU:001
  */
-#ifndef TRAIL_IMPORT_SCHED_FIELDS_H
-#define TRAIL_IMPORT_SCHED_FIELDS_H
+#pragma once
 
 #include "import/model.h"
 
@@ -25,5 +24,3 @@ enum sched_result {
  */
 enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
                               struct import_event *event);
-
-#endif

@@ -124,14 +124,14 @@ static bool parse_thread(trail_string text, struct header *header)
         scan_trim_end(&text);
     }
     size_t at = text.size;
-    while (at > 0 && scan_is_digit(text.data[at - 1]))
+    while (at > 0 && is_digit(text.data[at - 1]))
         at--;
     trail_string number = scan_part(text, at, text.size);
     if (at == 0 || !scan_number(&number, IMPORT_TID_MAX, &tid))
         return false;
     if (text.data[at - 1] == '/') {
         at--;
-        while (at > 0 && scan_is_digit(text.data[at - 1]))
+        while (at > 0 && is_digit(text.data[at - 1]))
             at--;
     }
     if (at < 2 || (text.data[at - 1] != '-' && !scan_is_space(text.data[at - 1])))
@@ -272,7 +272,7 @@ static bool is_stack_event(const struct reader *reader, const struct header *hea
 
 static bool is_hex(char c)
 {
-    return scan_is_digit(c) || (c >= 'a' && c <= 'f');
+    return is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 /* Takes the address before a frame. */
@@ -389,5 +389,5 @@ int import_sched_text(trail_source *source, struct import_model *model, trail_er
     idmap_free(&reader.host_ids);
     if (reader.lines.failed)
         return -1;
-    return reader.failed ? error_set(err, TRAIL_NO_MEMORY, "out of memory") : 0;
+    return reader.failed ? error_no_memory(err) : 0;
 }

@@ -41,8 +41,7 @@ static void emit(struct import_spans *spans, enum import_kind kind, int64_t time
 static int by_time(const void *a, const void *b)
 {
     const struct span_event *x = a, *y = b;
-    int order = ORDER(x->time_ns, y->time_ns);
-    return order ? order : ORDER(x->order, y->order);
+    return ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order);
 }
 
 /* Outer spans first. */
@@ -68,11 +67,10 @@ static void add_span(struct import_spans *spans, struct span_thread *thread,
 static void begin_span(struct import_spans *spans, struct span_thread *thread,
                        const struct span_event *e)
 {
-    if (!GROW(thread->open, thread->open_room, thread->open_count + 1)) {
+    if (!APPEND(thread->open, thread->open_room, thread->open_count, thread->span_count)) {
         spans->failed = true;
         return;
     }
-    thread->open[thread->open_count++] = thread->span_count;
     add_span(spans, thread, e, INT64_MAX);
 }
 

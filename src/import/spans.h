@@ -3,8 +3,7 @@
  * adds events in any order; span_events.c holds them, and spans.c sorts them and passes their
  * meaning to the model.
  */
-#ifndef TRAIL_IMPORT_SPANS_H
-#define TRAIL_IMPORT_SPANS_H
+#pragma once
 
 #include "base/arena.h"
 #include "import/model.h"
@@ -90,5 +89,3 @@ void import_spans_add(struct import_spans *spans, const struct span_event *event
 
 /* Passes the meaning of the events to the model. */
 void import_spans_mean(struct import_spans *spans);
-
-#endif

@@ -1,6 +1,5 @@
 /* A call stack read line by line: frames are appended, then copied into one piece for an event. */
-#ifndef TRAIL_IMPORT_STACK_BUILDER_H
-#define TRAIL_IMPORT_STACK_BUILDER_H
+#pragma once
 
 #include "import/event.h"
 #include "wire/wire.h"
@@ -23,5 +22,3 @@ bool stack_builder_add(struct stack_builder *builder, trail_string function, tra
 struct import_stack *stack_builder_take(struct stack_builder *builder, bool *failed);
 
 void stack_builder_free(struct stack_builder *builder);
-
-#endif

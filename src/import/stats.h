@@ -2,8 +2,7 @@
  * What an import counts, so that no part of the input is dropped silently. Names of unknown events
  * are kept up to a limit; events with further names are counted together.
  */
-#ifndef TRAIL_IMPORT_STATS_H
-#define TRAIL_IMPORT_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void import_count_unknown(struct import_stats *stats, trail_string name);
 /* Count a line that is not an event, and an event that contradicts its own form. */
 void import_count_unreadable(struct import_stats *stats);
 void import_count_bad(struct import_stats *stats);
-
-#endif

@@ -206,7 +206,8 @@ void import_thread_leave(struct import_threads *all, struct import_thread *threa
     if (thread->state != IMPORT_RUNNING)
         return;
     if (left == IMPORT_ENDED || thread->exiting) {
-        thread_writer_event(&all->out, thread->written.m, all->out.now_ns, V2_GoDestroy, 0, NULL);
+        (void)v2_writer_event(all->out.out, thread->written.m, all->out.now_ns, V2_GoDestroy, 0,
+                              NULL);
         give_cpu(all, thread);
         objects_drop(&all->threads, (uint64_t)thread->tid); /* its TID may be reused */
         return;
@@ -349,5 +350,5 @@ void import_thread_event(struct import_threads *all, struct import_thread *threa
                          unsigned count, const uint64_t *args)
 {
     if (thread->state == IMPORT_RUNNING)
-        thread_writer_event(&all->out, thread->written.m, all->out.now_ns, type, count, args);
+        (void)v2_writer_event(all->out.out, thread->written.m, all->out.now_ns, type, count, args);
 }

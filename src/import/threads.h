@@ -8,8 +8,7 @@
  *
  * Every function keeps the trace consistent: a caller may request any change at any time.
  */
-#ifndef TRAIL_IMPORT_THREADS_H
-#define TRAIL_IMPORT_THREADS_H
+#pragma once
 
 #include "base/objects.h"
 #include "import/event.h"
@@ -123,5 +122,3 @@ uint64_t import_name_stack(struct import_threads *all, const struct import_threa
 
 /* Forgets the frames of a generation. */
 void import_frames_forget(struct import_threads *all);
-
-#endif

@@ -2,8 +2,7 @@
  * Recordings in binary forms that only their recorder's own tool can read: the tool is started, and
  * its output is the source.
  */
-#ifndef TRAIL_IMPORT_TOOL_H
-#define TRAIL_IMPORT_TOOL_H
+#pragma once
 
 #include <sys/types.h>
 #include <trail/read.h>
@@ -24,5 +23,3 @@ trail_source *tool_start(struct tool *tool, char *const *argv, trail_error *err)
 /* Waits for the end. Returns 0, or -1 with *err if the tool has failed; `read`: all of its output
  * was read. */
 int tool_end(struct tool *tool, bool read, trail_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * allowed. A condition variable unlocks its mutex without an event: the next thread seems to wait
  * for a moment, and a hold seems to continue through a wait for a condition.
  */
-#ifndef TRAIL_IMPORT_UST_H
-#define TRAIL_IMPORT_UST_H
+#pragma once
 
 #include "base/objects.h"
 #include "import/model.h"
@@ -34,5 +33,3 @@ void ust_init(struct ust *ust, struct import_model *model);
 /* Takes an event that succeeded. Returns false if out of memory. */
 bool ust_take(struct ust *ust, const struct ust_event *event);
 void ust_free(struct ust *ust);
-
-#endif

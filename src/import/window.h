@@ -3,8 +3,7 @@
  * several CPUs only nearly so. The window holds a fixed number of events and delivers the earliest;
  * an event that arrives after later ones have been delivered is late, and is dropped and counted.
  */
-#ifndef TRAIL_IMPORT_WINDOW_H
-#define TRAIL_IMPORT_WINDOW_H
+#pragma once
 
 #include "import/event.h"
 
@@ -28,5 +27,3 @@ bool import_window_take(struct import_window *window, struct import_event *event
 
 void import_event_free(struct import_event *event);
 void import_window_free(struct import_window *window);
-
-#endif

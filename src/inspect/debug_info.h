@@ -2,8 +2,7 @@
  * What the file of a program or library offers for names and stacks: symbols, debug information in
  * it or in a separate file, frame pointers, and the Debian package that contains what is missing.
  */
-#ifndef TRAIL_INSPECT_DEBUG_INFO_H
-#define TRAIL_INSPECT_DEBUG_INFO_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ bool debug_info_has_lines(const struct debug_info *info);
  * moment. Returns false if there is none, or no dpkg; with ENOMEM in errno: out of memory.
  */
 bool debug_info_package(const char *path, char *package, size_t size);
-
-#endif

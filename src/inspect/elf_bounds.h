@@ -2,10 +2,7 @@
  * Whether libelf, libdw and libdwfl can read a file in bounded memory. They unpack compressed
  * sections completely, to the size that the file claims.
  */
-#ifndef TRAIL_INSPECT_ELF_BOUNDS_H
-#define TRAIL_INSPECT_ELF_BOUNDS_H
-
-#include <stdbool.h>
+#pragma once
 
 /* The problem of a file that is not ELF. */
 extern const char elf_bounds_no_elf[];
@@ -15,5 +12,3 @@ extern const char elf_bounds_no_elf[];
  * compressed files, which libdwfl would unpack, are refused.
  */
 const char *elf_bounds_problem(int fd);
-
-#endif

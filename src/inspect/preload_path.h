@@ -2,8 +2,7 @@
  * Finds the libraries that the recorder loads into programs: libtrail-preload.so, libtrail-ompt.so for
  * OpenMP, and libtrail-heap.so.
  */
-#ifndef TRAIL_INSPECT_PRELOAD_PATH_H
-#define TRAIL_INSPECT_PRELOAD_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ bool preload_path(struct preload *preload);
 bool preload_libomp(char *path, size_t size);
 /* Like preload_path, for libtrail-heap.so next to it, which also wraps malloc. */
 bool preload_path_with_heap(struct preload *preload);
-
-#endif

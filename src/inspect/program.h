@@ -7,8 +7,7 @@
  * checked before anything is read. A program that cannot be examined (executable, but not readable)
  * is not refused.
  */
-#ifndef TRAIL_INSPECT_PROGRAM_H
-#define TRAIL_INSPECT_PROGRAM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -75,5 +74,3 @@ void program_refuse(struct program *program, enum program_verdict verdict, const
 
 /* The program's name in messages, written to buf: "WORD", or "WORD (a script that RUNS runs)". */
 const char *program_title(const struct program *program, char *buf, size_t size);
-
-#endif

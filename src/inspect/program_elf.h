@@ -1,8 +1,7 @@
 /*
  * Examines the ELF file of a program: how it starts, and the libraries and runtimes that it contains.
  */
-#ifndef TRAIL_INSPECT_PROGRAM_ELF_H
-#define TRAIL_INSPECT_PROGRAM_ELF_H
+#pragma once
 
 #include "inspect/program.h"
 
@@ -20,5 +19,3 @@ bool program_sections_sane(int fd);
  * recorded. The caller has checked the ELF magic.
  */
 void program_inspect_elf(struct program *program, int fd);
-
-#endif

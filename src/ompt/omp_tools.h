@@ -2,8 +2,7 @@
  * The part of OpenMP's tool interface (OMPT) that is used here (OpenMP API Specification 5.0,
  * chapter 4; numbers added in 5.1 are marked), so that the build needs no OpenMP library.
  */
-#ifndef TRAIL_OMPT_OMP_TOOLS_H
-#define TRAIL_OMPT_OMP_TOOLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -93,5 +92,3 @@ enum omp_mutex {
     OMP_MUTEX_ATOMIC = 6,
     OMP_MUTEX_ORDERED = 7,
 };
-
-#endif

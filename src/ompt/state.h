@@ -10,8 +10,7 @@
  *   team   one for each parallel region, from begin to end; then kept for reuse
  *   task   lives until it and the tasks that it created have ended
  */
-#ifndef TRAIL_OMPT_STATE_H
-#define TRAIL_OMPT_STATE_H
+#pragma once
 
 #include "ompt/omp_tools.h"
 #include "shm/openmp.h"
@@ -110,5 +109,3 @@ void task_ended(struct task *task);
  * first began to wait; 0: none waits.
  */
 extern uint64_t idle_since __attribute__((visibility("hidden")));
-
-#endif

@@ -29,7 +29,7 @@ struct intake *intake_open(const struct intake_options *options, trail_error *er
 {
     struct intake *intake = calloc(1, sizeof *intake);
     if (!intake) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the trace");
+        (void)error_no_memory(err);
         return NULL;
     }
     intake->path = options->path;

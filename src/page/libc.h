@@ -2,8 +2,7 @@
  * Functions that the C library of WebAssembly (wasi-libc) lacks or implements differently from glibc.
  * Included before each source file of that build.
  */
-#ifndef TRAIL_PAGE_LIBC_H
-#define TRAIL_PAGE_LIBC_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -17,5 +16,3 @@ __attribute__((weak)) int fchmod(int fd, mode_t mode);
 
 void qsort_r(void *base, size_t count, size_t size,
              int (*compare)(const void *, const void *, void *), void *context);
-
-#endif

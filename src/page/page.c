@@ -64,11 +64,10 @@ void http_each_query(const struct http_request *request,
 static char *decode(char *text)
 {
     char *to = text;
-    for (const char *at = text; *at; at++) {
-        int high = *at == '%' ? hex_digit(at[1]) : -1;
-        int low = high >= 0 ? hex_digit(at[2]) : -1;
-        *to++ = low >= 0 ? (char)(high * 16 + low) : *at == '+' ? ' ' : *at;
-        at += low >= 0 ? 2 : 0;
+    for (const char *at = text; *at;) {
+        bool space = *at == '+';
+        char c = url_next(&at);
+        *to++ = space ? ' ' : c;
     }
     *to = '\0';
     return text;

@@ -7,8 +7,7 @@
  *   - it holds the trace: page_open, page_read until it returns 0, and page_ask in between;
  *   - it runs one analysis: page_run, with the command line that page_ask answered to /api/run.
  */
-#ifndef TRAIL_PAGE_PAGE_H
-#define TRAIL_PAGE_PAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ const struct page_answer *page_ask(void);
 
 /* Runs the command line in the buffer, of `size` bytes, and returns its exit status. */
 int page_run(size_t size);
-
-#endif

@@ -10,7 +10,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "preload/call.h"
 #include "preload/connections.h"
 #include "preload/descriptors.h"
 #include "preload/imports.h"

@@ -2,8 +2,7 @@
  * The board (shm/board.h) from inside a process: whether other processes wait for what this one
  * does, and the identity of pipes and sockets.
  */
-#ifndef TRAIL_PRELOAD_BOARD_H
-#define TRAIL_PRELOAD_BOARD_H
+#pragma once
 
 #include "preload/preload.h"
 #include "shm/board.h"
@@ -84,5 +83,3 @@ void board_identify_pair(const int fds[2], struct board_ends *first, struct boar
 
 /* Returns the peer of a socket whose peer was unknown; 0: still unknown. */
 uint64_t board_peer(uint64_t own);
-
-#endif

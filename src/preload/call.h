@@ -20,8 +20,7 @@
  * reads it afterwards. That is two instructions; reading the clock again would cost as much as
  * everything else. Without rseq the duration decides.
  */
-#ifndef TRAIL_PRELOAD_CALL_H
-#define TRAIL_PRELOAD_CALL_H
+#pragma once
 
 #include "preload/board.h"
 
@@ -268,5 +267,3 @@ ALWAYS void brief_end(const struct brief_call *call)
     {                                                                                              \
         body(REAL(name) arguments);                                                                \
     }
-
-#endif

@@ -6,8 +6,7 @@
  * waits in a short list for the second. A program that never connects to its own ports pays for two
  * checks.
  */
-#ifndef TRAIL_PRELOAD_CONNECTIONS_H
-#define TRAIL_PRELOAD_CONNECTIONS_H
+#pragma once
 
 #include "preload/descriptors.h"
 
@@ -22,5 +21,3 @@ void connection_made(int fd, bool accepted);
 
 /* Forgets all ports and ends. No wrapper may be running. */
 void connections_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The prototypes of all wrapped functions, by the C library's headers and below. */
-#ifndef TRAIL_PRELOAD_DECLARE_H
-#define TRAIL_PRELOAD_DECLARE_H
+#pragma once
 
 /* The headers' fortified inline variants would hide the functions that they call. */
 #undef _FORTIFY_SOURCE
@@ -113,5 +112,3 @@ int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe 
 
 void __longjmp_chk(jmp_buf to, int value) __attribute__((noreturn));
 /* NOLINTEND(bugprone-reserved-identifier) */
-
-#endif

@@ -20,8 +20,7 @@
  * the process first makes another. FIFOs, whose ends are opened separately, have one in
  * any case once an open has waited or had O_NONBLOCK.
  */
-#ifndef TRAIL_PRELOAD_DESCRIPTORS_H
-#define TRAIL_PRELOAD_DESCRIPTORS_H
+#pragma once
 
 #include "preload/call.h"
 
@@ -139,5 +138,3 @@ void descriptors_exit(const struct unwind_start *caller);
 
 /* Forgets all ends, which may have changed unnoticed. No wrapper may be running. */
 void descriptors_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The environment of executed programs: puts the recorder back where LD_PRELOAD was replaced. */
-#ifndef TRAIL_PRELOAD_EXEC_H
-#define TRAIL_PRELOAD_EXEC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void exec_unjoin(struct exec_joined *joined);
 
 /* Reports to the recorder that process `pid` executed `file`. Async-signal-safe. */
 void exec_note(uint32_t pid, const char *file);
-
-#endif

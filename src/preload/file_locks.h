@@ -6,8 +6,7 @@
  * A lock is entered after it is taken and removed before it is released. If a thread gets a lock
  * that conflicts with an entry, the holder of that entry has ended.
  */
-#ifndef TRAIL_PRELOAD_FILE_LOCKS_H
-#define TRAIL_PRELOAD_FILE_LOCKS_H
+#pragma once
 
 #include "preload/board.h"
 
@@ -41,5 +40,3 @@ typedef int fcntl_function(int fd, int command, ...);
 bool file_locks_command(int command);
 int file_locks_fcntl(fcntl_function *function, int fd, int command, void *argument,
                      const struct unwind_start *caller);
-
-#endif

@@ -2,8 +2,7 @@
  * Points the imports of a running program and its libraries at the wrappers, and back. Calls within
  * a module do not go through an import and are not seen.
  */
-#ifndef TRAIL_PRELOAD_IMPORTS_H
-#define TRAIL_PRELOAD_IMPORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ bool imports_prepare(void);
  */
 uint32_t imports_wrap(void);
 uint32_t imports_unwrap(void);
-
-#endif

@@ -7,8 +7,7 @@
  * There are few such locks: those that a thread waited for or that were held for long. When the
  * table is full, the end of further locks is not recorded.
  */
-#ifndef TRAIL_PRELOAD_KNOWN_H
-#define TRAIL_PRELOAD_KNOWN_H
+#pragma once
 
 #include "preload/preload.h"
 
@@ -47,5 +46,3 @@ ALWAYS void known_end(const volatile void *lock)
     if (UNLIKELY(known.used) && known_has_line((uintptr_t)lock))
         known_forget((uintptr_t)lock, (uintptr_t)lock + 1);
 }
-
-#endif

@@ -1,10 +1,7 @@
 /* The identity of locks in memory that processes share; it is the same in all of them. */
-#ifndef TRAIL_PRELOAD_MEMORY_H
-#define TRAIL_PRELOAD_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
 /* Returns the object (SHM_MEMORY) of an address; 0: the memory is private or unknown. */
 uint64_t memory_object(const volatile void *address);
-
-#endif

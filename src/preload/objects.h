@@ -2,8 +2,7 @@
  * Common to all kinds of locks: the area's slot with the lock last taken, when and where, the
  * number of waiting threads and the number of the last release.
  */
-#ifndef TRAIL_PRELOAD_OBJECTS_H
-#define TRAIL_PRELOAD_OBJECTS_H
+#pragma once
 
 #include "preload/call.h"
 
@@ -235,5 +234,3 @@ ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
 
 /* Called when the wait has returned. `got`: without a time-out or error. */
 void object_got(struct call *call, const volatile void *object, bool got);
-
-#endif

@@ -6,8 +6,7 @@
  * program is not recorded, or a call is made within another wrapped call (by a signal handler),
  * only the real function is called.
  */
-#ifndef TRAIL_PRELOAD_PRELOAD_H
-#define TRAIL_PRELOAD_PRELOAD_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -262,5 +261,3 @@ void modules_changed(void);
 void modules_before_fork(void);
 void modules_after_fork(void);
 void modules_inherit(struct shm_area *area);
-
-#endif

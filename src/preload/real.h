@@ -2,8 +2,7 @@
  * The functions behind the wrappers: a pointer for each row of symbols.def, found when the library
  * is loaded, or by an earlier call. real_has() finds the optional ones.
  */
-#ifndef TRAIL_PRELOAD_REAL_H
-#define TRAIL_PRELOAD_REAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool real_has(void **function, const char *name);
 
 /* Reads the beginning of a file of /proc as a string, without the wrappers; "": it cannot be read. */
 void real_read_text(const char *path, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * The lock of a stream of stdio, which flockfile(3) takes for a while and most functions for
  * themselves. It is glibc's _IO_lock_t, which no header describes.
  */
-#ifndef TRAIL_PRELOAD_STREAMS_H
-#define TRAIL_PRELOAD_STREAMS_H
+#pragma once
 
 #include "preload/preload.h"
 
@@ -67,5 +66,3 @@ ALWAYS void stream_end(const struct stream_taken *taken)
 }
 
 #define STREAM_TAKEN __attribute__((cleanup(stream_end), unused))
-
-#endif

@@ -3,8 +3,7 @@
  * times (hundreds of bytes with each event) but rendered once per epoch (trail_reader_epoch). The
  * cache is bounded; further handles are rendered each time.
  */
-#ifndef TRAIL_PRINT_CACHE_H
-#define TRAIL_PRINT_CACHE_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -60,5 +59,3 @@ static inline void cache_put(struct cache *cache, uint32_t handle, struct out *o
     struct cache_block block = cache_get(cache, handle);
     out_bytes(out, block.data, block.size);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Filter: decides for each event whether it is printed (trail_filter in include/trail/export.h). It
  * must see every event of the trace in order, because times count from the first.
  */
-#ifndef TRAIL_PRINT_FILTER_H
-#define TRAIL_PRINT_FILTER_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -23,5 +22,3 @@ struct filter {
 
 enum filter_verdict filter_event(struct filter *filter, const trail_event *event);
 enum filter_verdict filter_v1_event(struct filter *filter, const trail_v1_event *event);
-
-#endif

@@ -93,7 +93,7 @@ static int print_result(struct print *print, long reader_result, trail_error *er
             *err = *trail_reader_error(print->reader);
         return -1;
     }
-    return no_memory ? error_set(err, TRAIL_NO_MEMORY, "out of memory while printing") : 0;
+    return no_memory ? error_no_memory(err) : 0;
 }
 
 int trail_print(trail_reader *reader, const trail_print_options *options, const trail_sink *sink,
@@ -112,13 +112,13 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
     ready = cache_init(&print.stacks, reader, printer->stack) && ready;
     if (!ready) {
         out_drop(&print.out);
-        result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        result = error_no_memory(err);
     } else {
         long n = printer->v1_event ? print_v1_events(&print, &filter, printer)
                                    : print_events(&print, &filter, printer);
         result = print_result(&print, n, err);
         if (print.spans.failed && result == 0)
-            result = error_set(err, TRAIL_NO_MEMORY, "out of memory: durations are missing");
+            result = error_no_memory(err);
     }
     cache_free(&print.strings);
     cache_free(&print.stacks);

@@ -3,8 +3,7 @@
  * that render its strings and stacks; print.c passes the events of a reader through the filter to
  * the printer.
  */
-#ifndef TRAIL_PRINT_PRINT_H
-#define TRAIL_PRINT_PRINT_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -44,5 +43,3 @@ static inline void print_string(struct print *print, trail_string_handle handle)
 
 /* Writes a literal. */
 #define PRINT(print, literal) out_bytes(&(print)->out, (literal), sizeof(literal) - 1)
-
-#endif

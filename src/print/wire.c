@@ -121,7 +121,7 @@ int trail_print_wire(trail_source *source, const trail_sink *sink, trail_error *
     int result = -1;
     struct printer *printer = calloc(1, sizeof *printer);
     if (!printer || !out_init(&printer->out, sink->write, sink->context)) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to print records");
+        error_no_memory(err);
         goto out;
     }
     trail_error unwritten;

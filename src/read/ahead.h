@@ -7,8 +7,7 @@
  * caller is done with all events delivered so far, that is, until it asks for the next ones.
  * Handles therefore keep their meaning, and callers need no lock.
  */
-#ifndef TRAIL_READ_AHEAD_H
-#define TRAIL_READ_AHEAD_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -37,5 +36,3 @@ const trail_reader_stats *ahead_stats(const struct ahead *ahead);
  * the reader is being closed.
  */
 bool ahead_settle(struct ahead *ahead);
-
-#endif

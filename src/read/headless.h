@@ -2,8 +2,7 @@
  * Headless: recognises a trace that has lost its header, as a log that was rotated while it was
  * being written, or whose first block was not.
  */
-#ifndef TRAIL_READ_HEADLESS_H
-#define TRAIL_READ_HEADLESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@
  * not show which of the versions from 1.22 on it is.
  */
 int headless_version(const uint8_t *data, size_t size, int last, bool *assumed);
-
-#endif

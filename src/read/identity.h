@@ -3,8 +3,7 @@
  * a generation (v2) or of the file (v1). The first fields of a line are numbers, the last are
  * texts.
  */
-#ifndef TRAIL_READ_IDENTITY_H
-#define TRAIL_READ_IDENTITY_H
+#pragma once
 
 #include <string.h>
 #include <trail/read.h>
@@ -27,5 +26,3 @@ bool identity_parse(trail_string line, struct identity *identity);
 
 /* Writes the line to `room` of IDENTITY_LINE bytes. */
 trail_string identity_line(const struct identity *identity, char *room);
-
-#endif

@@ -1,6 +1,5 @@
 /* The line that names what made a trace (wire/maker.h): parsing, writing, finding. */
-#ifndef TRAIL_READ_MAKER_H
-#define TRAIL_READ_MAKER_H
+#pragma once
 
 #include <string.h>
 #include <trail/read.h>
@@ -26,5 +25,3 @@ static inline bool maker_equal(const trail_maker *a, const trail_maker *b)
 {
     return a->made_by == b->made_by && strcmp(a->task_word, b->task_word) == 0;
 }
-
-#endif

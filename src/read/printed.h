@@ -1,6 +1,5 @@
 /* Printed: whether bytes are text such as programs print, or only fill a file. */
-#ifndef TRAIL_READ_PRINTED_H
-#define TRAIL_READ_PRINTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ static inline bool is_zero(const uint8_t *data, size_t size)
 {
     return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
 }
-
-#endif

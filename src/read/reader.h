@@ -2,8 +2,7 @@
  * The common part of the decoders of v1 and v2: each embeds a trail_reader as its first member and
  * fills in reader_ops. Used by one thread at a time.
  */
-#ifndef TRAIL_READ_READER_H
-#define TRAIL_READ_READER_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -65,5 +64,3 @@ trail_reader *v1_reader_open(trail_source *source, int version, const trail_read
                              trail_error *err);
 trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err);
-
-#endif

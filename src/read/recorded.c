@@ -26,7 +26,7 @@ static bool take_number(trail_string *rest, const char *key, uint64_t *number)
     if (!text_take(rest, key))
         return false;
     *number = 0;
-    for (; digits < rest->size && rest->data[digits] >= '0' && rest->data[digits] <= '9'; digits++)
+    for (; digits < rest->size && is_digit(rest->data[digits]); digits++)
         *number = *number * 10 + (uint64_t)(rest->data[digits] - '0');
     if (digits == 0 || digits > 18)
         return false;

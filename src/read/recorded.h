@@ -1,6 +1,5 @@
 /* The lines that count what a recording took and missed (wire/recorded.h), and a trace's rows. */
-#ifndef TRAIL_READ_RECORDED_H
-#define TRAIL_READ_RECORDED_H
+#pragma once
 
 #include <string.h>
 #include <trail/read.h>
@@ -27,5 +26,3 @@ struct recorded_rows {
 /* Adds the row of a line, and ignores malformed lines. Returns false if out of memory. */
 bool recorded_add(struct recorded_rows *rows, trail_string line);
 void recorded_free(struct recorded_rows *rows);
-
-#endif

@@ -310,7 +310,7 @@ static int records_begin(trail_records *r, trail_error *err)
         v1_name_numbers(r);
     }
     if (!reserve_numbers(r, NUMBERS_AT_FIRST))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory to read records");
+        return error_no_memory(err);
     if (source_in_place(r->source, &r->at, &size)) {
         r->ended = true;
         r->at += WIRE_HEADER_SIZE;
@@ -321,7 +321,7 @@ static int records_begin(trail_records *r, trail_error *err)
         r->window_size = WINDOW_AT_FIRST;
         r->at = r->end = r->window = malloc(r->window_size);
         if (!r->window)
-            return error_set(err, TRAIL_NO_MEMORY, "no memory to read records");
+            return error_no_memory(err);
     }
     r->offset = WIRE_HEADER_SIZE;
     return 0;
@@ -339,7 +339,7 @@ trail_records *trail_records_open(trail_source *source, trail_error *err)
 {
     trail_records *r = calloc(1, sizeof *r);
     if (!r) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to read records");
+        error_no_memory(err);
         return NULL;
     }
     error_clear(&r->error);

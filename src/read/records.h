@@ -1,10 +1,7 @@
 /* Extends the public interface of records for printers. */
-#ifndef TRAIL_READ_RECORDS_H
-#define TRAIL_READ_RECORDS_H
+#pragma once
 
 #include <trail/read.h>
 
 /* Sets a callback that is called before the source is read, which may block. */
 void records_before_wait(trail_records *records, void (*call)(void *context), void *context);
-
-#endif

@@ -651,7 +651,7 @@ int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err)
     ssize_t n = 1;
     *hash = 0;
     if (!data)
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the hash of a trace");
+        return error_no_memory(err);
     while (n > 0) {
         n = source_read(source, data + size, block - size, err);
         size += n > 0 ? (size_t)n : 0;

@@ -4,8 +4,7 @@
  * data. A plain file can be read again at any offset (source_again), as v1 does because its verdict
  * covers the whole file.
  */
-#ifndef TRAIL_READ_SOURCE_H
-#define TRAIL_READ_SOURCE_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -88,5 +87,3 @@ bool source_is_at_hand(const trail_source *source);
  * more. Returns the number, -1 on an error. `size` is at most 64; only before anything was read.
  */
 ssize_t source_peek(trail_source *source, void *buf, size_t size, trail_error *err);
-
-#endif

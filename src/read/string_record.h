@@ -1,6 +1,5 @@
 /* The record of a string, with ID and text encoded alike in v1 and v2: | id | size | bytes | */
-#ifndef TRAIL_READ_STRING_RECORD_H
-#define TRAIL_READ_STRING_RECORD_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -18,5 +17,3 @@ static inline bool string_take(const uint8_t **at, const uint8_t *end, trail_str
     *at = next + size;
     return true;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * Frames are canonical: of all frames with the same PC, the first defined is used for all (§6.2,
  * §4.1).
  */
-#ifndef TRAIL_READ_TABLES_H
-#define TRAIL_READ_TABLES_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -119,5 +118,3 @@ static inline bool tables_stack(const struct tables *tables, uint64_t id, uint32
 {
     return idtable_find(&tables->stack_ids, id, handle);
 }
-
-#endif

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #endif
 
+#include "base/text.h"
 #include "read/printed.h"
 #include "read/v2/batch.h"
 #include "wire/wire.h"
@@ -298,18 +299,11 @@ static bool hex_matches(const uint8_t *data, size_t size)
     return false;
 }
 
-static int hex_value(int c)
-{
-    if (c >= 'A' && c <= 'F')
-        c += 'a' - 'A';
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static ssize_t digits_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
     size_t n = 0;
     while (n < size) {
-        int c = get(u), value = hex_value(c);
+        int c = get(u), value = hex_digit((char)c);
         if (c < 0) {
             u->over = true;
             break;
@@ -346,8 +340,8 @@ static ssize_t hex_line(const char *line, uint8_t *buf)
         line += offset + (line[offset] == ':') + strspn(line + offset + (line[offset] == ':'), " ");
     else if (offset >= 6 && line[offset] == '\0' && offset < 10)
         return 0; /* the last line of hexdump has only the size */
-    while (hex_value(line[0]) >= 0 && hex_value(line[1]) >= 0) {
-        buf[n++] = (uint8_t)(hex_value(line[0]) << 4 | hex_value(line[1]));
+    while (hex_digit(line[0]) >= 0 && hex_digit(line[1]) >= 0) {
+        buf[n++] = (uint8_t)(hex_digit(line[0]) << 4 | hex_digit(line[1]));
         line += 2;
         bool column = line[0] == ' ' && line[1] == ' ' && n % 8 == 0 && n % 16 != 0;
         line += column ? 2 : line[0] == ' ' && line[1] != ' ';
@@ -410,8 +404,8 @@ static size_t chunk_size(const uint8_t *data, size_t size, uint64_t *bytes)
 {
     size_t at = 0;
     *bytes = 0;
-    for (; at < size && at < 15 && hex_value(data[at]) >= 0; at++)
-        *bytes = *bytes << 4 | (uint64_t)hex_value(data[at]);
+    for (; at < size && at < 15 && hex_digit((char)data[at]) >= 0; at++)
+        *bytes = *bytes << 4 | (uint64_t)hex_digit((char)data[at]);
     return at > 0 && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n' ? at + 2 : 0;
 }
 

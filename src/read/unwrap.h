@@ -3,8 +3,7 @@
  * base64, as a hex dump, in a response of HTTP, compressed twice, or with line ends converted to
  * CRLF. A source in such a form is wrapped in one that delivers the trace.
  */
-#ifndef TRAIL_READ_UNWRAP_H
-#define TRAIL_READ_UNWRAP_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -34,5 +33,3 @@ bool unwrap_is_undecided(const uint8_t *data, size_t size);
 struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context);
 ssize_t unwrap_read(void *unwrap, void *buf, size_t size);
 void unwrap_end(struct unwrap *unwrap);
-
-#endif

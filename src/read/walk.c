@@ -368,7 +368,7 @@ static int walk_begin(trail_walk *walk, trail_error *err)
         walk->window_size = WINDOW_SIZE;
         walk->at = walk->window = malloc(walk->window_size);
         if (!walk->window)
-            return error_set(err, TRAIL_NO_MEMORY, "no memory to walk a trace");
+            return error_no_memory(err);
     }
     walk->end = walk->at + size;
     if (!window_fill(walk, WIRE_HEADER_SIZE)) {
@@ -384,7 +384,7 @@ trail_walk *trail_walk_open(trail_source *source, trail_error *err)
 {
     trail_walk *walk = calloc(1, sizeof *walk);
     if (!walk) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to walk a trace");
+        error_no_memory(err);
         return NULL;
     }
     error_clear(&walk->error);

@@ -1,6 +1,5 @@
 /* The wall clock of a trace in a format without clock readings: its line (wire/wall.h). */
-#ifndef TRAIL_READ_WALL_H
-#define TRAIL_READ_WALL_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -21,5 +20,3 @@ bool wall_in_batch(const trail_batch *batch, const uint8_t *data, trail_clock_sn
  * false if it is out of range.
  */
 bool wall_at(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_ns);
-
-#endif

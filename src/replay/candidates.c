@@ -46,8 +46,7 @@ static bool add(struct sums *sums, trail_name name, int64_t ns)
 static int longest_first(const void *a, const void *b)
 {
     const struct sum *x = a, *y = b;
-    int order = ORDER(y->ns, x->ns);
-    return order ? order : ORDER(x->name, y->name);
+    return ORDER(y->ns, x->ns) ?: ORDER(x->name, y->name);
 }
 
 /* `number`: of CPUs, or of threads of a pool. */

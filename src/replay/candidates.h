@@ -1,6 +1,5 @@
 /* Candidates: the changes to a trace that are worth a replay, largest time first. */
-#ifndef TRAIL_REPLAY_CANDIDATES_H
-#define TRAIL_REPLAY_CANDIDATES_H
+#pragma once
 
 #include "analyze/chains.h"
 #include "base/arena.h"
@@ -17,5 +16,3 @@ struct candidates {
 /* Zero-initialise. Returns false if out of memory; free it even then. */
 bool candidates_make(struct candidates *candidates, const struct chains *chains);
 void candidates_free(struct candidates *candidates);
-
-#endif

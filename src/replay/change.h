@@ -1,6 +1,5 @@
 /* A change of the conditions under which a trace is replayed. */
-#ifndef TRAIL_REPLAY_CHANGE_H
-#define TRAIL_REPLAY_CHANGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ enum { REPLAY_CHANGES = 16 };
 
 /* Writes the option of trail whatif, "--hold=stats_mu=0.5x", and returns it. */
 const char *change_option(const struct change *change, char *buf, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * own figures are bounds: what waited at the same time for something else, or is not on the
  * critical path, gains nothing.
  */
-#ifndef TRAIL_REPLAY_GAINS_H
-#define TRAIL_REPLAY_GAINS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -20,5 +19,3 @@
  * without the analyses above, or of a part of a trace, it does nothing. Returns false if out of memory.
  */
 bool gains_add(const trail_analysis *answers);
-
-#endif

@@ -1,6 +1,5 @@
 /* Plan: what changes mean for each class, lock, wait and region of the chains. */
-#ifndef TRAIL_REPLAY_PLAN_H
-#define TRAIL_REPLAY_PLAN_H
+#pragma once
 
 #include "analyze/chains.h"
 #include "replay/change.h"
@@ -38,5 +37,3 @@ unsigned plan_twice_threads(const struct chains *chains, trail_name name);
 
 /* The name of a wait: its object, else the function that waits, else its kind. */
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait);
-
-#endif

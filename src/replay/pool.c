@@ -163,8 +163,7 @@ static bool cut(struct pool *pool, struct cutter *c, const struct chain_thread *
 static int by_begin(const void *a, const void *b)
 {
     const struct pool_piece *x = a, *y = b;
-    int order = ORDER(x->begin_ns, y->begin_ns);
-    return order ? order : ORDER(x->first, y->first);
+    return ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->first, y->first);
 }
 
 static uint64_t longest_chain(const struct chains *chains)

@@ -9,8 +9,7 @@
  * pieces in the order in which they began in the trace. What a thread did at its end (it wakes the
  * one that joins it) is done when all pieces are.
  */
-#ifndef TRAIL_REPLAY_POOL_H
-#define TRAIL_REPLAY_POOL_H
+#pragma once
 
 #include "analyze/chains.h"
 
@@ -50,5 +49,3 @@ const struct pool_piece *pool_next(struct pool *pool, bool had);
 
 /* Whether all pieces are done. */
 bool pool_is_done(const struct pool *pool);
-
-#endif

@@ -8,8 +8,7 @@
  * are taken in order of arrival. Whatever the trace does not explain is repeated: delays of ready
  * threads while a CPU was free, timers, answers from outside.
  */
-#ifndef TRAIL_REPLAY_REPLAY_H
-#define TRAIL_REPLAY_REPLAY_H
+#pragma once
 
 #include "analyze/chains.h"
 #include "replay/change.h"
@@ -74,5 +73,3 @@ void replay_result_free(struct replay_result *result);
 
 /* Returns the value of the goal: ns, or regions per second. Negative: none. */
 double replay_value(const struct replay_goal *goal, const struct replay_result *result);
-
-#endif

@@ -173,8 +173,8 @@ static void stop(struct schedule *s, struct player *player, const struct replay_
         EMIT(s, player, V2_GoStop, v2_writer_string(s->out.out, text_from("preempted")), 0);
         player->state = READY;
     } else if (why->op == CHAIN_FINISH && s->chains->threads[event->thread].ended) {
-        thread_writer_event(&s->out, player->written.m, thread_writer_tick(&s->out), V2_GoDestroy,
-                            0, NULL);
+        (void)v2_writer_event(s->out.out, player->written.m, thread_writer_tick(&s->out),
+                              V2_GoDestroy, 0, NULL);
         player->state = ENDED;
     } else {
         block(s, player, wait_of(s, why));
@@ -313,7 +313,7 @@ bool schedule_write(const struct chains *chains, const struct change *changes, s
         good = replay_run(chains, changes, count, goal, &watch, &result) && !s.failed;
     }
     if (!good)
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
     good = v2_writer_close(s.out.out, good ? err : NULL) && good;
     replay_result_free(&result);
     thread_writer_dispose(&s.out);

@@ -7,8 +7,7 @@
  * thread that waits again before it has run is shown in its first wait. Calls that kept their CPU,
  * logs, samples and the garbage collector's own events are left out.
  */
-#ifndef TRAIL_REPLAY_SCHEDULE_H
-#define TRAIL_REPLAY_SCHEDULE_H
+#pragma once
 
 #include "replay/replay.h"
 
@@ -21,5 +20,3 @@ struct trail_sink;
 bool schedule_write(const struct chains *chains, const struct change *changes, size_t count,
                     const struct replay_goal *goal, const char *what, const struct trail_sink *sink,
                     trail_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Trial: a calibrated replay of a trace, which answers what changes would gain. */
-#ifndef TRAIL_REPLAY_TRIAL_H
-#define TRAIL_REPLAY_TRIAL_H
+#pragma once
 
 #include "analyze/chains.h"
 #include "replay/change.h"
@@ -64,5 +63,3 @@ bool trial_misses_places(const struct chains *chains);
  * replay treats all that they did as work that must be done, so it may end too late.
  */
 bool trial_may_be_stopped(const struct chains *chains);
-
-#endif

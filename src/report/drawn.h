@@ -2,8 +2,7 @@
  * Drawn states: the state of each goroutine as drawn, with a hook for each change. Follows
  * goroutines with analyze/follow.h.
  */
-#ifndef TRAIL_REPORT_DRAWN_H
-#define TRAIL_REPORT_DRAWN_H
+#pragma once
 
 #include "analyze/follow.h"
 #include "words/wait_classes.h"
@@ -77,5 +76,3 @@ static inline enum wait_class drawn_class_of(struct drawn_states *all, trail_nam
 /* Returns false if out of memory, or if the hook does. */
 bool drawn_event(struct drawn_states *all, const trail_event *event);
 void drawn_free(struct drawn_states *all);
-
-#endif

@@ -2,7 +2,6 @@
  * Findings as cards: each has its severity, a heading that says what is wrong, what it means, the
  * possible gain, and the moment that shows it.
  */
-#include <stdio.h>
 
 #include "report/html.h"
 #include "report/overview.h"

@@ -6,7 +6,6 @@
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/share.h"
-#include "base/show.h"
 #include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"
@@ -255,8 +254,7 @@ struct own {
 static int by_own(const void *a, const void *b)
 {
     const struct own *x = a, *y = b;
-    int order = ORDER(y->own, x->own);
-    return order ? order : ORDER(x->frame, y->frame);
+    return ORDER(y->own, x->own) ?: ORDER(x->frame, y->frame);
 }
 
 /* Sums each function's own share over all its frames. */

@@ -2,8 +2,7 @@
  * Flame graphs: the stacks of a profile as a tree with the root on top, each frame as wide as its
  * share. Frames too narrow to see are omitted; their share remains in the frame above.
  */
-#ifndef TRAIL_REPORT_FLAME_H
-#define TRAIL_REPORT_FLAME_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -21,5 +20,3 @@ struct flame_form {
  * of memory. */
 bool flame_write(const trail_analysis *answers, const trail_profile *profile,
                  const struct flame_form *form, struct out *out);
-
-#endif

@@ -6,8 +6,7 @@
  *     html_cell_text(&table, name); html_cell_number(&table, 3); html_cell_duration(&table, ns);
  *     html_table_end(&table);
  */
-#ifndef TRAIL_REPORT_HTML_H
-#define TRAIL_REPORT_HTML_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -68,5 +67,3 @@ void html_cell_id(struct html_table *table, int64_t id);
 void html_cell_duration(struct html_table *table, int64_t ns);
 void html_cell_share(struct html_table *table, double share);
 void html_cell_bar(struct html_table *table, const char *drawn_as, double share);
-
-#endif

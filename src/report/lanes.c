@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/show.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "base/whole.h"

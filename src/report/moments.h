@@ -4,8 +4,7 @@
  * pass each goroutine that is active in a moment gets a lane: bins of time with the time in each
  * state. Memory does therefore not depend on the number of events.
  */
-#ifndef TRAIL_REPORT_MOMENTS_H
-#define TRAIL_REPORT_MOMENTS_H
+#pragma once
 
 #include "report/drawn.h"
 #include "words/vocabulary.h"
@@ -77,5 +76,3 @@ int moments_feed(struct moments *moments, const trail_event *events, long count)
 /* Called at the end of the trace. */
 void moments_finish(struct moments *moments);
 void moments_free(struct moments *moments);
-
-#endif

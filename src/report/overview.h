@@ -2,8 +2,7 @@
  * Overview: figures that both `trail summary` and `trail report` compute from several answers: sums
  * over all groups of goroutines, waits across them, sums over garbage collections.
  */
-#ifndef TRAIL_REPORT_OVERVIEW_H
-#define TRAIL_REPORT_OVERVIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/analyze.h>
@@ -84,5 +83,3 @@ int64_t overview_marking(const trail_analysis *answers);
  */
 void overview_lacks(void);
 bool overview_is_whole(void);
-
-#endif

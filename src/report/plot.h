@@ -9,8 +9,7 @@
  *     plot_path_begin(&plot, "heap"); plot_point(&plot, x, y); ... plot_path_end(&plot);
  *     plot_end(&plot);
  */
-#ifndef TRAIL_REPORT_PLOT_H
-#define TRAIL_REPORT_PLOT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -62,5 +61,3 @@ void plot_end(struct plot *plot);
 
 /* Returns the smallest of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is at least `value`. */
 double plot_round_up(double value);
-
-#endif

@@ -277,7 +277,7 @@ int report_write(const struct report *given, const trail_sink *sink, trail_error
     struct report whole = *given, *report = &whole;
     struct out out;
     if (!out_init(&out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the report");
+        return error_no_memory(err);
     report->out = &out;
     trail_analysis_get_span(report->answers, &report->span);
     trail_analysis_activity(report->answers, &report->activity);
@@ -286,7 +286,7 @@ int report_write(const struct report *given, const trail_sink *sink, trail_error
     put_header(report);
     if (!put_body(report)) {
         out_drop(&out);
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the report");
+        return error_no_memory(err);
     }
     put_asset(&out, "</main>\n<script>", embedded_report_js, embedded_report_js_size,
               "</script>\n</body>\n</html>\n");

@@ -3,8 +3,7 @@
  * script but its own. Its style sheet and script are files in this folder, embedded at build time;
  * a content security policy with their hashes blocks all others.
  */
-#ifndef TRAIL_REPORT_REPORT_H
-#define TRAIL_REPORT_REPORT_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -84,5 +83,3 @@ static inline int64_t report_length(const struct report *report)
 {
     return ns_between(report->span.begin_ns, report->span.end_ns);
 }
-
-#endif

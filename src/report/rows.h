@@ -1,8 +1,7 @@
 /*
  * Cells that several tables of a report share.
  */
-#ifndef TRAIL_REPORT_ROWS_H
-#define TRAIL_REPORT_ROWS_H
+#pragma once
 
 #include "report/html.h"
 #include "report/report.h"
@@ -17,5 +16,3 @@ void rows_longest(const struct report *report, struct html_table *table,
 
 /* Ends a table; if it does not show all of its `count` rows, adds a line that says so. */
 void rows_end(const struct report *report, struct html_table *table, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * slots. Slots double in length whenever there are too many, so memory is fixed and the length of
  * the trace need not be known.
  */
-#ifndef TRAIL_REPORT_SERIES_H
-#define TRAIL_REPORT_SERIES_H
+#pragma once
 
 #include "report/drawn.h"
 
@@ -44,5 +43,3 @@ void series_free(struct series *series);
 /* Return the number of slots in use, and the length of a slot; the last one is shorter. */
 size_t series_count(const struct series *series);
 int64_t series_length(const struct series *series, size_t slot);
-
-#endif

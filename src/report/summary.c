@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/share.h"
-#include "base/show.h"
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/plot.h"

@@ -3,8 +3,7 @@
  * JSON of `trail summary`. Each refers to the moment of its worst case, and to the command that
  * shows more.
  */
-#ifndef TRAIL_REPORT_TILES_H
-#define TRAIL_REPORT_TILES_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -41,5 +40,3 @@ enum {
 /* Fills in the tiles of an analysis; a trace without tasks or a heap has no tiles for them. Texts
  * may contain any bytes of the trace except NUL. */
 void tiles_make(struct tiles *tiles, const trail_analysis *answers, const struct vocabulary *words);
-
-#endif

@@ -4,10 +4,8 @@
  *
  * Not thread-safe: the owner has a lock.
  */
-#ifndef TRAIL_SERVE_ANSWERS_H
-#define TRAIL_SERVE_ANSWERS_H
+#pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,5 +42,3 @@ struct answer *answers_begin(struct answers *answers, char *key);
 void answers_end(struct answers *answers, struct answer *answer, char *data, size_t size);
 
 void answers_free(struct answers *answers);
-
-#endif

@@ -2,8 +2,7 @@
  * The HTTP API of the viewer, below /api/; documented in docs/http-api.md. Answers are JSON unless
  * documented as binary; times are in ns since the first event.
  */
-#ifndef TRAIL_SERVE_API_H
-#define TRAIL_SERVE_API_H
+#pragma once
 
 #include "serve/http.h"
 #include "serve/model.h"
@@ -31,5 +30,3 @@ const struct api_trace *api_find_trace(const struct api *api, const char **path)
 /* Answers 404 to unknown paths. If out of memory, answer->data is NULL. */
 void api_answer(const struct api *api, const struct http_request *request,
                 struct http_answer *answer);
-
-#endif

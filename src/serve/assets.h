@@ -2,8 +2,7 @@
  * The files of the page: embedded in the command, or read from a folder during development of the
  * page. Only names in the embedded table are served.
  */
-#ifndef TRAIL_SERVE_ASSETS_H
-#define TRAIL_SERVE_ASSETS_H
+#pragma once
 
 #include "serve/http.h"
 
@@ -25,5 +24,3 @@ extern const char assets_policy[];
 /* Answers with the file of a path, embedded if `folder` is NULL. False if there is no such file. */
 bool assets_answer(const char *folder, const struct http_request *request, const char *path,
                    struct http_answer *answer);
-
-#endif

@@ -2,8 +2,7 @@
  * Opens the user's browser. Every user can list the arguments of processes, and the first URL has
  * the token: the browser is given a file that only its user can read and that leads to the URL.
  */
-#ifndef TRAIL_SERVE_BROWSER_H
-#define TRAIL_SERVE_BROWSER_H
+#pragma once
 
 #include <limits.h>
 
@@ -19,5 +18,3 @@ int browser_open(struct browser *browser, const char *url);
 
 /* Removes the file. */
 void browser_close(const struct browser *browser);
-
-#endif

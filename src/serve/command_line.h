@@ -4,8 +4,7 @@
  * A table (commands.def) lists the commands and options that a request may use, and the form of
  * each option's value. A value becomes part of one argument; no shell is involved.
  */
-#ifndef TRAIL_SERVE_COMMAND_LINE_H
-#define TRAIL_SERVE_COMMAND_LINE_H
+#pragma once
 
 #include "serve/exchange.h"
 
@@ -50,5 +49,3 @@ struct command_files {
  */
 bool command_line(struct exchange *exchange, const struct command_files *files,
                   struct words *words);
-
-#endif

@@ -2,8 +2,7 @@
  * Answers of the API that are computed from the lanes. Each function is called between model_lock
  * and model_unlock, and checks its parameters before it writes anything.
  */
-#ifndef TRAIL_SERVE_DRAW_H
-#define TRAIL_SERVE_DRAW_H
+#pragma once
 
 #include "serve/exchange.h"
 #include "serve/model.h"
@@ -72,5 +71,3 @@ void put_wait(struct json *json, const trail_lanes *lanes, const trail_span *row
 /* Writes "held_by", the lane that held the lock for most of the wait, if it is known. */
 void put_holder(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span,
                 const trail_span *row);
-
-#endif

@@ -107,7 +107,7 @@ static int put_trace(const struct embed *embed, struct out *out, trail_error *er
     struct packer *packer = malloc(sizeof *packer);
     int result = -1;
     if (!packer)
-        return error_set(err, TRAIL_NO_MEMORY, "no memory to compress the trace");
+        return error_no_memory(err);
     packer->embed = embed;
     packer->out = out;
     packer->taken = 0;
@@ -118,7 +118,7 @@ static int put_trace(const struct embed *embed, struct out *out, trail_error *er
         result = pack_all(packer, err);
         (void)deflateEnd(&packer->stream);
     } else {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory to compress the trace");
+        (void)error_no_memory(err);
     }
     free(packer);
     return result;
@@ -168,7 +168,7 @@ int embed_write(const struct embed *embed, const trail_sink *sink, trail_error *
     if (reader_peek_version(embed->source, err) < 0)
         return -1;
     if (!out_init(&out, sink->write, sink->context))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory to write");
+        return error_no_memory(err);
     put_head(embed, &out);
     put_packed(&out, "worker", "worker.js");
     put_packed(&out, "wasm", "trail.wasm");

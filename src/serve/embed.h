@@ -7,8 +7,7 @@
  * (web/src/wasm/embedded.ts extracts them). Its content security policy allows only the scripts and
  * styles in the file, by their hashes, and no network access.
  */
-#ifndef TRAIL_SERVE_EMBED_H
-#define TRAIL_SERVE_EMBED_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -23,5 +22,3 @@ struct embed {
 
 /* Returns 0, or -1 with *err set: TRAIL_USAGE if the trace is larger than EMBED_MOST. */
 int embed_write(const struct embed *embed, const trail_sink *sink, trail_error *err);
-
-#endif

@@ -136,9 +136,8 @@ int64_t name_list_add(struct name_list *list, trail_name name)
     if (!GROW_ZEROED(list->number, list->number_capacity, (size_t)name + 1))
         return -1;
     if (list->number[name] == 0) {
-        if (!GROW(list->names, list->capacity, list->count + 1))
+        if (!APPEND(list->names, list->capacity, list->count, name))
             return -1;
-        list->names[list->count++] = name;
         list->number[name] = (uint32_t)list->count;
     }
     return (int64_t)list->number[name] - 1;

@@ -5,8 +5,7 @@
  * The first error found is reported (exchange_refuse). A function that answers reads all its
  * parameters first, and returns if `status` is set.
  */
-#ifndef TRAIL_SERVE_EXCHANGE_H
-#define TRAIL_SERVE_EXCHANGE_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -89,5 +88,3 @@ int64_t name_list_add(struct name_list *list, trail_name name);
 
 /* Writes the member "names", an array of the texts, and frees the list. */
 void name_list_put(struct json *json, struct name_list *list, const trail_lanes *lanes);
-
-#endif

@@ -2,8 +2,7 @@
  * A fair lock: a waiting thread gets it before the thread that has just released it, which a mutex
  * does not guarantee. At most one thread waits for `lock`; the others wait for `next`.
  */
-#ifndef TRAIL_SERVE_FAIR_LOCK_H
-#define TRAIL_SERVE_FAIR_LOCK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -34,5 +33,3 @@ static inline void fair_lock_give(struct fair_lock *lock)
 {
     (void)pthread_mutex_unlock(&lock->lock);
 }
-
-#endif

@@ -12,7 +12,6 @@
 
 #include "base/grow.h"
 #include "base/match.h"
-#include "base/text.h"
 #include "serve/draw.h"
 #include "serve/holder.h"
 

@@ -15,8 +15,7 @@
  *
  * All functions may be called from any thread.
  */
-#ifndef TRAIL_SERVE_GATE_H
-#define TRAIL_SERVE_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void gate_know(struct gate *gate, struct gate_place *place);
 
 /* Called when the connection ends, before its descriptor is closed. Accepts NULL. */
 void gate_leave(struct gate *gate, struct gate_place *place);
-
-#endif

@@ -51,10 +51,7 @@ static bool add_member(void *context, size_t lane)
     walk_on(&members->pace, 1);
     if (!is_member(members, lane))
         return true;
-    if (!GROW(members->items, members->capacity, members->count + 1))
-        return false;
-    members->items[members->count++] = (uint32_t)lane;
-    return true;
+    return APPEND(members->items, members->capacity, members->count, (uint32_t)lane);
 }
 
 static size_t divisor(size_t a, size_t b)

@@ -1,6 +1,5 @@
 /* The holder of the lock that a span waits for, and the logs that it is known from. */
-#ifndef TRAIL_SERVE_HOLDER_H
-#define TRAIL_SERVE_HOLDER_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -24,5 +23,3 @@ trail_string sync_function_of(const trail_lanes *lanes, const trail_span *row);
 
 /* Whether a log is one of a recorder, about what the lanes show. */
 bool mark_is_recorders(const trail_lanes *lanes, const trail_mark *mark);
-
-#endif

@@ -374,7 +374,7 @@ struct http *http_start(const struct http_options *options, trail_error *err)
     struct http *http = calloc(1, sizeof *http);
     int fd;
     if (!http || !make_token(http->token)) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the server");
+        (void)error_no_memory(err);
         goto failed;
     }
     http->options = *options;

@@ -14,8 +14,7 @@
  *
  * Connections without the token are limited in number and time: gate.h.
  */
-#ifndef TRAIL_SERVE_HTTP_H
-#define TRAIL_SERVE_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ int64_t http_last_request(const struct http *http);
 
 /* Waits for answers in progress. Accepts NULL. */
 void http_stop(struct http *http);
-
-#endif

@@ -3,8 +3,7 @@
  * most commands run. http_library.c defines those of its functions that http.c uses, under their
  * own names.
  */
-#ifndef TRAIL_SERVE_HTTP_LIBRARY_H
-#define TRAIL_SERVE_HTTP_LIBRARY_H
+#pragma once
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -12,5 +11,3 @@
 
 /* Call before any function of the library. Returns false with *err if it is not installed. */
 bool http_library_load(trail_error *err);
-
-#endif

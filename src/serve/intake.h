@@ -6,8 +6,7 @@
  *   - A file that is still being written (follow) is read as it grows, until it is complete.
  *   - Data from a pipe is copied into a file: an unnamed temporary one, or the one that the user chose.
  */
-#ifndef TRAIL_SERVE_INTAKE_H
-#define TRAIL_SERVE_INTAKE_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -58,5 +57,3 @@ bool intake_is_overwritten(const struct intake *intake);
  */
 enum { INTAKE_PATH = 4096 };
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH]);
-
-#endif

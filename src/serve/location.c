@@ -7,16 +7,6 @@
 
 #include "base/text.h"
 
-/* Takes the next character of a name, decoded. */
-static char next(const char **at)
-{
-    const char *text = *at;
-    int high = text[0] == '%' ? hex_digit(text[1]) : -1;
-    int low = high >= 0 ? hex_digit(text[2]) : -1;
-    *at += low >= 0 ? 3 : 1;
-    return (char)(low >= 0 ? high * 16 + low : text[0]);
-}
-
 /* Whether libmicrohttpd, which decodes names and ignores their case, sees a token parameter. */
 static bool is_token(const char *parameter, size_t size)
 {
@@ -24,7 +14,7 @@ static bool is_token(const char *parameter, size_t size)
     char name[sizeof token] = "";
     const char *at = parameter, *end = parameter + size;
     for (size_t i = 0; i < sizeof token && at < end && *at != '='; i++)
-        name[i] = next(&at);
+        name[i] = url_next(&at);
     return memchr(name, '\0', sizeof name) && strcasecmp(name, token) == 0;
 }
 

@@ -8,10 +8,7 @@
  * becomes a header of the answer: it may contain only printable ASCII characters except the space,
  * as a URL does, and at most LOCATION_SIZE of them.
  */
-#ifndef TRAIL_SERVE_LOCATION_H
-#define TRAIL_SERVE_LOCATION_H
-
-#include <stddef.h>
+#pragma once
 
 enum { LOCATION_SIZE = 4096 };
 
@@ -21,5 +18,3 @@ enum { LOCATION_SIZE = 4096 };
  * query is too long.
  */
 unsigned location_without_token(const char *query, char location[LOCATION_SIZE]);
-
-#endif

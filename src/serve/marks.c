@@ -126,9 +126,9 @@ static bool collect_bars(struct bar_rows *rows, const trail_lanes *lanes,
         if ((kind >= 0 && (int)bars[i].kind != kind) || bars[i].begin_ns >= window->to_ns ||
             end < window->from_ns || !lane_set_has(set, bars[i].lane))
             continue;
-        if (!GROW(rows->items, rows->capacity, rows->count + 1))
+        if (!APPEND(rows->items, rows->capacity, rows->count,
+                    (struct bar_row){&bars[i], i, end, 1}))
             return false;
-        rows->items[rows->count++] = (struct bar_row){&bars[i], i, end, 1};
     }
     return true;
 }

@@ -91,7 +91,7 @@ static bool read_batch(struct model *model)
     if (count < 0)
         status->error = *trail_reader_error(model->reader);
     if (!kept || (count < 0 && status->error.code == TRAIL_NO_MEMORY))
-        (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
+        (void)error_no_memory(&status->error);
     status->damaged |= !kept || count < 0;
     if (!kept)
         count = 0;
@@ -110,7 +110,7 @@ static bool open_reader(struct model *model)
     trail_reader *reader = model->source ? trail_reader_open(model->source, &options, &err) : NULL;
     trail_lanes *lanes = reader ? open_lanes(model, reader) : NULL;
     if (reader && !lanes)
-        (void)error_set(&err, TRAIL_NO_MEMORY, "no memory for the trace");
+        (void)error_no_memory(&err);
     fair_lock_take(&model->lock);
     model->reader = reader;
     model->lanes = lanes;
@@ -143,7 +143,7 @@ struct model *model_open(struct intake *intake, const struct shelf *shelf, trail
 {
     struct model *model = calloc(1, sizeof *model);
     if (!model) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the viewer");
+        (void)error_no_memory(err);
         return NULL;
     }
     model->intake = intake;

@@ -2,8 +2,7 @@
  * The model behind the viewer: one thread reads a trace into lanes, batch by batch, while other
  * threads answer requests from what has been read so far.
  */
-#ifndef TRAIL_SERVE_MODEL_H
-#define TRAIL_SERVE_MODEL_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -60,5 +59,3 @@ void model_unlock(struct model *model);
  * stacks obtained before are invalid afterwards.
  */
 void model_yield(struct model *model);
-
-#endif

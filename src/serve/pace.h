@@ -1,6 +1,5 @@
 /* Answers that examine many spans let other requests run in between. */
-#ifndef TRAIL_SERVE_PACE_H
-#define TRAIL_SERVE_PACE_H
+#pragma once
 
 #include "serve/model.h"
 
@@ -21,5 +20,3 @@ static inline void walk_on(struct pace *pace, uint64_t spans)
         model_yield(pace->model);
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Pauses the reading of a trace while a page opens, which needs the processors from its first
  * request until it has the data of its first picture.
  */
-#ifndef TRAIL_SERVE_REST_H
-#define TRAIL_SERVE_REST_H
+#pragma once
 
 #include "serve/model.h"
 
@@ -20,5 +19,3 @@ void rest_end(struct rest *rest);
 
 /* Called before each batch. Returns at once if there is nothing to draw yet. */
 void rest_before_reading(const struct rest *rest, struct model *model);
-
-#endif

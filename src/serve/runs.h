@@ -7,8 +7,7 @@
  * cached, and a request for an answer that is being computed waits for it. As soon as the file of a
  * large trace is complete, the panels' first requests are computed with low priority.
  */
-#ifndef TRAIL_SERVE_RUNS_H
-#define TRAIL_SERVE_RUNS_H
+#pragma once
 
 #include "serve/command_line.h"
 #include "serve/exchange.h"
@@ -44,5 +43,3 @@ bool runs_are_stale(const struct runs *runs);
 void runs_answer_command(struct runs *runs, struct exchange *exchange);
 void runs_answer_sql(struct runs *runs, struct exchange *exchange);
 void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title);
-
-#endif

@@ -2,7 +2,6 @@
  * Answers of the API that examine many spans: totals of a time range, its longest spans, and spans
  * similar to a given one. They let other requests run in between.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -45,8 +44,7 @@ static struct share *share_of(struct shares *shares, trail_name name)
 static int compare_shares(const void *left, const void *right)
 {
     const struct share *a = left, *b = right;
-    int order = ORDER(b->total_ns, a->total_ns);
-    return order ? order : ORDER(a->name, b->name);
+    return ORDER(b->total_ns, a->total_ns) ?: ORDER(a->name, b->name);
 }
 
 /* Sorts by total time, longest first. Returns the number of shares. */

@@ -4,8 +4,7 @@
  * file as it is (device, inode, size, times of its last change) and of all else that decides the
  * contents, so that nothing is out of date.
  */
-#ifndef TRAIL_SERVE_SHELF_H
-#define TRAIL_SERVE_SHELF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ char *shelf_take(const struct shelf *shelf, const char *key, size_t *size);
 
 /* Keeps an answer, if that is possible. */
 void shelf_put(const struct shelf *shelf, const char *key, const char *data, size_t size);
-
-#endif

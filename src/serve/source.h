@@ -5,13 +5,10 @@
  * Neither the trace nor the client is trusted. A file is read only if a frame names it, if it is
  * below the folder after all links are resolved, and if it is a regular file of at most 4 MiB.
  */
-#ifndef TRAIL_SERVE_SOURCE_H
-#define TRAIL_SERVE_SOURCE_H
+#pragma once
 
 #include "serve/exchange.h"
 #include "serve/model.h"
 
 /* Answers /api/source. `folder` NULL: no source is shown. */
 void source_answer(struct exchange *exchange, struct model *model, const char *folder);
-
-#endif

@@ -4,8 +4,7 @@
  * program that was waiting in a system call, once at a time, and stores its result where its first
  * argument points to.
  */
-#ifndef TRAIL_SHM_ATTACH_H
-#define TRAIL_SHM_ATTACH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ void trail_preload_renew(struct attach_answer *answer);
 
 /* Ends the recording. */
 void trail_preload_leave(struct attach_answer *answer);
-
-#endif

@@ -14,8 +14,7 @@
  * asked for. A killed process leaves its words behind until other threads get them; words are given
  * out in turn. At worst a release is recorded for which no thread waits, or one is not recorded.
  */
-#ifndef TRAIL_SHM_BOARD_H
-#define TRAIL_SHM_BOARD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -117,5 +116,3 @@ static inline void board_publish(struct shm_board *board, uint64_t end, uint64_t
     __atomic_store_n(&pair->peer, peer, __ATOMIC_RELEASE);
     __atomic_store_n(&pair->end, end, __ATOMIC_RELEASE);
 }
-
-#endif

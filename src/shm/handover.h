@@ -2,8 +2,7 @@
  * How a process asks for an area that it cannot open under /proc. The recorder answers
  * (collect/handover.h).
  */
-#ifndef TRAIL_SHM_HANDOVER_H
-#define TRAIL_SHM_HANDOVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ static inline socklen_t handover_address(struct sockaddr_un *address, int pid, i
 
 /* Returns a descriptor of the area, which the caller closes; -1: none. */
 int handover_ask(int pid, int fd, const char *word);
-
-#endif

@@ -1,6 +1,5 @@
 /* A line of /proc/PID/maps: a part of a process's address space (proc(5)). */
-#ifndef TRAIL_SHM_MAPPING_H
-#define TRAIL_SHM_MAPPING_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ static inline uint64_t mapping_object(const struct mapping *m, uint64_t address)
 {
     return board_memory(m->major, m->minor, m->inode, m->offset + (address - m->start));
 }
-
-#endif

@@ -7,8 +7,7 @@
  * with the place. If a thread has no function of the program on its stack, such as a worker between
  * regions, the place is the whole stack.
  */
-#ifndef TRAIL_SHM_OPENMP_H
-#define TRAIL_SHM_OPENMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ struct openmp_recorder {
     void (*lock_gone)(const void *object);
     void (*lock_released)(enum shm_wait wait, const struct openmp_hold *hold, const void *place);
 };
-
-#endif

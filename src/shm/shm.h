@@ -21,8 +21,7 @@
  *
  * Shared numbers are accessed with __atomic; each comment names the store that a load pairs with.
  */
-#ifndef TRAIL_SHM_SHM_H
-#define TRAIL_SHM_SHM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -547,5 +546,3 @@ static inline struct shm_chunk *shm_chunk(struct shm_area *area, uint32_t index)
 {
     return (struct shm_chunk *)(void *)area->chunks[index];
 }
-
-#endif

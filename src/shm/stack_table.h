@@ -3,8 +3,7 @@
  * stacks, and so does the collector for stacks that it reads from outside. A stack's words are
  * complete before its number is stored in the index: a thread that finds the number may read them.
  */
-#ifndef TRAIL_SHM_STACK_TABLE_H
-#define TRAIL_SHM_STACK_TABLE_H
+#pragma once
 
 #include "shm/shm.h"
 
@@ -79,5 +78,3 @@ static inline uint32_t stack_table_number(struct shm_area *area, uint64_t head, 
     __atomic_fetch_add(&area->header.lost_stacks, 1, __ATOMIC_RELAXED);
     return 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * folder. Its name is a hash of the contents of the traces and of all else that makes their rows, so
  * that it is never out of date.
  */
-#ifndef TRAIL_SQL_CACHE_H
-#define TRAIL_SQL_CACHE_H
+#pragma once
 
 #include "sql/tables.h"
 
@@ -16,5 +15,3 @@
  * written. Returns EXIT_GOOD, or an exit code after a message.
  */
 int sql_cache_use(struct sql_tables *tables, const char *query, const char *variant);
-
-#endif

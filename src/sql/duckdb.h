@@ -7,8 +7,7 @@
  *     duckdb.query(duckdb.connection, "...", &result) ...
  *     duckdb_end(&duckdb);
  */
-#ifndef TRAIL_SQL_DUCKDB_H
-#define TRAIL_SQL_DUCKDB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -187,5 +186,3 @@ void sql_put_text(FILE *to, const char *text);
 
 /* Returns a statement with a text in quotes in it, which the caller frees; NULL: out of memory. */
 char *sql_statement_with(const char *before, const char *text, const char *after);
-
-#endif

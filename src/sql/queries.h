@@ -1,6 +1,5 @@
 /* Predefined queries: `trail sql FILE @NAME`. */
-#ifndef TRAIL_SQL_QUERIES_H
-#define TRAIL_SQL_QUERIES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ const struct sql_named *sql_query_find(const char *name);
 
 /* Returns the most similar name; NULL if none is similar. */
 const char *sql_query_near(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Prints the results of queries as a table, JSON or CSV. */
-#ifndef TRAIL_SQL_SHOW_H
-#define TRAIL_SQL_SHOW_H
+#pragma once
 
 #include "sql/duckdb.h"
 
@@ -11,5 +10,3 @@ enum sql_format { SQL_TABLE, SQL_JSON, SQL_CSV, SQL_CSV_SAFE };
  * returns an exit code.
  */
 int sql_show(struct duckdb *duckdb, const char *sql, enum sql_format format, bool shown);
-
-#endif

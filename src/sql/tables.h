@@ -2,8 +2,7 @@
  * The tables over traces as DuckDB table functions. Each query reads the files again, in one pass
  * for each table it uses, and computes only the columns it uses.
  */
-#ifndef TRAIL_SQL_TABLES_H
-#define TRAIL_SQL_TABLES_H
+#pragma once
 
 #include <pthread.h>
 #include <trail/tables.h>
@@ -62,5 +61,3 @@ int trace_host_find(const struct command *command, const char **host, char own[T
 
 /* The day of a trace, since 1970: by its wall clock, or else by the file's modification time. */
 int32_t trace_day(struct input *input);
-
-#endif

@@ -1,6 +1,5 @@
 /* Views over the tables of traces, which queries use like tables. */
-#ifndef TRAIL_SQL_VIEWS_H
-#define TRAIL_SQL_VIEWS_H
+#pragma once
 
 #include "sql/duckdb.h"
 #include "sql/queries.h"
@@ -11,5 +10,3 @@ extern const struct sql_named sql_views[];
 
 /* Returns an exit code; errors are printed. */
 int sql_views_create(struct duckdb *duckdb);
-
-#endif

@@ -3,8 +3,7 @@
  * one leaves no frame. The C library's sem_wait() does so, and distributions strip the names of its
  * inner functions.
  */
-#ifndef TRAIL_STUCK_CALLED_H
-#define TRAIL_STUCK_CALLED_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,5 +14,3 @@
  * processors other than x86-64. The process need not be stopped.
  */
 uint64_t called_function(pid_t pid, uint64_t return_address);
-
-#endif

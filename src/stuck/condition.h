@@ -8,8 +8,7 @@
  * The words are recognised by the first pointer, because the futex lies in the object that it
  * points to, and by the sequence, which is below the condition's own.
  */
-#ifndef TRAIL_STUCK_CONDITION_H
-#define TRAIL_STUCK_CONDITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct condition {
 /* Finds them for a thread that waits at a futex in pthread_cond_wait or the like; false: not
  * found. */
 bool condition_find(const struct held_thread *thread, struct condition *found);
-
-#endif

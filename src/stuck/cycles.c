@@ -318,9 +318,8 @@ static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
         return false;
     if (!is_there)
         return true;
-    if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
+    if (!APPEND(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count, first))
         return false;
-    stuck->cycles[stuck->cycle_count++] = first;
     do {
         at->cycle = (unsigned)stuck->cycle_count;
         at = at->next;
@@ -404,6 +403,6 @@ bool stuck_connect(struct stuck *stuck, trail_error *err)
     for (size_t i = 0; good && i < stuck->count; i++)
         good = find_hang(stuck, &stuck->processes[i]);
     if (!good)
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
     return good;
 }

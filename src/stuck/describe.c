@@ -1,7 +1,6 @@
 /* See describe.h. The layouts of pthread_mutex_t and others are those of glibc 2.28 to 2.41. */
 #include "stuck/describe.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>

@@ -1,7 +1,6 @@
 /* What a thread waits for and which thread has it, from its system call and its innermost frames:
  * see stuck.h. */
-#ifndef TRAIL_STUCK_DESCRIBE_H
-#define TRAIL_STUCK_DESCRIBE_H
+#pragma once
 
 #include "stuck/thread.h"
 
@@ -20,5 +19,3 @@ struct describe {
 
 /* Sets state, kind, object, note, peers and the holder's thread ID; the frames must be set. */
 void describe_thread(struct stuck_thread *thread, const struct describe *with);
-
-#endif

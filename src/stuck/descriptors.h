@@ -1,7 +1,6 @@
 /* Names of descriptors of other processes: files, sockets by their addresses, pipes with the
  * processes at their other end. */
-#ifndef TRAIL_STUCK_DESCRIPTORS_H
-#define TRAIL_STUCK_DESCRIPTORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void descriptor_operations(pid_t pid, int fd, char *text, size_t size);
 /* Returns the process that has locked the file of a descriptor (/proc/locks); 0: none, or not
  * known. */
 pid_t descriptor_lock_holder(pid_t pid, int fd);
-
-#endif

@@ -686,7 +686,7 @@ static bool take_now(struct held *held, trail_error *err)
         return false;
     }
     if (take.no_memory)
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
     return take.error ? held_refuse(held->pid, err) : !take.no_memory;
 }
 
@@ -701,7 +701,7 @@ bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
     (void)process_status_number(pid, "\nNSpid:", &held->is_nested);
     held->has_alarm = process_catches_alarm(pid);
     if (!read_mappings(held)) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
         return false;
     }
     return take_now(held, err);

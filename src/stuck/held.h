@@ -12,8 +12,7 @@
  * uninterruptible sleep, and in system calls that a stop would end with EINTR (signal(7)): these
  * are not stopped at all. If this process ends in between, the kernel lets the threads continue.
  */
-#ifndef TRAIL_STUCK_HELD_H
-#define TRAIL_STUCK_HELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ bool held_is_musl(const char *path);
 
 /* Returns the mapping that an address lies in; NULL: none. */
 const struct mapping *held_mapping_of(const struct held *held, uint64_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a running recording knows about a process (shm/shm.h): the readers of its locks. */
-#ifndef TRAIL_STUCK_RECORDED_H
-#define TRAIL_STUCK_RECORDED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * be wrong.
  */
 size_t recorded_readers(const struct held *held, uint64_t lock, uint32_t *tids, size_t max);
-
-#endif

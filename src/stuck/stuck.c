@@ -132,7 +132,7 @@ static bool naming_open(struct naming *naming, const struct held *held, trail_er
     if (naming->files)
         maps_each((int)held->pid, root, add_module, naming);
     if (!naming->files || naming->failed) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
         return false;
     }
     return true;
@@ -426,10 +426,10 @@ static bool name_threads(struct stuck *stuck, struct stuck_process *process, tra
         if (good)
             describe_thread(thread, &with);
         else
-            error_set(err, TRAIL_NO_MEMORY, "out of memory");
+            error_no_memory(err);
     }
     if (good && !infer_holders(process, &naming)) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
         good = false;
     }
     naming_close(&naming);
@@ -446,7 +446,7 @@ static bool fill_process(struct stuck *stuck, struct stuck_process *process, pid
     process->threads = calloc(process->held.count + 1, sizeof *process->threads);
     if (process->threads)
         return name_threads(stuck, process, err);
-    error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    error_no_memory(err);
     return false;
 }
 
@@ -463,7 +463,7 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 {
     struct stuck_process *process;
     if (!GROW(stuck->processes, stuck->capacity, stuck->count + 1)) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        error_no_memory(err);
         return false;
     }
     process = &stuck->processes[stuck->count];

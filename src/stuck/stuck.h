@@ -3,8 +3,7 @@
  * thread has that, and cycles of such waits. held.h copies what is needed while the threads are
  * stopped; everything else happens after they continue.
  */
-#ifndef TRAIL_STUCK_STUCK_H
-#define TRAIL_STUCK_STUCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void stuck_follow(struct stuck *stuck);
 bool stuck_connect(struct stuck *stuck, trail_error *err);
 
 void stuck_free(struct stuck *stuck);
-
-#endif

@@ -1,6 +1,5 @@
 /* An examined thread: what it waits for, and which thread has that. */
-#ifndef TRAIL_STUCK_THREAD_H
-#define TRAIL_STUCK_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ struct stuck_thread {
 
 /* A runtime_frame_fn (words/runtimes.h) of a stuck_thread. */
 trail_string stuck_frame_of(const void *thread, size_t frame, trail_string *file);
-
-#endif

@@ -3,8 +3,7 @@
  * a file, start a program, connect, or signal another process; its memory is limited, its death leaves no core
  * file. With servers of debug information (DEBUGINFOD_URLS), which libdw asks itself, only the last two hold.
  */
-#ifndef TRAIL_SYMBOLS_CONFINE_H
-#define TRAIL_SYMBOLS_CONFINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ extern const bool confine_filters;
  * filters does not limit system calls.
  */
 bool confine(int fd);
-
-#endif

@@ -2,8 +2,7 @@
  * Demangles C++ and Rust function names with libiberty, the demangler of binutils and gdb: no C++
  * library supports Rust's newer scheme (_R...).
  */
-#ifndef TRAIL_SYMBOLS_DEMANGLE_H
-#define TRAIL_SYMBOLS_DEMANGLE_H
+#pragma once
 
 struct demangler;
 
@@ -16,5 +15,3 @@ void demangler_close(struct demangler *demangler);
  * as long as both.
  */
 const char *demangle(struct demangler *demangler, const char *name);
-
-#endif

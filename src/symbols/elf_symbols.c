@@ -206,7 +206,7 @@ struct elf_symbols *elf_symbols_open(const char *path, const char *wanted,
 {
     struct elf_symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols || !(symbols->demangler = demangler_open())) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         free(symbols);
         return NULL;
     }
@@ -216,7 +216,7 @@ struct elf_symbols *elf_symbols_open(const char *path, const char *wanted,
     bool loaded = load_names(symbols) && (detail != SYMBOLS_LINES || load_units(symbols));
     named_files_end();
     if (!loaded) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         goto out;
     }
     if (symbols->by_unit.count > 0 || symbols->names.count > 0)

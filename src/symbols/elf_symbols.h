@@ -6,8 +6,7 @@
  * Separate debug information is found as libdwfl finds it: by build ID and by name, in .debug and
  * /usr/lib/debug, and from a debuginfod server only if DEBUGINFOD_URLS is set.
  */
-#ifndef TRAIL_SYMBOLS_ELF_SYMBOLS_H
-#define TRAIL_SYMBOLS_ELF_SYMBOLS_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -33,5 +32,3 @@ size_t elf_symbols_guards(struct elf_symbols *symbols, uint64_t address, struct 
                           size_t max);
 bool elf_symbols_find(struct elf_symbols *symbols, uint64_t pc, const char **function,
                       const char **file, uint64_t *line);
-
-#endif

@@ -2,8 +2,7 @@
  * Guards: variables that release a lock at the end of their scope, so that a thread in the scope
  * holds the lock. Rust's std has no other record of a lock's holder.
  */
-#ifndef TRAIL_SYMBOLS_GUARDS_H
-#define TRAIL_SYMBOLS_GUARDS_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ struct guard {
 
 /* Writes the guards in scope at an address of a function, at most `max`; returns their number. */
 size_t guards_find(Dwarf_Die *function, uint64_t address, struct guard *guards, size_t max);
-
-#endif

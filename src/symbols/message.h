@@ -3,8 +3,7 @@
  * order. Both sides come from the same build. The process may have been taken over by a file that
  * it read: reading a message checks everything, and fails beyond its end.
  */
-#ifndef TRAIL_SYMBOLS_MESSAGE_H
-#define TRAIL_SYMBOLS_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool message_send(struct message *message, int fd);
  * the other side is gone, or sent a message that is too large; 1: too late.
  */
 int message_receive(struct message *message, int fd, int64_t until);
-
-#endif

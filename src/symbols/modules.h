@@ -2,8 +2,7 @@
  * The files of a trace's modules: finds the file with the right build ID for each module, and
  * resolves addresses in it.
  */
-#ifndef TRAIL_SYMBOLS_MODULES_H
-#define TRAIL_SYMBOLS_MODULES_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -56,5 +55,3 @@ struct module_file {
  * Returns false at the end.
  */
 bool modules_next(const struct modules *modules, struct module_file *file);
-
-#endif

@@ -5,8 +5,7 @@
  * they open must be a regular file owned by root, the user or the program's owner, and an ELF file
  * of bounded size (inspect/elf_bounds.h). Opening any other file fails with EACCES.
  */
-#ifndef TRAIL_SYMBOLS_NAMED_FILES_H
-#define TRAIL_SYMBOLS_NAMED_FILES_H
+#pragma once
 
 #include <limits.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ void named_files_refuse(const char *path, const char *problem);
 
 /* Returns the first such file, from any thread of this process or from the one that reads programs. */
 const struct refused_file *named_files_refused(void);
-
-#endif

@@ -16,10 +16,7 @@ bool spans_add(struct spans *spans, struct span span)
 {
     if (span.high <= span.low)
         return true;
-    if (!GROW(spans->list, spans->capacity, spans->count + 1))
-        return false;
-    spans->list[spans->count++] = span;
-    return true;
+    return APPEND(spans->list, spans->capacity, spans->count, span);
 }
 
 bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
@@ -36,9 +33,7 @@ bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
 static int span_order(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    int order = ORDER(x->low, y->low);
-    order = order ? order : ORDER(y->high, x->high);
-    return order ? order : ORDER(x->index, y->index);
+    return ORDER(x->low, y->low) ?: ORDER(y->high, x->high) ?: ORDER(x->index, y->index);
 }
 
 void spans_sort(struct spans *spans)

@@ -5,8 +5,7 @@
  * when an address in it is looked up. Nested functions have addresses of their own, so if no known
  * function contains an address, all functions are walked.
  */
-#ifndef TRAIL_SYMBOLS_SCOPES_H
-#define TRAIL_SYMBOLS_SCOPES_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void scopes_free(struct scopes *scopes);
 
 /* Returns the innermost scope around an address, or NULL. Valid until the next call. */
 struct scope *scopes_find(struct scopes *scopes, uint64_t address);
-
-#endif

@@ -2,8 +2,7 @@
  * The process that reads programs for this one: what a hostile file does to libdw, or to the kernel when it is read,
  * happens there (confine.h). It starts with the first question, and again with the first one after it has ended.
  */
-#ifndef TRAIL_SYMBOLS_SYMBOL_PROCESS_H
-#define TRAIL_SYMBOLS_SYMBOL_PROCESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void symbol_process_stop(struct symbol_process *process);
  */
 const char *symbol_process_ask(struct symbol_process *process, struct message *question,
                                struct message *answer, int64_t *left_ns);
-
-#endif

@@ -33,7 +33,7 @@ static void open_file(struct server *server, struct message *question, struct me
     enum symbols_detail detail = (enum symbols_detail)message_number(question);
     struct elf_symbols *file = NULL;
     if (!path || !GROW(server->files, server->capacity, server->count + 1))
-        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(&err);
     else
         file = elf_symbols_open(path, wanted, detail, &err);
     message_put_number(answer, file ? TRAIL_OK : err.code);

@@ -152,7 +152,7 @@ struct symbols *symbols_open(struct symbol_process *process, const char *path, c
     struct symbols *symbols = calloc(1, sizeof *symbols);
     const char *seconds = getenv("TRAIL_SYMBOLS_SECONDS");
     if (!symbols) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     symbols->own = process ? NULL : symbol_process_open();
@@ -163,7 +163,7 @@ struct symbols *symbols_open(struct symbol_process *process, const char *path, c
     symbols->most_ns = symbols->left_ns =
         (seconds ? strtol(seconds, NULL, 10) : SECONDS) * 1000000000L;
     if (!symbols->process || !symbols->path || !symbols->wanted)
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
     else if (open_file(symbols, err))
         return symbols;
     symbols_close(symbols);
@@ -175,7 +175,7 @@ struct symbols *symbols_open_here(const char *path, const char *wanted, enum sym
 {
     struct symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols) {
-        (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        (void)error_no_memory(err);
         return NULL;
     }
     symbols->here = elf_symbols_open(path, wanted, detail, err);

@@ -5,8 +5,7 @@
  * A file may be hostile, so a process of its own reads it, except for the recorder (symbol_process.h). If that process crashes or
  * exceeds its time, the file's names are missing from then on, and named_files_refused says so.
  */
-#ifndef TRAIL_SYMBOLS_SYMBOLS_H
-#define TRAIL_SYMBOLS_SYMBOLS_H
+#pragma once
 
 #include "symbols/elf_symbols.h"
 
@@ -48,5 +47,3 @@ size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *g
 /* A trail_symbolize_fn; `context` is the struct symbols. */
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
                   uint64_t *line);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Definition: column indices (TABLE_COLUMN), and the indices of words in enumerated columns.
  */
-#ifndef TRAIL_TABLES_DEFINITION_H
-#define TRAIL_TABLES_DEFINITION_H
+#pragma once
 
 #include <trail/tables.h>
 
@@ -24,5 +23,3 @@ uint8_t word_of_proc_state(unsigned state);
 
 /* Returns the word of an event type (trail_event.wire); only for types that exist. */
 uint8_t word_of_type(unsigned wire);
-
-#endif

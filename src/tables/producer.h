@@ -6,8 +6,7 @@
  * a generation are numbered when it begins, in its order, so that passes for different tables give
  * them the same numbers.
  */
-#ifndef TRAIL_TABLES_PRODUCER_H
-#define TRAIL_TABLES_PRODUCER_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -94,5 +93,3 @@ bool dictionary_fill(struct trail_tables *tables);
 bool answers_fill(struct trail_tables *tables);
 bool traces_fill(struct trail_tables *tables);
 unsigned answers_needed(const struct trail_tables *tables);
-
-#endif

@@ -3,8 +3,7 @@
  * TRAIL_TABLE_ROWS rows at a time are handed out. A column that was not requested has no vector,
  * and values put into it are ignored.
  */
-#ifndef TRAIL_TABLES_ROWS_H
-#define TRAIL_TABLES_ROWS_H
+#pragma once
 
 #include <trail/tables.h>
 
@@ -123,5 +122,3 @@ static inline void put_text_if(struct rows *rows, unsigned column, size_t row, t
     if (text.size == 0)
         put_null(rows, column, row);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Bins: how many lanes were in each state over the whole trace, as time integrals in a fixed number
  * of bins. When the trace outgrows them, pairs of bins are merged into one.
  */
-#ifndef TRAIL_TIMELINE_BINS_H
-#define TRAIL_TIMELINE_BINS_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -32,5 +31,3 @@ void bins_change(struct bins *bins, trail_lane_counter counter, int by, int64_t 
 
 /* Adds everything up to `ns` to the bins; after a change they are incomplete until then. */
 void bins_flush(struct bins *bins, int64_t ns);
-
-#endif

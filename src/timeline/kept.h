@@ -7,8 +7,7 @@
  * Only the build that wrote a file can read it. Only its user can write to its folder, so that the
  * rest is checked, but not the bytes of chunks.
  */
-#ifndef TRAIL_TIMELINE_KEPT_H
-#define TRAIL_TIMELINE_KEPT_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -32,5 +31,3 @@ bool kept_name(const trail_lanes *lanes, int folder, const char *name);
 
 /* Returns the lanes in a file, and fills `own`; NULL if it is not such a file. */
 trail_lanes *kept_read(int fd, void *own, size_t own_size);
-
-#endif

@@ -16,8 +16,7 @@
  * not a multiple of the unit, the remaining ns come before it, as a number with the state
  * LANE_REST.
  */
-#ifndef TRAIL_TIMELINE_LANE_H
-#define TRAIL_TIMELINE_LANE_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -99,5 +98,3 @@ bool lane_find(const struct lane *lane, int64_t ns, struct lane_position *positi
 
 size_t lane_cells(const struct lane *lane, int64_t end_ns, int64_t from_ns, int64_t to_ns,
                   size_t width, trail_cell *cells);
-
-#endif

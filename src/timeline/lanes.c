@@ -1,6 +1,5 @@
 /* Lanes from events: a writer of the timeline (timeline/timeline.h) that stores the spans it
  * receives. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <trail/lanes.h>

@@ -1,6 +1,5 @@
 /* What lanes are made of, for the files that fill, keep and read them. */
-#ifndef TRAIL_TIMELINE_LANES_INSIDE_H
-#define TRAIL_TIMELINE_LANES_INSIDE_H
+#pragma once
 
 #include <trail/lanes.h>
 
@@ -40,5 +39,3 @@ struct trail_lanes {
 
 /* Returns lanes without events; NULL if out of memory. `reader` NULL: none will come. */
 struct trail_lanes *lanes_make(trail_reader *reader);
-
-#endif

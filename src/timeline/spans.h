@@ -3,8 +3,7 @@
  * neither names nor Ps, which analyze/follow.h keeps for each goroutine. One entry per open span,
  * so memory is bounded by what is alive.
  */
-#ifndef TRAIL_TIMELINE_SPANS_H
-#define TRAIL_TIMELINE_SPANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -24,5 +23,3 @@ struct spans {
  */
 int64_t spans_observe(struct spans *spans, const trail_event *event);
 void spans_free(struct spans *spans);
-
-#endif

@@ -3,8 +3,7 @@
  * The first `memory` bytes are in memory, all others in a temporary file. It is mapped, so that the
  * kernel can write it back: the spans of a trace of any size take bounded memory.
  */
-#ifndef TRAIL_TIMELINE_STORE_H
-#define TRAIL_TIMELINE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ uint8_t *store_at(const struct store *store, uint64_t position);
 
 /* Frees all chunks. */
 void store_free(struct store *store);
-
-#endif

@@ -741,7 +741,7 @@ int timeline_run(struct timeline *t, struct out *out, trail_error *err)
     }
     finish(t);
     if (t->failed || t->names.failed || t->stacks.failed)
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the live objects of the trace");
+        return error_no_memory(err);
     if (count < 0 && !t->over) {
         if (err)
             *err = *trail_reader_error(t->reader);

@@ -7,8 +7,7 @@
  * Names and stacks are small, dense numbers that outlive their generation: writers keep what they
  * need in arrays. Memory is used for what is alive, and once for each different name and stack.
  */
-#ifndef TRAIL_TIMELINE_TIMELINE_H
-#define TRAIL_TIMELINE_TIMELINE_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -202,5 +201,3 @@ static inline bool timeline_has_reason(const struct timeline_goroutine *g)
 {
     return g->state == TRAIL_GO_WAITING && g->reason != 0;
 }
-
-#endif

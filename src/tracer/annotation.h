@@ -1,6 +1,5 @@
 /* Common code of the functions for tasks, regions and logs. */
-#ifndef TRAIL_TRACER_ANNOTATION_H
-#define TRAIL_TRACER_ANNOTATION_H
+#pragma once
 
 #include "host/annotations.h"
 #include "tracer/context.h"
@@ -62,5 +61,3 @@ static inline void close_annotation(trail_m *m, uint64_t generation)
         context_return(m, generation);
     section_leave(m);
 }
-
-#endif

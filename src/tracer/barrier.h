@@ -5,8 +5,7 @@
  * microseconds and the hot path nothing, where a locked operation would cost as much as the rest of
  * an event (Appendix B 13).
  */
-#ifndef TRAIL_TRACER_BARRIER_H
-#define TRAIL_TRACER_BARRIER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ bool barrier_init(void);
 
 /* When it returns, every thread of the process has passed a full memory barrier. */
 void barrier_all_threads(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which categories of annotations are recorded: see "Categories" in record.h. */
-#ifndef TRAIL_TRACER_CATEGORIES_H
-#define TRAIL_TRACER_CATEGORIES_H
+#pragma once
 
 #include "tracer/section.h"
 
@@ -14,5 +13,3 @@ static inline bool category_is_on(const char *name)
 {
     return likely(!__atomic_load_n(&categories_listed, __ATOMIC_RELAXED)) || categories_have(name);
 }
-
-#endif

@@ -4,7 +4,6 @@
 #include "tracer/identity.h"
 #include "tracer/lock.h"
 #include "tracer/regions.h"
-#include "tracer/states.h"
 
 void context_lock(trail_p *p)
 {

@@ -16,8 +16,7 @@
  * like a foreign thread in Go, in code unknown to the trace. In v2 that suffices for tasks and
  * logs. While it has a region open, it runs.
  */
-#ifndef TRAIL_TRACER_CONTEXT_H
-#define TRAIL_TRACER_CONTEXT_H
+#pragma once
 
 #include "tracer/event.h"
 
@@ -62,5 +61,3 @@ void context_unlock(trail_p *p);
 /* Return the thread's own P, and its own goroutine, which may not exist yet (TRAIL_G_NONE_). */
 trail_p *thread_own_proc(trail_m *m);
 trail_g *thread_own_goroutine(trail_m *m);
-
-#endif

@@ -16,7 +16,6 @@
 #include "tracer/roster.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
-#include "tracer/states.h"
 #include "tracer/tables.h"
 #include "tracer/tsan.h"
 #include "wire/wire.h"

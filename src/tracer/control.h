@@ -1,6 +1,5 @@
 /* The life of a session, from its first consumer (a stream or the flight recorder) to its last. */
-#ifndef TRAIL_TRACER_CONTROL_H
-#define TRAIL_TRACER_CONTROL_H
+#pragma once
 
 #include <time.h>
 
@@ -25,5 +24,3 @@ struct timespec deadline_after(int64_t ns);
 /* Starts a thread of the library, `what` it does for the error, which handles no signals. */
 bool library_thread(pthread_t *thread, void *(*run)(void *), void *context, const char *what,
                     trail_error *err);
-
-#endif

@@ -11,8 +11,7 @@
  * A writer's `end` lies EVENT_MAX bytes before the end of its buffer, and an empty writer has at ==
  * end == NULL: one comparison detects both a full buffer and a missing one.
  */
-#ifndef TRAIL_TRACER_EVENT_H
-#define TRAIL_TRACER_EVENT_H
+#pragma once
 
 #include <string.h>
 
@@ -211,5 +210,3 @@ static inline struct table *string_table(uint64_t generation)
 {
     return &tracer.strings[tracer.v2 ? generation & 1 : 0];
 }
-
-#endif

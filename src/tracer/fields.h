@@ -6,8 +6,7 @@
  * The type of each can be read back: a text is always in quotes; a double has a point, an exponent,
  * or no digits (inf, nan).
  */
-#ifndef TRAIL_TRACER_FIELDS_H
-#define TRAIL_TRACER_FIELDS_H
+#pragma once
 
 #include <trail/record.h>
 
@@ -21,5 +20,3 @@
  * name or number does not fit.
  */
 void fields_write(char message[FIELDS_MAX + 1], const trail_field *fields, size_t n);
-
-#endif

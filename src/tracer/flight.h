@@ -2,8 +2,7 @@
  * The flight recorder's memory: the newest generations, each a list of buffers that were read
  * (§7.9). All functions but flight_write and flight_after_fork require tracer.lock.
  */
-#ifndef TRAIL_TRACER_FLIGHT_H
-#define TRAIL_TRACER_FLIGHT_H
+#pragma once
 
 #include "tracer/tracer.h"
 
@@ -29,5 +28,3 @@ uint64_t flight_newest(void);
 bool flight_write(int fd, uint64_t *bytes, trail_error *err);
 
 void flight_after_fork(void);
-
-#endif

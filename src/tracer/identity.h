@@ -7,8 +7,7 @@
  *   22          line, with the status of each generation    line, with the status of each generation
  *   23, 26      GoStatusStack of each generation (§7.4)     line, with the status of each generation
  */
-#ifndef TRAIL_TRACER_IDENTITY_H
-#define TRAIL_TRACER_IDENTITY_H
+#pragma once
 
 #include "tracer/event.h"
 
@@ -42,5 +41,3 @@ static inline void identity_created(trail_m *m, uint64_t generation, const trail
     if (unlikely(__atomic_load_n(&g->named_, __ATOMIC_RELAXED)))
         identity_note(m, generation, g, false);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The locks that calls of the host's threads take. Time spent waiting for them is counted
  * (trail_stats.lock_waits); an uncontended lock costs nothing extra.
  */
-#ifndef TRAIL_TRACER_LOCK_H
-#define TRAIL_TRACER_LOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void lock_mutex(pthread_mutex_t *mutex);
 /* A lock that is rarely contended and held for less time than a context switch takes. */
 void lock_word(uint32_t *word);
 void unlock_word(uint32_t *word);
-
-#endif

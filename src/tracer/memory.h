@@ -1,6 +1,5 @@
 /* Memory straight from the system, because the host may trace malloc or be inside it. */
-#ifndef TRAIL_TRACER_MEMORY_H
-#define TRAIL_TRACER_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ size_t memory_mapped(void);
  * fail; if negative, none fails.
  */
 void memory_fail_after(long allowed);
-
-#endif

@@ -3,8 +3,7 @@
  * of the trace and counted; the first one of a session is kept with its place, for the host's
  * callback and for trail_stop. The checking build (-Dcheck=true) prints it and aborts.
  */
-#ifndef TRAIL_TRACER_MISUSE_H
-#define TRAIL_TRACER_MISUSE_H
+#pragma once
 
 #include <trail/record.h>
 
@@ -28,5 +27,3 @@ void misuse_reset(void);
 
 /* Fills *err with the session's first misuse. Returns false. */
 bool misuse_report(trail_error *err);
-
-#endif

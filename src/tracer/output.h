@@ -1,6 +1,5 @@
 /* Writing all bytes to a descriptor, across interruptions. */
-#ifndef TRAIL_TRACER_OUTPUT_H
-#define TRAIL_TRACER_OUTPUT_H
+#pragma once
 
 #include <errno.h>
 #include <poll.h>
@@ -26,5 +25,3 @@ static inline bool output_write(int fd, const void *data, size_t size)
     }
     return true;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * library they expand to nothing. Tests link a variant that calls the test at these points to make
  * the thread wait, so that a race that starts once in a million runs starts in each.
  */
-#ifndef TRAIL_TRACER_PAUSE_H
-#define TRAIL_TRACER_PAUSE_H
+#pragma once
 
 enum pause {
     PAUSE_ENTERS,   /* busy_ is set, the generation not loaded */
@@ -25,6 +24,4 @@ enum pause {
 void tracer_pause(enum pause at);
 #else
 #define tracer_pause(at) ((void)0)
-#endif
-
 #endif

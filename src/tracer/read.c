@@ -18,11 +18,9 @@
 
 #include "tracer/control.h"
 #include "tracer/flight.h"
-#include "tracer/memory.h"
 #include "tracer/output.h"
 #include "tracer/runnable.h"
 #include "tracer/sample.h"
-#include "tracer/stack.h"
 #include "wire/wire.h"
 
 struct stream stream = {.fd = -1};

@@ -1,6 +1,5 @@
 /* The reading side (read.c), and the consumers that it delivers to (consumers.c). */
-#ifndef TRAIL_TRACER_READ_H
-#define TRAIL_TRACER_READ_H
+#pragma once
 
 #include "tracer/tracer.h"
 
@@ -68,5 +67,3 @@ void consumers_after_fork(void);
 void consumers_at_exit(void);
 /* Waits at most a second until the host's sink has returned. It is not called again. */
 void read_end_sink(void);
-
-#endif

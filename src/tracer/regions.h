@@ -4,8 +4,7 @@
  * continued on another. Such an end is kept until the goroutine runs and the region is its
  * innermost one, because readers accept it only there (§6.5).
  */
-#ifndef TRAIL_TRACER_REGIONS_H
-#define TRAIL_TRACER_REGIONS_H
+#pragma once
 
 #include "tracer/section.h"
 
@@ -33,5 +32,3 @@ static inline void regions_end(trail_g *g)
     if (unlikely(g->regions_session_ == tracer.first_generation && g->region_count_))
         regions_forget(g);
 }
-
-#endif

@@ -9,8 +9,7 @@
  * under the lock of its M, which its thread takes to leave: a visitor sees neither a record that is
  * being set up nor a partial write. docs/models/roster.pml models this.
  */
-#ifndef TRAIL_TRACER_ROSTER_H
-#define TRAIL_TRACER_ROSTER_H
+#pragma once
 
 #include "tracer/tracer.h"
 
@@ -63,5 +62,3 @@ void roster_visit_all(void (*visit)(trail_m *m, void *arg), void *arg);
 
 /* Forgets all threads except the one of `m`, which may be NULL, and everything written. */
 void roster_after_fork(trail_m *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether another thread of the process waits only for a processor. */
-#ifndef TRAIL_TRACER_RUNNABLE_H
-#define TRAIL_TRACER_RUNNABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -10,5 +9,3 @@
  * if it waits for anything else, or if that cannot be read.
  */
 bool thread_is_runnable(pid_t thread);
-
-#endif

@@ -1,6 +1,5 @@
 /* CPU samples: a timer signal, a ring, and CPUSample records (§2.13, §5.1). */
-#ifndef TRAIL_TRACER_SAMPLE_H
-#define TRAIL_TRACER_SAMPLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void sample_drain(uint64_t generation);
 
 /* Returns the number of unwritten samples. */
 uint64_t sample_waiting(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Entering and leaving a section, and changing states inside it: the hot path of the protocol
  * described in tracer.h.
  */
-#ifndef TRAIL_TRACER_SECTION_H
-#define TRAIL_TRACER_SECTION_H
+#pragma once
 
 #include "tracer/misuse.h"
 #include "tracer/pause.h"
@@ -332,5 +331,3 @@ static inline bool check_g(const trail_m *m, const trail_g *g, const char *what)
     return misuse_of(TRAIL_MISUSE_OBJECT, m, what,
                      "the goroutine was not initialized, or was moved or changed");
 }
-
-#endif

@@ -3,8 +3,7 @@
  * begin of each that it is about is kept in a table without locks; a thread of its own writes the
  * snapshots, so that a thread of the host never does.
  */
-#ifndef TRAIL_TRACER_SLOW_H
-#define TRAIL_TRACER_SLOW_H
+#pragma once
 
 #include "tracer/section.h"
 
@@ -35,5 +34,3 @@ static inline void slow_end(uint64_t id, uint32_t depth)
 void slow_stop(void);
 
 void slow_after_fork(void);
-
-#endif

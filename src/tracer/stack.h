@@ -2,8 +2,7 @@
  * Captures the calling thread's stack as an entry of the generation's table: by frame pointers,
  * libunwind, or the host.
  */
-#ifndef TRAIL_TRACER_STACK_H
-#define TRAIL_TRACER_STACK_H
+#pragma once
 
 #include "tracer/section.h"
 
@@ -53,5 +52,3 @@ size_t stack_list(const trail_m *m, uintptr_t frame, uintptr_t *pcs, size_t max)
 
 /* Returns the bounds of the calling thread's stack. */
 void stack_bounds(const void **low, const void **high);
-
-#endif

@@ -1,6 +1,5 @@
 /* The status of goroutines and Ps, once per generation and before their other events (§7.4). */
-#ifndef TRAIL_TRACER_STATES_H
-#define TRAIL_TRACER_STATES_H
+#pragma once
 
 #include "tracer/section.h"
 
@@ -69,5 +68,3 @@ void states_carry_stack(trail_g *g, uint64_t generation);
 
 /* v2: writes what every generation has once (§7.7), from the first thread that runs a goroutine. */
 void states_announce(trail_m *m, uint64_t generation);
-
-#endif

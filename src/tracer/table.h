@@ -10,10 +10,8 @@
  * all sections). For each block the buffers are reserved into which its entries will be written, so
  * that a generation can end when the system has no memory.
  */
-#ifndef TRAIL_TRACER_TABLE_H
-#define TRAIL_TRACER_TABLE_H
+#pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,5 +74,3 @@ static inline uint64_t table_mix(uint64_t hash, uint64_t word)
 }
 
 uint64_t table_hash_bytes(const void *data, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * (§1.4, §2.6, §5.1). Called by the thread that ends the trace (v1) or the generation (v2), when no
  * other thread uses them.
  */
-#ifndef TRAIL_TRACER_TABLES_H
-#define TRAIL_TRACER_TABLES_H
+#pragma once
 
 #include "tracer/event.h"
 
@@ -36,5 +35,3 @@ struct frame_name {
 struct frame_name symbol_of(uintptr_t pc);
 /* Frees the cache of names. */
 void symbols_reset(void);
-
-#endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "tracer/barrier.h"
-#include "tracer/control.h"
 #include "tracer/read.h"
 #include "tracer/regions.h"
 #include "tracer/sample.h"

@@ -28,8 +28,7 @@
  * once per buffer, and no other lock in the common events; nor does a thread that begins or ends
  * (roster.h).
  */
-#ifndef TRAIL_TRACER_TRACER_H
-#define TRAIL_TRACER_TRACER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -354,5 +353,3 @@ static inline void leave_out(trail_left_out what)
 /* Fills *err, which may be NULL. Returns false. */
 bool record_fail(trail_error *err, trail_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

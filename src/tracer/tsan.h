@@ -4,8 +4,7 @@
  * intercepts memcpy and memcmp in every library, and would report false races in the host (§2.14).
  * It sees mutexes and condition variables by itself.
  */
-#ifndef TRAIL_TRACER_TSAN_H
-#define TRAIL_TRACER_TSAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ static inline void tsan_release(void *address)
     if (__builtin_expect(__tsan_release != NULL, 0))
         __tsan_release(address);
 }
-
-#endif

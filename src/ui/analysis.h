@@ -10,8 +10,7 @@
  * For a damaged trace, the answers of its good part are shown, a message goes to stderr, and the
  * exit code is EXIT_BAD.
  */
-#ifndef TRAIL_UI_ANALYSIS_H
-#define TRAIL_UI_ANALYSIS_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -131,5 +130,3 @@ trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait
 /* Returns "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Folders of the user's own in which a command keeps what it computed, for the next time. */
-#ifndef TRAIL_UI_CACHE_FOLDER_H
-#define TRAIL_UI_CACHE_FOLDER_H
+#pragma once
 
 /*
  * Opens the folder `name` of trail's cache, which is created. Sets *folder. Returns EXIT_GOOD, or
@@ -13,5 +12,3 @@ int cache_folder_open(const char *name, int *folder);
  * Closes the folder.
  */
 void cache_folder_close(int folder);
-
-#endif

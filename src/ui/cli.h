@@ -1,6 +1,5 @@
 /* What the sub-commands share: exit codes, opening files, error messages, writing to stdout. */
-#ifndef TRAIL_UI_CLI_H
-#define TRAIL_UI_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/export.h>
@@ -99,5 +98,3 @@ int print_output_error(const char *title, int reason);
  * do.
  */
 int finish_stdout(int code);
-
-#endif

@@ -2,8 +2,7 @@
  * A closed stdout: a pipe whose reader has exited, for example `head`. This is not reported; after
  * cleaning up files and children, the command ends by SIGPIPE, as others do.
  */
-#ifndef TRAIL_UI_CLOSED_STDOUT_H
-#define TRAIL_UI_CLOSED_STDOUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool closed_stdout_is(int reason);
 
 /* Ends the process by SIGPIPE if stdout was found to be closed. */
 void closed_stdout_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* What kept the threads of a recording from CPUs, as recorded by `trail record`
  * (trail_recorded). */
-#ifndef TRAIL_UI_CPU_LIMITS_H
-#define TRAIL_UI_CPU_LIMITS_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -27,5 +26,3 @@ void cpu_limits_json(const struct cpu_limits *limits, struct json *json);
 /* Writes an array with the key "scheduling", the settings of a thread; omitted if it only had the
  * default. */
 void cpu_limits_json_thread(const trail_reader *reader, struct json *json, int64_t tid);
-
-#endif

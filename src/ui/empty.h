@@ -1,6 +1,5 @@
 /* What a command prints for an empty answer: what is missing, and how to record it. */
-#ifndef TRAIL_UI_EMPTY_H
-#define TRAIL_UI_EMPTY_H
+#pragma once
 
 #include <stdio.h>
 #include <trail/analyze.h>
@@ -28,5 +27,3 @@ static inline void empty_profile(trail_profile_type type)
     };
     printf("%s\n", texts[type]);
 }
-
-#endif

@@ -31,18 +31,13 @@ void facts_close(struct facts *facts)
         json_close(&facts->json, ']');
 }
 
-void facts_put_text(const char *text)
-{
-    show_plain(text_from(text));
-}
-
 static void put_line(enum fact_state state, const char *name, const char *text, const char *todo)
 {
     printf("  %-8s %-17s ", states[state], name);
-    facts_put_text(text);
+    show_plain(text_from(text));
     if (todo) {
         printf("\n%29sto do: ", "");
-        facts_put_text(todo);
+        show_plain(text_from(todo));
     }
     putchar('\n');
 }

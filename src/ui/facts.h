@@ -2,8 +2,7 @@
  * A list of facts, each good, a note or a problem, with the one action for it: printed as lines, or
  * as objects of a JSON array.
  */
-#ifndef TRAIL_UI_FACTS_H
-#define TRAIL_UI_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,8 +30,3 @@ void facts_close(struct facts *facts);
 /* Prints a fact. `todo` is NULL if there is nothing to do. */
 void fact(struct facts *facts, enum fact_state state, const char *name, const char *todo,
           const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* Prints text that may contain file names, escaped for terminals. */
-void facts_put_text(const char *text);
-
-#endif

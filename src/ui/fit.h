@@ -1,11 +1,8 @@
 /* The width of the terminal that lines are shown on. */
-#ifndef TRAIL_UI_FIT_H
-#define TRAIL_UI_FIT_H
+#pragma once
 
 /*
  * Returns the number of columns: the variable COLUMNS if it is set, else that of the terminal on
  * stdout; INT_MAX if stdout is not a terminal.
  */
 int fit_columns(void);
-
-#endif

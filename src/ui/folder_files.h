@@ -1,6 +1,5 @@
 /* The files of a folder that a command is given instead of a file. */
-#ifndef TRAIL_UI_FOLDER_FILES_H
-#define TRAIL_UI_FOLDER_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool is_folder(const char *path);
  * `take`, or EXIT_INOUT after a message.
  */
 int folder_each(const char *folder, int (*take)(void *context, const char *path), void *context);
-
-#endif

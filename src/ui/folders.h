@@ -1,6 +1,5 @@
 /* Folders that are created for output, and removed if it is not written. */
-#ifndef TRAIL_UI_FOLDERS_H
-#define TRAIL_UI_FOLDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ int folders_make(struct folders *folders, const char *path);
 
 /* Frees the list; unless `stay`, removes those of its folders that are empty. */
 void folders_end(struct folders *folders, bool stay);
-
-#endif

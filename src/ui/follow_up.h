@@ -2,8 +2,7 @@
  * Follow-up commands that show the events behind a figure, to be copied into a shell: for the same
  * file, quoted where necessary, with the same input options.
  */
-#ifndef TRAIL_UI_FOLLOW_UP_H
-#define TRAIL_UI_FOLLOW_UP_H
+#pragma once
 
 #include "ui/analysis.h"
 
@@ -45,5 +44,3 @@ const char *shell_name(trail_string name, char *buf);
 /* The same for a file as a separate argument: a name that begins with "-" must not look like an
  * option. */
 const char *shell_file(const char *path, char *buf);
-
-#endif

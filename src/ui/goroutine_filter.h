@@ -4,8 +4,7 @@
  *
  *     static const struct option rows[] = {GOROUTINE_FILTER_ROWS(struct request, filter), ANALYSIS_ROWS, {0}};
  */
-#ifndef TRAIL_UI_GOROUTINE_FILTER_H
-#define TRAIL_UI_GOROUTINE_FILTER_H
+#pragma once
 
 #include "ui/analysis.h"
 #include "ui/values.h"
@@ -61,5 +60,3 @@ void place_show(const struct analysis *analysis, trail_stack stack, unsigned ind
 /* Writes an array of objects with "function", "file" and "line". */
 void place_json(const struct analysis *analysis, struct json *json, const char *key,
                 trail_stack stack);
-
-#endif

@@ -117,13 +117,11 @@ static void show_histograms(const struct groups_view *view, const trail_group *g
     char number[32];
     for (size_t i = 0; i < count; i++) {
         trail_string name = analysis_text(view->analysis, groups[i].name);
-        char *text = strndup(name.data, name.size);
-        printf("%s%s %s: ", i ? "\n" : "", table_thousands(number, groups[i].count),
+        printf("%s%s %s: ", i ? "\n" : "", show_thousands(number, groups[i].count),
                term_count(&view->analysis->vocabulary, groups[i].count, view->one));
-        facts_put_text(text ? text : "?");
+        show_plain(name);
         putchar('\n');
         table_histogram(&groups[i].columns[view->histogram.column]);
-        free(text);
     }
 }
 
@@ -195,9 +193,9 @@ void groups_show_head(const struct groups_view *view, size_t groups)
 {
     const trail_analysis_span *span = &view->analysis->span;
     char duration[SHOW_SIZE], count[32], alive[32];
-    printf("%s %s, %s alive at the end", table_thousands(count, span->goroutines),
+    printf("%s %s, %s alive at the end", show_thousands(count, span->goroutines),
            term_count(&view->analysis->vocabulary, span->goroutines, TERM_task),
-           table_thousands(alive, span->goroutines_alive));
+           show_thousands(alive, span->goroutines_alive));
     if (groups > 0)
         printf(", in %zu group%s", groups, plural_s(groups));
     printf(", in %s\n", show_duration(duration, span->end_ns - span->begin_ns));

@@ -2,8 +2,7 @@
  * Prints groups of goroutines or regions: sums, distributions, histograms; and the options for
  * that.
  */
-#ifndef TRAIL_UI_GROUPS_H
-#define TRAIL_UI_GROUPS_H
+#pragma once
 
 #include "ui/rows.h"
 
@@ -79,5 +78,3 @@ void groups_put_times(struct row *row, const trail_times *times);
  */
 void groups_json_list(const struct groups_view *view, const char *key, put_row *put,
                       const void *rows, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Input that is read more than once: a path is opened again each time, stdin and pipes are kept in memory. */
-#ifndef TRAIL_UI_INPUT_H
-#define TRAIL_UI_INPUT_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -35,5 +34,3 @@ void close_binary(struct symbols *symbols);
 
 /* Prints what the reader assumed: output with invented events always comes with a message. */
 void print_repairs(const char *word, const trail_reader *reader);
-
-#endif

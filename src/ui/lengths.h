@@ -1,6 +1,5 @@
 /* Options that select tasks or regions by duration. */
-#ifndef TRAIL_UI_LENGTHS_H
-#define TRAIL_UI_LENGTHS_H
+#pragma once
 
 #include "ui/options.h"
 
@@ -26,5 +25,3 @@ static inline bool lengths_have(const struct lengths *lengths, int64_t ns)
 {
     return ns >= lengths->longer_ns && (lengths->shorter_ns == 0 || ns < lengths->shorter_ns);
 }
-
-#endif

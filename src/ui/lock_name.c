@@ -45,8 +45,7 @@ struct titled {
 static int by_title(const void *a, const void *b)
 {
     const struct titled *x = a, *y = b;
-    int order = strcmp(*x->title, *y->title);
-    return order ? order : (x->title > y->title) - (x->title < y->title);
+    return strcmp(*x->title, *y->title) ?: (x->title > y->title) - (x->title < y->title);
 }
 
 static trail_stack stack_of(const trail_lock *lock, enum difference difference)

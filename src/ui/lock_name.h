@@ -1,6 +1,5 @@
 /* The name of a lock: within its own trace, and in a form that is comparable between two traces. */
-#ifndef TRAIL_UI_LOCK_NAME_H
-#define TRAIL_UI_LOCK_NAME_H
+#pragma once
 
 #include "ui/analysis.h"
 
@@ -27,5 +26,3 @@ void lock_titles_free(char **titles);
  * main.work < main.main, woken by main.done < main.work". Not unique in a trace.
  */
 const char *lock_identity(const struct analysis *analysis, const trail_lock *lock, char *buf);
-
-#endif

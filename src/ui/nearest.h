@@ -6,8 +6,7 @@
  *         nearest_offer(&nearest, name);
  *     usage_error(command, "no task '%s'%s", word, nearest_hint(&nearest));
  */
-#ifndef TRAIL_UI_NEAREST_H
-#define TRAIL_UI_NEAREST_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -26,5 +25,3 @@ void nearest_offer(struct nearest *nearest, trail_string name);
 
 /* Returns "; did you mean 'parse'?", or "" without any name. Valid as long as `nearest`. */
 const char *nearest_hint(struct nearest *nearest);
-
-#endif

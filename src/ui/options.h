@@ -22,8 +22,7 @@
  * everything is an argument. Options and arguments may be mixed, except in a command whose
  * arguments are another command. Every command has --help.
  */
-#ifndef TRAIL_UI_OPTIONS_H
-#define TRAIL_UI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -190,5 +189,3 @@ const char *nearest_word(const char *word, const char *const *words);
 /* Returns the number of insertions, deletions, replacements and swaps between `a` and `b`, ignoring
  * case. */
 unsigned edit_distance(const char *a, const char *b);
-
-#endif

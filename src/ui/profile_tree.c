@@ -117,7 +117,7 @@ static void print_line(const struct tree *tree, const struct node *node, unsigne
     printf("%6.1f %%  ", share);
     if (tree->times)
         printf("%s  ", show_right(time, 10, show_duration(time, node->ns)));
-    printf("%10s  %*s", table_thousands(count, node->count), (int)(2 * depth), "");
+    printf("%10s  %*s", show_thousands(count, node->count), (int)(2 * depth), "");
     print_name(tree, node);
     putchar('\n');
 }
@@ -167,7 +167,7 @@ bool profile_tree(const trail_analysis *analysis, const trail_profile *profile, 
     } else if (good) {
         printf("%s: %s%s%s in %zu stacks\n", trail_profile_type_name(profile->type),
                tree.times ? show_duration(time, profile->ns) : "", tree.times ? ", " : "",
-               table_thousands(count, profile->count), profile->sample_count);
+               show_thousands(count, profile->count), profile->sample_count);
         print_tree(&tree, path);
         if (tree.left_out)
             printf("branches under %g %% are left out; --min=0 shows all\n", least * 100);

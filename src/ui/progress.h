@@ -2,8 +2,7 @@
  * A progress bar on stderr: only if stderr is a terminal, for files of known size, and after one
  * second of work.
  */
-#ifndef TRAIL_UI_PROGRESS_H
-#define TRAIL_UI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/read.h>
@@ -26,5 +25,3 @@ void progress_step(void *progress);
 
 /* Erases the bar. */
 void progress_end(struct progress *progress);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A title of NULL: JSON only. A key of NULL: tables only.
  */
-#ifndef TRAIL_UI_ROWS_H
-#define TRAIL_UI_ROWS_H
+#pragma once
 
 #include "ui/analysis.h"
 #include "ui/table.h"
@@ -67,5 +66,3 @@ void row_longest(struct row *row, const char *key, const trail_longest *longest,
 void row_bool(struct row *row, const char *key, bool value);
 /* Tables only: a share of 1 is 100 %. */
 void row_share(struct row *row, const char *title, double share);
-
-#endif

@@ -40,8 +40,7 @@ static void show_json(const struct analysis *analysis, const struct running_kind
 static int longest_first(const void *a, const void *b)
 {
     const struct running *x = a, *y = b;
-    int order = ORDER(y->ns, x->ns);
-    return order ? order : ORDER(x->id, y->id);
+    return ORDER(y->ns, x->ns) ?: ORDER(x->id, y->id);
 }
 
 /* Returns the width of the longest task number, but at least 4. */

@@ -1,7 +1,6 @@
 /* Prints rows of figures for all threads or Ps, and for each a line that shows when it ran
  * goroutines. */
-#ifndef TRAIL_UI_RUNNING_H
-#define TRAIL_UI_RUNNING_H
+#pragma once
 
 #include "ui/rows.h"
 
@@ -32,5 +31,3 @@ int running_show(const struct analysis *analysis, const struct running_kind *kin
 /* Prints only the lines of when each ran. */
 int running_lines(const struct analysis *analysis, const struct running_kind *kind,
                   const void *rows, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Prints numbers and text, for terminals and as JSON. */
-#ifndef TRAIL_UI_SHOW_H
-#define TRAIL_UI_SHOW_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ bool show_is_whole(void);
 /* Returns a JSON writer on stdout, which may be mixed with other output there. Only one at a
  * time. */
 struct json json_on_stdout(void);
-
-#endif

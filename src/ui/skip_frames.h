@@ -2,8 +2,7 @@
  * --skip-frames=FILE: further frames that do not name a place, one pattern per line
  * (words/wrappers.h); empty lines and lines beginning with # are ignored.
  */
-#ifndef TRAIL_UI_SKIP_FRAMES_H
-#define TRAIL_UI_SKIP_FRAMES_H
+#pragma once
 
 #define SKIP_FRAMES_HELP                                                                           \
     "do not name places after functions that match a line of FILE, such as pool::*, nor after "    \
@@ -21,5 +20,3 @@ int skip_frames_read(const char *path, const char ***patterns);
 struct command;
 int skip_frames_take(const struct command *command, void *patterns, const char *path);
 void skip_frames_free(const char **patterns);
-
-#endif

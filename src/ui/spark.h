@@ -1,8 +1,7 @@
 /*
  * Small plots in a line of text: one column per slice of time, or per power of two of a duration.
  */
-#ifndef TRAIL_UI_SPARK_H
-#define TRAIL_UI_SPARK_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -32,5 +31,3 @@ void spark_begin(struct spark_pieces *pieces, int64_t begin_ns, int64_t end_ns);
 /* Adds a stretch of time; the parts outside are ignored. */
 void spark_cover(struct spark_pieces *pieces, int64_t from_ns, int64_t to_ns);
 struct spark spark_of(const struct spark_pieces *pieces);
-
-#endif

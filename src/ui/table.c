@@ -64,15 +64,10 @@ void table_word(struct table *table, const char *text)
     put_cell(table, text, strlen(text));
 }
 
-const char *table_thousands(char *buf, uint64_t value)
-{
-    return show_thousands(buf, value);
-}
-
 void table_number(struct table *table, uint64_t value)
 {
     char buf[32];
-    table_word(table, table_thousands(buf, value));
+    table_word(table, show_thousands(buf, value));
 }
 
 void table_duration(struct table *table, int64_t ns)
@@ -382,7 +377,7 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
     char text[SHOW_SIZE], number[32];
     int bar = (int)whole_within((double)count * 50 / (double)most + 0.5, 0, 50);
     printf("  %s  %10s  ", show_right(text, 12, show_duration(text, from)),
-           table_thousands(number, count));
+           show_thousands(number, count));
     for (int i = 0; i < bar; i++)
         putchar('#');
     if (bar == 0 && count > 0)

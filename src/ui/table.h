@@ -6,8 +6,7 @@
  *     table_number(&table, 3); table_duration(&table, ns); table_text(&table, name);
  *     table_print(&table);
  */
-#ifndef TRAIL_UI_TABLE_H
-#define TRAIL_UI_TABLE_H
+#pragma once
 
 #include <trail/analyze.h>
 
@@ -50,8 +49,3 @@ void table_drop(struct table *table);
 
 /* Prints a line for each power of two of a histogram: from, count, a bar. */
 void table_histogram(const trail_histogram *histogram);
-
-/* Returns "12,345" in `buf` of 32 bytes. */
-const char *table_thousands(char *buf, uint64_t value);
-
-#endif

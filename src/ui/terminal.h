@@ -1,8 +1,7 @@
 /*
  * Filters for stdout and stderr where these are terminals; base/terminal.h describes what passes.
  */
-#ifndef TRAIL_UI_TERMINAL_H
-#define TRAIL_UI_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,5 +20,3 @@ void terminal_control(FILE *to, const char *controls);
 
 /* Removes the filter of stdout, after its last flush. Returns false with errno set on error. */
 bool terminal_end(void);
-
-#endif

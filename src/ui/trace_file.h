@@ -2,8 +2,7 @@
  * A trace that a command writes: appears complete or not at all, and is compressed if its name ends
  * in .gz or .zst. Messages and exit codes as in ui/cli.h.
  */
-#ifndef TRAIL_UI_TRACE_FILE_H
-#define TRAIL_UI_TRACE_FILE_H
+#pragma once
 
 #include "base/packed.h"
 #include "ui/cli.h"
@@ -25,5 +24,3 @@ int check_trace_output(const struct options *options, const char *source, const 
 
 int open_trace_file(struct trace_file *file, const char *path);
 int close_trace_file(struct trace_file *file, const char *path, bool made, int code);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parsers of option values: numbers, lists, times, sizes. */
-#ifndef TRAIL_UI_VALUES_H
-#define TRAIL_UI_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool parse_id_list(const char *text, const char *letters, struct id_list *list);
 
 /* Whether the list has the ID, or nothing: IDs were not given. */
 bool id_list_allows(const struct id_list *list, int64_t id);
-
-#endif

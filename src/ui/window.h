@@ -1,6 +1,5 @@
 /* A window of time on the command line: --from and --to, relative to the first event. */
-#ifndef TRAIL_UI_WINDOW_H
-#define TRAIL_UI_WINDOW_H
+#pragma once
 
 #include "ui/cli.h"
 
@@ -18,5 +17,3 @@ int window_to(const struct command *command, void *window, const char *word);
 
 /* Called after all options: makes a --to of +TIME absolute. Returns EXIT_GOOD or EXIT_USAGE. */
 int window_finish(struct window *window, const struct command *command);
-
-#endif

@@ -1,6 +1,5 @@
 /* --words: the vocabulary of a command's output. */
-#ifndef TRAIL_UI_WORDS_H
-#define TRAIL_UI_WORDS_H
+#pragma once
 
 #include "ui/cli.h"
 #include "words/vocabulary.h"
@@ -21,5 +20,3 @@ static inline const char *words_value(trail_words words)
 {
     return words == TRAIL_WORDS_BY_TRACE ? NULL : words == TRAIL_WORDS_GO ? "go" : "threads";
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Wrap: breaks lines that are wider than the terminal between words, and indents the continuation.
  * A command to be copied gets a line of its own, unbroken.
  */
-#ifndef TRAIL_UI_WRAP_H
-#define TRAIL_UI_WRAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ typedef bool (*wrap_put_fn)(void *context, const char *data, size_t size);
  * words that are too wide are not broken. Returns false if `put` does.
  */
 bool wrap_line(const char *line, int columns, wrap_put_fn put, void *context);
-
-#endif

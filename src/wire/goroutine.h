@@ -9,8 +9,7 @@
  * generation, the one with the highest applies. `stack` is the ID of the stack of its start
  * function (format 22, whose GoStatus has none). Texts have no control characters.
  */
-#ifndef TRAIL_WIRE_GOROUTINE_H
-#define TRAIL_WIRE_GOROUTINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@
 #define GOROUTINE_STACK  "stack="
 #define GOROUTINE_KIND   "kind="
 #define GOROUTINE_NAME   "name="
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The word is the rest of the line: 1 to MAKER_WORD_MAX bytes of UTF-8 without control characters.
  */
-#ifndef TRAIL_WIRE_MAKER_H
-#define TRAIL_WIRE_MAKER_H
+#pragma once
 
 #define MAKER_PREFIX   "trail.made by="
 #define MAKER_RECORD   MAKER_PREFIX "record"
@@ -19,5 +18,3 @@
 
 /* Size of a line with its NUL. */
 #define MAKER_LINE (sizeof MAKER_HOST + MAKER_WORD_MAX)
-
-#endif

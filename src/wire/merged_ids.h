@@ -2,8 +2,7 @@
  * Numbers in a merged trace: each source has its own blocks of 10^9 goroutine and thread IDs. The
  * first source's block is 0 to 999,999,999, the second's begins with 1,000,000,000.
  */
-#ifndef TRAIL_WIRE_MERGED_IDS_H
-#define TRAIL_WIRE_MERGED_IDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline uint64_t id_block(int64_t id)
 {
     return (uint64_t)id / ID_BLOCK;
 }
-
-#endif

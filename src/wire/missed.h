@@ -1,6 +1,5 @@
 /* Why programs did not load the recorder: see missed.def. */
-#ifndef TRAIL_WIRE_MISSED_H
-#define TRAIL_WIRE_MISSED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline const struct wire_missed_words *wire_missed_words(uint64_t reason)
     };
     return reason == WIRE_MISSED_UNKNOWN || reason >= WIRE_MISSED_REASONS ? 0 : &words[reason];
 }
-
-#endif

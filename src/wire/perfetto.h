@@ -2,8 +2,7 @@
  * Perfetto's trace format: the fields that are read or written, by message (protos/perfetto/trace).
  * Their numbers never change.
  */
-#ifndef TRAIL_WIRE_PERFETTO_H
-#define TRAIL_WIRE_PERFETTO_H
+#pragma once
 
 /* Trace */
 enum { TRACE_PACKET = 1 };
@@ -159,5 +158,3 @@ enum {
     SWITCH_NEXT_PRIO = 7,
 };
 enum { WAKING_COMM = 1, WAKING_PID = 2, WAKING_PRIO = 3, WAKING_SUCCESS = 4 };
-
-#endif

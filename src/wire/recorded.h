@@ -7,11 +7,8 @@
  * WORD is a row of recorded.def, which has the meaning of its fields; the other fields are 0. TEXT
  * is the rest of the line: any bytes, possibly none.
  */
-#ifndef TRAIL_WIRE_RECORDED_H
-#define TRAIL_WIRE_RECORDED_H
+#pragma once
 
 #define RECORDED_PREFIX   "trail.recorded "
 #define RECORDED_NAME_MAX 256
 #define RECORDED_LINE     (RECORDED_NAME_MAX + 160) /* including its NUL */
-
-#endif

@@ -2,8 +2,7 @@
  * The logs that `trail record` writes about waits: which words name which kind of wait (waits.def),
  * and how each kind is called (wait_kinds.def). Recorder and readers use the same tables.
  */
-#ifndef TRAIL_WIRE_WAITS_H
-#define TRAIL_WIRE_WAITS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -79,5 +78,3 @@ extern const struct wire_wait_kind wire_wait_kinds[WIRE_WAITS];
  * the length of the words. WIRE_WAIT_NONE: no match.
  */
 enum wire_wait wire_wait_parse(const char *text, size_t size, size_t *length);
-
-#endif

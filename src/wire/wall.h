@@ -8,13 +8,10 @@
  * NS is the trace's time of the reading, SEC.NSEC the wall clock at that moment, since 1970, NSEC
  * with nine digits.
  */
-#ifndef TRAIL_WIRE_WALL_H
-#define TRAIL_WIRE_WALL_H
+#pragma once
 
 #define WALL_PREFIX "trail.clock "
 #define WALL_LINE   96 /* including its NUL */
 
 /* The first version of the format with clock readings of its own. */
 #define WALL_READINGS 25
-
-#endif

@@ -3,11 +3,9 @@
  * (v1.def, v2.def), and the limits that writers observe and readers enforce. Decoders, printers,
  * the assembler and the encoders all use these tables.
  */
-#ifndef TRAIL_WIRE_WIRE_H
-#define TRAIL_WIRE_WIRE_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* MARK: Header: the text `go 1.N trace`, padded with NULs to 16 bytes (§0.1) */
@@ -157,5 +155,3 @@ static inline bool v2_type_known(unsigned type, int minor)
 {
     return type < V2_TYPES && v2_types[type].name && v2_types[type].since <= minor;
 }
-
-#endif

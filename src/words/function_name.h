@@ -8,8 +8,7 @@
  * C and Go names are unchanged, and so is the process before a thread's name: "writer (4711):
  * flush".
  */
-#ifndef TRAIL_WORDS_FUNCTION_NAME_H
-#define TRAIL_WORDS_FUNCTION_NAME_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -18,5 +17,3 @@ enum { FUNCTION_NAME_SIZE = 320 };
 /* Returns the short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE bytes, truncated if
  * longer. */
 trail_string function_name_short(trail_string name, char *buf);
-
-#endif

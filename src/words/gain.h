@@ -2,8 +2,7 @@
  * What mending the cause of a finding gains, as a title and a figure: "saves at most", "3.2 ms". By a replay if there was one;
  * without it there is only a bound.
  */
-#ifndef TRAIL_WORDS_GAIN_H
-#define TRAIL_WORDS_GAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/analyze.h>
@@ -28,5 +27,3 @@ int64_t gain_ns(const trail_finding *finding);
 
 /* Returns false if there is no figure. */
 bool gain_words(const trail_finding *finding, struct gain_words *words);
-
-#endif

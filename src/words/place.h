@@ -2,8 +2,7 @@
  * A place as shown to users: the function in its short form, the file without its folder, and the
  * line.
  */
-#ifndef TRAIL_WORDS_PLACE_H
-#define TRAIL_WORDS_PLACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ enum place_form {
  * are omitted. */
 char *place_of_frame(trail_string function, trail_string file, uint64_t line, enum place_form form,
                      char *buf, size_t size);
-
-#endif

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 /* Returns the number in parentheses before `end`; false: none. *open: where the parenthesis is. */
 static bool number_before(trail_string text, size_t end, size_t *open, uint64_t *number)
 {
     size_t at = end;
     uint64_t unit = 1;
     *number = 0;
-    while (at > 0 && end - at < 10 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') {
+    while (at > 0 && end - at < 10 && is_digit(text.data[at - 1])) {
         *number += unit * (uint64_t)(text.data[--at] - '0');
         unit *= 10;
     }

@@ -1,8 +1,7 @@
 /*
  * Names of threads in recordings of several processes begin with their process: "writer (4711): flush".
  */
-#ifndef TRAIL_WORDS_PROCESS_NAME_H
-#define TRAIL_WORDS_PROCESS_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ struct process_name {
 
 /* Splits a thread's name; false: it does not name a process. */
 bool process_name_of(trail_string thread, struct process_name *process);
-
-#endif

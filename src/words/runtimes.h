@@ -3,10 +3,8 @@
  * the kernel only know a futex or a condition variable; runtimes.def lists the functions in the
  * stack that show whether it is a future, a channel, or an interpreter's lock.
  */
-#ifndef TRAIL_WORDS_RUNTIMES_H
-#define TRAIL_WORDS_RUNTIMES_H
+#pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <trail/read.h>
 
@@ -49,5 +47,3 @@ size_t runtime_frames_outside(runtime_frame_fn *frame_of, const void *context, s
 /* Writes how the object is shown: its name with the type; if `object` is NULL, the place. */
 void runtime_object_text(const struct runtime_wait *wait, const char *object, const char *place,
                          char *text, size_t size);
-
-#endif

@@ -5,10 +5,8 @@
  *     vocabulary_init(&vocabulary, trail_reader_maker(reader), TRAIL_WORDS_BY_TRACE);
  *     printf("%" PRIu64 " %s", count, term_count(&vocabulary, count, TERM_task));
  */
-#ifndef TRAIL_WORDS_VOCABULARY_H
-#define TRAIL_WORDS_VOCABULARY_H
+#pragma once
 
-#include <stdbool.h>
 #include <trail/read.h>
 
 enum term {
@@ -69,5 +67,3 @@ static inline const char *plural_s(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
-
-#endif

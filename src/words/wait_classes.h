@@ -2,8 +2,7 @@
  * Classes of waits: lock, condition or channel, I/O, sleep, idle, runtime, not recorded. Each has
  * the same colour wherever states are drawn.
  */
-#ifndef TRAIL_WORDS_WAIT_CLASSES_H
-#define TRAIL_WORDS_WAIT_CLASSES_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -21,5 +20,3 @@ enum wait_class {
 
 /* Returns the class of a kind of wait, by its word, or of a reason. */
 enum wait_class wait_class_of(trail_string word);
-
-#endif

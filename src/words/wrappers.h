@@ -3,11 +3,9 @@
  * callers are skipped, so that the place is in the program itself. wrappers.def lists them, and
  * --skip-frames adds to them. Stacks are always shown in full.
  */
-#ifndef TRAIL_WORDS_WRAPPERS_H
-#define TRAIL_WORDS_WRAPPERS_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <trail/read.h>
 
 /* How well a frame names a place, worst first. The innermost frame of the best rank names it. */
@@ -34,5 +32,3 @@ bool frame_is_go(trail_string file);
  * Returns NULL, or a description of the error.
  */
 const char *skip_pattern_error(const char *line);
-
-#endif

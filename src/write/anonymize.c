@@ -275,7 +275,7 @@ static size_t inner_at(trail_string function)
             continue;
         trail_string part = {function.data + at + 1, end - at - 1};
         size_t digits = part.size;
-        while (digits > 0 && part.data[digits - 1] >= '0' && part.data[digits - 1] <= '9')
+        while (digits > 0 && is_digit(part.data[digits - 1]))
             digits--;
         if (digits == part.size ||
             !is_one_of((trail_string){part.data, digits}, words, COUNT(words)))

@@ -6,10 +6,8 @@
  * without the key guesses cannot be tested. No table is kept, so memory does not grow with the
  * texts.
  */
-#ifndef TRAIL_WRITE_ANONYMIZE_H
-#define TRAIL_WRITE_ANONYMIZE_H
+#pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <trail/error.h>
 #include <trail/read.h>
@@ -39,5 +37,3 @@ void anonymize_maker(trail_maker *maker);
 /* Replaces a function and its file; rooms[0] and rooms[1] are their storage. */
 void anonymize_frame(const struct anonymizer *a, trail_string *function, trail_string *file,
                      struct stand_in rooms[2]);
-
-#endif

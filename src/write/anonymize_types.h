@@ -2,8 +2,7 @@
  * Anonymous data of the AllocFree experiment (§5.5): batches of the types of heap objects, whose
  * names come from the program, and of numbers about the heap.
  */
-#ifndef TRAIL_WRITE_ANONYMIZE_TYPES_H
-#define TRAIL_WRITE_ANONYMIZE_TYPES_H
+#pragma once
 
 #include "write/anonymize.h"
 
@@ -16,5 +15,3 @@ typedef bool (*anonymous_put)(void *context, const void *data, size_t size);
  */
 bool anonymize_alloc_free(const struct anonymizer *a, const uint8_t *data, size_t size,
                           anonymous_put put, void *context);
-
-#endif

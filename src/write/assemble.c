@@ -233,10 +233,7 @@ static int read_number(struct assembler *a, struct span *line, const char *name,
     if (!is_auto && !parse_number(text, &value))
         return FAIL(a, "failed to parse argument value \"%.*s\" for arg \"%s\"", shown(text),
                     text.at, name);
-    if (!GROW(a->numbers, a->capacity, a->count + 1))
-        return no_memory(a);
-    a->numbers[a->count++] = value;
-    return 0;
+    return APPEND(a->numbers, a->capacity, a->count, value) ? 0 : no_memory(a);
 }
 
 static int end_of_line(struct assembler *a, struct span line)
@@ -489,7 +486,7 @@ int trail_assemble(trail_source *source, int version, const trail_sink *sink, tr
     struct assembler *a = calloc(1, sizeof *a);
     /* The data are never longer than the text that encodes them. */
     if (!a || !(a->data = malloc(size + 1)) || !out_init(&a->out, sink->write, sink->context)) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to assemble a trace");
+        error_no_memory(err);
         goto out;
     }
     a->err = err;

@@ -9,8 +9,7 @@
  *     ...
  *     if (!convert_writer_fini(&w, &stats, &err)) ...
  */
-#ifndef TRAIL_WRITE_CONVERT_WRITER_H
-#define TRAIL_WRITE_CONVERT_WRITER_H
+#pragma once
 
 #include "write/anonymize.h"
 #include "write/event_writer.h"
@@ -55,5 +54,3 @@ void convert_writer_last(struct convert_writer *w, int64_t time_ns,
 
 /* As event_writer_fini. */
 bool convert_writer_fini(struct convert_writer *w, trail_convert_stats *stats, trail_error *err);
-
-#endif

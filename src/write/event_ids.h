@@ -1,7 +1,6 @@
 /* The IDs that strings and stacks of the reader get in the written trace, when an event first needs
  * them. */
-#ifndef TRAIL_WRITE_EVENT_IDS_H
-#define TRAIL_WRITE_EVENT_IDS_H
+#pragma once
 
 #include "write/event_state.h"
 
@@ -30,5 +29,3 @@ static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle
 
 /* Returns the ID of the kind of a stop-the-world pause, which a range's name has in parentheses. */
 uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name);
-
-#endif

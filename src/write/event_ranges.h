@@ -1,6 +1,5 @@
 /* Writes all events except those of Ps, goroutines and system calls. */
-#ifndef TRAIL_WRITE_EVENT_RANGES_H
-#define TRAIL_WRITE_EVENT_RANGES_H
+#pragma once
 
 #include "write/event_state.h"
 
@@ -9,5 +8,3 @@ bool event_put_heap(struct event_writer *w, const trail_event *e);
 
 /* Writes any event except those of Ps, goroutines and system calls. */
 bool event_put_range(struct event_writer *w, const trail_event *e);
-
-#endif

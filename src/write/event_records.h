@@ -3,8 +3,7 @@
  * with the state of a goroutine or P announced before a generation's first record that refers to
  * it.
  */
-#ifndef TRAIL_WRITE_EVENT_RECORDS_H
-#define TRAIL_WRITE_EVENT_RECORDS_H
+#pragma once
 
 #include "write/event_state.h"
 #include "write/v2_writer.h"
@@ -43,14 +42,10 @@ static inline void event_add(struct event_writer *w, struct model_m *m, unsigned
     (void)event_send_at(w, m, w->time_ns - EVENT_WRITER_AHEAD_NS, type, count, args);
 }
 
-#define SEND0(w, m, type) event_send(w, m, type, 0, NULL)
-#define SEND(w, m, type, ...)                                                                      \
-    event_send(w, m, type, (unsigned)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)),       \
-               (const uint64_t[]){__VA_ARGS__})
-#define ADD0(w, m, type) event_add(w, m, type, 0, NULL)
-#define ADD(w, m, type, ...)                                                                       \
-    event_add(w, m, type, (unsigned)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)),        \
-              (const uint64_t[]){__VA_ARGS__})
+#define SEND0(w, m, type)     event_send(w, m, type, 0, NULL)
+#define SEND(w, m, type, ...) event_send(w, m, type, V2_ARGS(__VA_ARGS__))
+#define ADD0(w, m, type)      event_add(w, m, type, 0, NULL)
+#define ADD(w, m, type, ...)  event_add(w, m, type, V2_ARGS(__VA_ARGS__))
 
 /* MARK: Announcing */
 
@@ -135,5 +130,3 @@ static inline unsigned event_g_status(unsigned state)
     };
     return state < TRAIL_GO_STATES ? statuses[state] : V2_GO_BAD;
 }
-
-#endif

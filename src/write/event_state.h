@@ -1,6 +1,5 @@
 /* What all parts of the event writer share: the written trace, its model, and the current event. */
-#ifndef TRAIL_WRITE_EVENT_STATE_H
-#define TRAIL_WRITE_EVENT_STATE_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -81,5 +80,3 @@ static inline bool event_writer_take(struct event_writer *w, const trail_event *
     event_writer_done(w, e, true);
     return false;
 }
-
-#endif

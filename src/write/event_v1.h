@@ -1,6 +1,5 @@
 /* Finds the thread of an event, and writes the records that traces of v1 lack: see event_v1.c. */
-#ifndef TRAIL_WRITE_EVENT_V1_H
-#define TRAIL_WRITE_EVENT_V1_H
+#pragma once
 
 #include "write/event_records.h"
 
@@ -29,5 +28,3 @@ static inline struct model_m *event_context(struct event_writer *w, const trail_
     struct model_m *m = model_m(&w->model, e->thread);
     return event_is_context(m, e, needs) ? m : event_v1_context(w, e, needs, m);
 }
-
-#endif

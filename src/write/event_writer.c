@@ -208,7 +208,7 @@ bool event_writer_fini(struct event_writer *w, trail_convert_stats *stats, trail
         put_recorded(w);
     bool good = v2_writer_close(w->out, err);
     if (w->model.no_memory)
-        good = !error_set(err, TRAIL_NO_MEMORY, "out of memory while converting a trace");
+        good = !error_no_memory(err);
     else if (w->too_far)
         good = !error_set(err, TRAIL_UNSUPPORTED, "a generation of over 104 days");
     model_fini(&w->model);

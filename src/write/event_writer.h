@@ -23,8 +23,7 @@
  *     event_ids.c         strings and stacks
  *     event_state.h       the object, and the current event
  */
-#ifndef TRAIL_WRITE_EVENT_WRITER_H
-#define TRAIL_WRITE_EVENT_WRITER_H
+#pragma once
 
 #include "write/event_state.h"
 
@@ -57,5 +56,3 @@ bool event_writer_failed(const struct event_writer *w);
  * between event_writer_take and event_writer_done.
  */
 void event_writer_put(struct event_writer *w, const trail_event *e);
-
-#endif

@@ -151,7 +151,7 @@ int trail_convert_related(trail_reader *reader, const int64_t *goroutines, size_
     idmap_free(&found.parts);
     idmap_free(&found.common);
     if (!*related) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory for a list of goroutines");
+        error_no_memory(err);
         return -1;
     }
     if (got < 0)

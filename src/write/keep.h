@@ -4,8 +4,7 @@
  * such as the heap's size. A switch between a selected goroutine and another becomes the selected
  * half of it.
  */
-#ifndef TRAIL_WRITE_KEEP_H
-#define TRAIL_WRITE_KEEP_H
+#pragma once
 
 #include <trail/export.h>
 
@@ -17,5 +16,3 @@ struct keep {
 
 /* Returns false if the event is not kept. May change it. */
 bool keep_event(struct keep *keep, trail_event *event);
-
-#endif

@@ -102,7 +102,7 @@ static uint64_t map_id(struct trail_merge *m, size_t source, unsigned space, uin
     if (to == 0) {
         to = (uintptr_t)(blocks->to.count == 0 ? source : m->next_block[space]++) + 1;
         if (!idmap_put(&blocks->to, block, (void *)to)) /* NOLINT(performance-no-int-to-ptr) */
-            error_set(&m->err, TRAIL_NO_MEMORY, "out of memory while merging traces");
+            error_no_memory(&m->err);
     }
     if (space == PROCS && to > TRAIL_FAKE_PROC / PROC_BLOCK)
         error_set(&m->err, TRAIL_UNSUPPORTED, "the traces have too many different Ps");
@@ -275,12 +275,6 @@ static void free_source(struct source *s)
     free(s);
 }
 
-static int no_memory(trail_error *err)
-{
-    error_set(err, TRAIL_NO_MEMORY, "out of memory while merging traces");
-    return -1;
-}
-
 static bool take_name(const trail_merge *m, struct source *s, const char *name)
 {
     s->name = strdup(name ? name : "a trace");
@@ -300,7 +294,7 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
     s->has_offset = from->has_offset;
     s->offset_ns = from->offset_ns;
     if (!take_name(m, s, from->name))
-        return no_memory(err);
+        return error_no_memory(err);
     const trail_event *first = head(s);
     bool empty = first && first->kind == TRAIL_SYNC && first->sync.final;
     if (empty) {
@@ -320,7 +314,7 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
     bool v2 = trail_version_is_v2(trail_reader_version(s->reader));
     s->looked_ahead = v2 && from->ahead;
     if (v2 ? from->ahead && !look_ahead(s, from->ahead) : !look_at_batch(s))
-        return no_memory(err);
+        return error_no_memory(err);
     if (s->ahead_count > 0)
         qsort(s->ahead, s->ahead_count, sizeof *s->ahead, compare_statuses);
     return 0;
@@ -338,7 +332,7 @@ int trail_merge_add(trail_merge *merge, const trail_merge_source *source, trail_
     }
     struct source *s = calloc(1, sizeof *s);
     if (!s)
-        return no_memory(err);
+        return error_no_memory(err);
     if (open_source(merge, s, source, err) < 0) {
         free_source(s);
         return -1;
@@ -675,7 +669,7 @@ trail_merge *trail_merge_open(const trail_merge_options *options, trail_error *e
     trail_merge *m = calloc(1, sizeof *m);
     if (!m) {
         if (err)
-            (void)no_memory(err);
+            (void)error_no_memory(err);
         return NULL;
     }
     m->options = *options;

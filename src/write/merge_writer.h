@@ -7,8 +7,7 @@
  * All times are on one clock and above 0, and no two traces share an ID. The caller merges what a
  * trace can have only one of: metrics and cycles of garbage collection.
  */
-#ifndef TRAIL_WRITE_MERGE_WRITER_H
-#define TRAIL_WRITE_MERGE_WRITER_H
+#pragma once
 
 #include "write/event_writer.h"
 
@@ -71,5 +70,3 @@ bool merge_writer_is_far(const struct merge_writer *w, int64_t time_ns);
 
 /* As event_writer_fini. */
 bool merge_writer_fini(struct merge_writer *w, trail_convert_stats *stats, trail_error *err);
-
-#endif

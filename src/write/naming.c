@@ -113,7 +113,7 @@ static int text_id(struct naming *naming, trail_string text, uint64_t *id, trail
     if (text.size == 0)
         return 0;
     if (!text_room(naming))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the names of a trace");
+        return error_no_memory(err);
     const size_t *slot = text_slot(naming, &text);
     if (*slot) {
         *id = naming->texts[*slot - 1].id;
@@ -121,7 +121,7 @@ static int text_id(struct naming *naming, trail_string text, uint64_t *id, trail
     }
     const char *copy = arena_copy(&naming->arena, text.data, text.size);
     if (!copy || !text_add(naming, (struct naming_text){{copy, text.size}, naming->last_id + 1}))
-        return error_set(err, TRAIL_NO_MEMORY, "no memory for the names of a trace");
+        return error_no_memory(err);
     *id = ++naming->last_id;
     return 0;
 }
@@ -218,9 +218,8 @@ bool naming_string(struct naming *naming, uint64_t id, const char *data, size_t 
     if (id > naming->last_id)
         naming->last_id = id;
     if (parse_module((trail_string){data, size}, &module)) {
-        if (!GROW(naming->modules, naming->module_capacity, naming->module_count + 1))
+        if (!APPEND(naming->modules, naming->module_capacity, naming->module_count, module))
             return false;
-        naming->modules[naming->module_count++] = module;
         if (naming->module_count > naming->stats.modules)
             naming->stats.modules = naming->module_count;
     }
@@ -294,11 +293,6 @@ static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
     return *pc;
 }
 
-static int no_memory(trail_error *err)
-{
-    return error_set(err, TRAIL_NO_MEMORY, "no memory for the frames of a trace");
-}
-
 static int fill_pc(struct naming *naming, struct naming_pc *entry, uint64_t pc,
                    const trail_symbol *symbols, size_t count, trail_error *err)
 {
@@ -307,7 +301,7 @@ static int fill_pc(struct naming *naming, struct naming_pc *entry, uint64_t pc,
         frame->pc = i == 0 ? pc : caller_pc(naming, &symbols[i]);
         frame->line = symbols[i].line;
         if (frame->pc == 0)
-            return no_memory(err);
+            return error_no_memory(err);
         if (text_id(naming, symbols[i].function, &frame->function, err) < 0 ||
             text_id(naming, symbols[i].file, &frame->file, err) < 0)
             return -1;
@@ -333,7 +327,7 @@ static struct naming_pc *resolve_pc(struct naming *naming, uint64_t pc, trail_er
     struct naming_pc *entry =
         arena_alloc(&naming->arena, sizeof *entry + count * sizeof *entry->frames);
     if (!entry || !idmap_put(&naming->pcs, pc, entry)) {
-        no_memory(err);
+        error_no_memory(err);
         return NULL;
     }
     entry->count = 0;

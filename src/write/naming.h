@@ -8,8 +8,7 @@
  *     naming_stack ...        each of its stacks
  *     naming_new_string ...   the strings that must be written for them
  */
-#ifndef TRAIL_WRITE_NAMING_H
-#define TRAIL_WRITE_NAMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <trail/export.h>
@@ -83,5 +82,3 @@ int naming_stack(struct naming *naming, const struct naming_frame *frames, size_
 
 /* Returns the next string that must be written; NULL after the last. */
 const struct naming_text *naming_new_string(struct naming *naming);
-
-#endif

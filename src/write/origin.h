@@ -3,8 +3,7 @@
  * of the reader gets its ID when an event first needs it; the ID is valid while two tables live:
  * the reader's (trail_reader_epoch) and the written generation's.
  */
-#ifndef TRAIL_WRITE_ORIGIN_H
-#define TRAIL_WRITE_ORIGIN_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -47,5 +46,3 @@ static inline void origin_refresh(struct origin *origin, uint64_t generation)
 
 /* Frees the IDs. */
 void origin_fini(struct origin *origin);
-
-#endif

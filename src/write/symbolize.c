@@ -67,15 +67,10 @@ struct symbolizer {
     bool no_memory; /* out of memory: what looks damaged was merely not read */
 };
 
-static int no_memory(struct symbolizer *s)
-{
-    return error_set(s->err, TRAIL_NO_MEMORY, "no memory to symbolize a trace");
-}
-
 static int corrupt(struct symbolizer *s, int64_t offset, const char *message)
 {
     if (s->no_memory)
-        return no_memory(s);
+        return error_no_memory(s->err);
     error_set(s->err, TRAIL_CORRUPT, "%s at offset 0x%" PRIx64, message, offset);
     if (s->err) {
         s->err->offset = offset;
@@ -189,7 +184,7 @@ static int take_strings(struct symbolizer *s, const struct piece *piece)
         if (!next || size > (uint64_t)(end - next))
             return corrupt(s, s->offset, "a damaged string in the generation that ends");
         if (!naming_string(&s->naming, id, (const char *)next, size))
-            return no_memory(s);
+            return error_no_memory(s->err);
         at = next + size;
     }
     return 0;
@@ -350,7 +345,7 @@ static int hold(struct symbolizer *s, const struct piece *piece)
     size_t size = piece->header_size + piece->size;
     if (!GROW(s->held, s->held_capacity, s->held_size + size) ||
         !GROW(s->pieces, s->piece_capacity, s->piece_count + 1))
-        return no_memory(s);
+        return error_no_memory(s->err);
     memcpy(s->held + s->held_size, s->window + s->at, size);
     s->pieces[s->piece_count] = *piece;
     s->pieces[s->piece_count++].at = s->held_size;
@@ -419,7 +414,7 @@ static int symbolize_v2(struct symbolizer *s)
     int found;
     s->window = malloc(WINDOW_SIZE);
     if (!s->window)
-        return no_memory(s);
+        return error_no_memory(s->err);
     if (window_fill(s, WIRE_HEADER_SIZE) < 0)
         return -1;
     out_bytes(&s->out, s->window, WIRE_HEADER_SIZE);
@@ -484,7 +479,7 @@ static int v1_take_strings(struct symbolizer *s, const struct v1_file *file)
             continue;
         (void)uvarint_get(uvarint_get(at + 1, next, &id), next, &size);
         if (!naming_string(&s->naming, id, (const char *)next - size, size))
-            return no_memory(s);
+            return error_no_memory(s->err);
     }
     return 0;
 }
@@ -523,7 +518,7 @@ static int v1_write_stack(struct symbolizer *s, const uint8_t *at, const uint8_t
     const uint8_t *begin = uvarint_get(at + 1, next, &length);
     *done = false;
     if (*at >> V1_COUNT_SHIFT != V1_COUNT_LENGTH || stack_get(s, begin, next) != next)
-        return s->no_memory ? no_memory(s) : 0;
+        return s->no_memory ? error_no_memory(s->err) : 0;
     int made = naming_stack(&s->naming, s->frames, s->frame_count, s->made, s->err);
     if (made <= 0)
         return made;
@@ -597,7 +592,7 @@ int trail_symbolize(trail_source *source, const trail_symbolize_options *options
     int result = -1;
     struct symbolizer *s = calloc(1, sizeof *s);
     if (!s || !out_init(&s->out, sink->write, sink->context)) {
-        error_set(err, TRAIL_NO_MEMORY, "no memory to symbolize a trace");
+        error_no_memory(err);
         free(s);
         return -1;
     }

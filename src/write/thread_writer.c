@@ -12,12 +12,6 @@ void thread_writer_dispose(struct thread_writer *w)
     free(w->ps);
 }
 
-void thread_writer_event(struct thread_writer *w, uint64_t m, int64_t ns, unsigned type,
-                         unsigned count, const uint64_t *args)
-{
-    (void)v2_writer_event(w->out, m, ns, type, count, args);
-}
-
 /* MARK: Generations */
 
 bool thread_writer_is_full(const struct thread_writer *w)
@@ -63,7 +57,8 @@ void thread_writer_status(struct thread_writer *w, uint64_t on, struct written_t
     bool bound = status == V2_GO_RUNNING || status == V2_GO_SYSCALL;
     const uint64_t args[] = {thread->g, bound ? thread->m : V2_NO_THREAD, status, name};
     thread->seq = 0;
-    thread_writer_event(w, on, ns, name ? V2_GoStatusStack : V2_GoStatus, name ? 4 : 3, args);
+    (void)v2_writer_event(w->out, on, ns, name ? V2_GoStatusStack : V2_GoStatus, name ? 4 : 3,
+                          args);
 }
 
 /* MARK: Ps */
@@ -103,7 +98,7 @@ void thread_writer_take_p(struct thread_writer *w, struct written_thread *thread
 
 void thread_writer_give_p(struct thread_writer *w, struct written_thread *thread, int64_t ns)
 {
-    thread_writer_event(w, thread->m, ns, V2_ProcStop, 0, NULL);
+    (void)v2_writer_event(w->out, thread->m, ns, V2_ProcStop, 0, NULL);
     w->ps[thread->p].running = NULL;
     thread->p = -1;
 }

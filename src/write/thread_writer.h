@@ -10,8 +10,7 @@
  * Two threads never have events at the same time: among Ms whose next events have equal times, Go's
  * readers may try one twice and another never, and reject the trace.
  */
-#ifndef TRAIL_WRITE_THREAD_WRITER_H
-#define TRAIL_WRITE_THREAD_WRITER_H
+#pragma once
 
 #include "write/v2_writer.h"
 
@@ -102,14 +101,8 @@ static inline uint64_t thread_writer_next_of_p(struct thread_writer *w,
 
 /* MARK: Events */
 
-void thread_writer_event(struct thread_writer *w, uint64_t m, int64_t ns, unsigned type,
-                         unsigned count, const uint64_t *args);
-
 #define THREAD_EVENT(w, m, ns, type, ...)                                                          \
-    do {                                                                                           \
-        const uint64_t args_[] = {__VA_ARGS__};                                                    \
-        thread_writer_event(w, m, ns, type, sizeof args_ / sizeof args_[0], args_);                \
-    } while (0)
+    (void)v2_writer_event((w)->out, m, ns, type, V2_ARGS(__VA_ARGS__))
 
 /* Starts the thread, which is ready and has a P. */
 void thread_writer_start(struct thread_writer *w, struct written_thread *thread, int64_t ns);
@@ -117,5 +110,3 @@ void thread_writer_start(struct thread_writer *w, struct written_thread *thread,
 /* Makes the thread, which waits, ready; `by` is the waker's M or V2_NO_THREAD. */
 void thread_writer_unblock(struct thread_writer *w, uint64_t by, struct written_thread *thread,
                            int64_t ns, uint64_t stack);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Memory grows with what is alive.
  */
-#ifndef TRAIL_WRITE_TRACE_MODEL_H
-#define TRAIL_WRITE_TRACE_MODEL_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -157,5 +156,3 @@ bool model_task_begin(struct trace_model *model, uint64_t id);
 
 /* Drops what began before the first generation and cannot be known to readers. */
 void model_forget_begun(struct trace_model *model);
-
-#endif

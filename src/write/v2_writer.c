@@ -614,7 +614,7 @@ struct v2_writer *v2_writer_open(int version, const trail_sink *sink, trail_erro
     struct v2_writer *w = calloc(1, sizeof *w);
     if (!w || !out_init(&w->out, sink->write, sink->context)) {
         free(w);
-        error_set(err, TRAIL_NO_MEMORY, "out of memory while opening a trace for writing");
+        error_no_memory(err);
         return NULL;
     }
     w->version = version;

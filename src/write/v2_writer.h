@@ -6,7 +6,7 @@
  *     struct v2_writer *w = v2_writer_open(26, &sink, &err);
  *     v2_writer_begin(w, now_ns, wall_ns);
  *     uint64_t why = v2_writer_string(w, text), where = v2_writer_stack(w, frames, count);
- *     v2_writer_event2(w, m, now_ns, V2_GoBlock, why, where);
+ *     v2_writer_event(w, m, now_ns, V2_GoBlock, V2_ARGS(why, where));
  *     v2_writer_end(w);
  *     ... further generations ...
  *     if (!v2_writer_close(w, &err)) ...
@@ -22,8 +22,7 @@
  * Memory: the tables of one generation, one to ten words for each of its threads, and incomplete
  * batches, at most 16 MiB of them.
  */
-#ifndef TRAIL_WRITE_V2_WRITER_H
-#define TRAIL_WRITE_V2_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,42 +125,13 @@ bool v2_writer_experiment(struct v2_writer *w, uint8_t experiment, uint64_t m, c
 bool v2_writer_event(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
                      unsigned count, const uint64_t *args);
 
-static inline bool v2_writer_event0(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type)
-{
-    return v2_writer_event(w, m, time_ns, type, 0, NULL);
-}
-
-static inline bool v2_writer_event1(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
-                                    uint64_t a)
-{
-    return v2_writer_event(w, m, time_ns, type, 1, &a);
-}
-
-static inline bool v2_writer_event2(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
-                                    uint64_t a, uint64_t b)
-{
-    const uint64_t args[] = {a, b};
-    return v2_writer_event(w, m, time_ns, type, 2, args);
-}
-
-static inline bool v2_writer_event3(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
-                                    uint64_t a, uint64_t b, uint64_t c)
-{
-    const uint64_t args[] = {a, b, c};
-    return v2_writer_event(w, m, time_ns, type, 3, args);
-}
-
-static inline bool v2_writer_event4(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
-                                    uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-    const uint64_t args[] = {a, b, c, d};
-    return v2_writer_event(w, m, time_ns, type, 4, args);
-}
+/* The numbers of an event, as the last two arguments of v2_writer_event. */
+#define V2_ARGS(...)                                                                               \
+    (unsigned)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)),                              \
+        ((const uint64_t[]){__VA_ARGS__})
 
 /*
  * Writes a CPU sample, in any order. `m` may be V2_NO_THREAD, `p` V2_NO_PROC, `g` 0 for none.
  */
 bool v2_writer_sample(struct v2_writer *w, int64_t time_ns, uint64_t m, uint64_t p, uint64_t g,
                       uint64_t stack);
-
-#endif

@@ -9,8 +9,7 @@
  * defines a test of cmocka and adds it to those that run_all_tests() runs, in the order of the
  * file. A program without a main of its own has one that runs all of them (unit_main.c).
  */
-#ifndef TESTS_LIB_UNIT_H
-#define TESTS_LIB_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,5 +40,3 @@ void each_test(CMFixtureFunction before, CMFixtureFunction after);
 /* Runs the tests that TRAIL_TEST_FILTER matches, or all; `begin` before the first and `end` after
  * the last, if they are not NULL. Returns the exit status. */
 int run_all_tests(CMFixtureFunction begin, CMFixtureFunction end);
-
-#endif

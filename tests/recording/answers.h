@@ -18,8 +18,7 @@
  * lock taken, the holder releases it only after the kernel reports that the thread sleeps, so the
  * wait began before `at`.
  */
-#ifndef TRAIL_TESTS_ANSWERS_H
-#define TRAIL_TESTS_ANSWERS_H
+#pragma once
 
 #ifdef __cplusplus
 #include <atomic>
@@ -247,5 +246,3 @@ static inline pthread_t start(void *(*routine)(void *), void *argument)
     }
     return thread;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Waits until a thread certainly sleeps in the kernel, by polling /proc. */
-#ifndef TESTS_RECORDING_ASLEEP_H
-#define TESTS_RECORDING_ASLEEP_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ static inline void until_asleep(const pid_t *tid)
            !is_asleep(__atomic_load_n(tid, __ATOMIC_ACQUIRE)))
         sched_yield();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* For programs run by `trail record` that check their own calls: a wrong result ends the program
  * with exit status 3. */
-#ifndef TRAIL_TESTS_CHECK_H
-#define TRAIL_TESTS_CHECK_H
+#pragma once
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,5 +14,3 @@
             exit(3);                                                                               \
         }                                                                                          \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* How often the recorder has slept between its steps. */
-#ifndef TESTS_RECORDING_RECORDER_STEPS_H
-#define TESTS_RECORDING_RECORDER_STEPS_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -18,5 +17,3 @@ static inline long recorder_steps(pid_t recorder)
         fclose(file);
     return count;
 }
-
-#endif

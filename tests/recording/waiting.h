@@ -1,7 +1,6 @@
 /* Waiters that are certainly waiting: before a thread ends a wait, it sees that the waiter sleeps
  * and then waits another HOLD_MS. */
-#ifndef TESTS_RECORDING_WAITING_H
-#define TESTS_RECORDING_WAITING_H
+#pragma once
 
 #include <sched.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ static void keep_waiting(void)
     await_waiter();
     pass(HOLD_MS);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * and end goroutines as fast as they can, and unannounced threads that annotate. Unlike in world.h,
  * where threads take turns, the order is not known, only the counts.
  */
-#ifndef TESTS_RECORD_LOAD_H
-#define TESTS_RECORD_LOAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ void load_wait(uint64_t steps);
 /* While paused, no thread is in a call or begins one. */
 void load_pause(void);
 void load_resume(void);
-
-#endif

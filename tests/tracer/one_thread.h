@@ -1,6 +1,5 @@
 /* A tracer host with one thread and one P; the test owns the goroutines. */
-#ifndef TESTS_RECORD_ONE_THREAD_H
-#define TESTS_RECORD_ONE_THREAD_H
+#pragma once
 
 #include "stress.h"
 
@@ -38,5 +37,3 @@ static inline void program_end(void)
     trail_host_set(NULL);
     alone(false);
 }
-
-#endif

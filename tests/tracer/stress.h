@@ -1,6 +1,5 @@
 /* Common code of the tests under load. */
-#ifndef TESTS_RECORD_STRESS_H
-#define TESTS_RECORD_STRESS_H
+#pragma once
 
 #include "../lib/unit.h"
 #include "trace.h"
@@ -81,5 +80,3 @@ static inline void alone(bool begins)
         skip();
     under_way = begins;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Common code of the tracer's tests: a trace in memory, which libtrail reads back. */
-#ifndef TESTS_RECORD_TRACE_H
-#define TESTS_RECORD_TRACE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,5 +93,3 @@ static inline long trace_read(const struct trace *trace, trace_event_fn each, vo
     trail_source_close(source);
     return status < 0 ? -1 : n;
 }
-
-#endif

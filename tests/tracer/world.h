@@ -3,8 +3,7 @@
  * The threads take turns, one call at a time, in the order chosen by the test, so that a history is
  * exact although real threads make it.
  */
-#ifndef TESTS_RECORD_WORLD_H
-#define TESTS_RECORD_WORLD_H
+#pragma once
 
 #include <pthread.h>
 #include <trail/record.h>
@@ -139,5 +138,3 @@ static inline unsigned random_below(uint64_t *state, unsigned n)
 {
     return (unsigned)((random_next(state) >> 33) % n);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A recorded program made by hand: an area whose threads and records the test writes, a collector
  * that reads it, and the resulting trace, read back.
  */
-#ifndef TRAIL_TESTS_AREA_BY_HAND_H
-#define TRAIL_TESTS_AREA_BY_HAND_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -219,5 +218,3 @@ static inline void finish(struct world *w)
     trail_source_close(source);
     free(w->trace);
 }
-
-#endif

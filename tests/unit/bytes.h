@@ -2,8 +2,7 @@
  * Byte strings for tests, made by hand, so that expected values follow from the description of the
  * format.
  */
-#ifndef TRAIL_TESTS_BYTES_H
-#define TRAIL_TESTS_BYTES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -58,5 +57,3 @@ static inline void bytes_batch(struct bytes *b, uint64_t gen, uint64_t m, uint64
     bytes_number(b, time);
     bytes_padded(b, size);
 }
-
-#endif

@@ -169,11 +169,12 @@ static void write_tiny(int version, struct file *file)
 {
     struct v2_writer *w = open_writer(version, file);
     assert_true(v2_writer_begin(w, 1000, INT64_C(1500000000000000300)));
-    assert_true(v2_writer_event2(w, 5, 1300, V2_ProcStatus, 0, V2_PROC_RUNNING));
-    assert_true(v2_writer_event3(w, 5, 1305, V2_GoStatus, 1, 5, V2_GO_RUNNING));
+    assert_true(v2_writer_event(w, 5, 1300, V2_ProcStatus, V2_ARGS(0, V2_PROC_RUNNING)));
+    assert_true(v2_writer_event(w, 5, 1305, V2_GoStatus, V2_ARGS(1, 5, V2_GO_RUNNING)));
     uint64_t reason = v2_writer_string(w, text_of("x"));
     struct v2_frame frame = {0x1234, text_of("f"), text_of("a.c"), 7};
-    assert_true(v2_writer_event2(w, 5, 1600, V2_GoStop, reason, v2_writer_stack(w, &frame, 1)));
+    assert_true(
+        v2_writer_event(w, 5, 1600, V2_GoStop, V2_ARGS(reason, v2_writer_stack(w, &frame, 1))));
     assert_true(v2_writer_end(w));
     close_writer(w);
 }
@@ -288,21 +289,22 @@ static void statuses(struct program *p, int version)
         uint64_t status = p->g[g].state == WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE;
         if (version >= 23) {
             expect_event(p, V2_NO_THREAD, V2_GoStatusStack, (int64_t)g, 3, "");
-            v2_writer_event4(p->w, V2_NO_THREAD, p->now_ns, V2_GoStatusStack, g, V2_NO_THREAD,
-                             status, stack_of(p, 3));
+            v2_writer_event(p->w, V2_NO_THREAD, p->now_ns, V2_GoStatusStack,
+                            V2_ARGS(g, V2_NO_THREAD, status, stack_of(p, 3)));
         } else {
             expect_event(p, V2_NO_THREAD, V2_GoStatus, (int64_t)g, 0, "");
-            v2_writer_event3(p->w, V2_NO_THREAD, p->now_ns, V2_GoStatus, g, V2_NO_THREAD, status);
+            v2_writer_event(p->w, V2_NO_THREAD, p->now_ns, V2_GoStatus,
+                            V2_ARGS(g, V2_NO_THREAD, status));
         }
     }
     for (uint64_t i = 0; i < MACHINES; i++) {
         expect_event(p, 100 + i, V2_ProcStatus, (int64_t)i, 0, "");
-        v2_writer_event2(p->w, 100 + i, p->now_ns, V2_ProcStatus, i, V2_PROC_RUNNING);
+        v2_writer_event(p->w, 100 + i, p->now_ns, V2_ProcStatus, V2_ARGS(i, V2_PROC_RUNNING));
         if (!p->running[i])
             continue;
         expect_event(p, 100 + i, V2_GoStatus, (int64_t)p->running[i], 0, "");
-        v2_writer_event3(p->w, 100 + i, p->now_ns, V2_GoStatus, p->running[i], 100 + i,
-                         V2_GO_RUNNING);
+        v2_writer_event(p->w, 100 + i, p->now_ns, V2_GoStatus,
+                        V2_ARGS(p->running[i], 100 + i, V2_GO_RUNNING));
     }
 }
 
@@ -320,20 +322,21 @@ static void act(struct program *p, uint64_t i, uint64_t g)
             break;
         p->g[other] = (struct goroutine){0, RUNNABLE};
         expect_event(p, m, V2_GoCreate, (int64_t)other, frames, "");
-        v2_writer_event3(p->w, m, p->now_ns, V2_GoCreate, other, stack_of(p, 1),
-                         stack_of(p, frames));
+        v2_writer_event(p->w, m, p->now_ns, V2_GoCreate,
+                        V2_ARGS(other, stack_of(p, 1), stack_of(p, frames)));
         break;
     case 1:
         p->g[g].state = WAITING;
         p->running[i] = 0;
         expect_event(p, m, V2_GoBlock, (int64_t)g, frames, reason);
-        v2_writer_event2(p->w, m, p->now_ns, V2_GoBlock, string_of(p, reason), stack_of(p, frames));
+        v2_writer_event(p->w, m, p->now_ns, V2_GoBlock,
+                        V2_ARGS(string_of(p, reason), stack_of(p, frames)));
         break;
     case 2:
         p->g[g].state = RUNNABLE;
         p->running[i] = 0;
         expect_event(p, m, V2_GoStop, (int64_t)g, 0, "preempted");
-        v2_writer_event2(p->w, m, p->now_ns, V2_GoStop, string_of(p, "preempted"), 0);
+        v2_writer_event(p->w, m, p->now_ns, V2_GoStop, V2_ARGS(string_of(p, "preempted"), 0));
         break;
     case 3:
         other = pick(p, WAITING);
@@ -341,13 +344,13 @@ static void act(struct program *p, uint64_t i, uint64_t g)
             break;
         p->g[other].state = RUNNABLE;
         expect_event(p, m, V2_GoUnblock, (int64_t)other, frames, "");
-        v2_writer_event3(p->w, m, p->now_ns, V2_GoUnblock, other, ++p->g[other].seq,
-                         stack_of(p, frames));
+        v2_writer_event(p->w, m, p->now_ns, V2_GoUnblock,
+                        V2_ARGS(other, ++p->g[other].seq, stack_of(p, frames)));
         break;
     case 4:
         expect_event(p, m, V2_UserLog, TRAIL_NONE, frames, reason);
-        v2_writer_event4(p->w, m, p->now_ns, V2_UserLog, 0, string_of(p, "key"),
-                         string_of(p, reason), stack_of(p, frames));
+        v2_writer_event(p->w, m, p->now_ns, V2_UserLog,
+                        V2_ARGS(0, string_of(p, "key"), string_of(p, reason), stack_of(p, frames)));
         break;
     default:
         p->now_ns++;
@@ -370,7 +373,7 @@ static void step(struct program *p)
     p->g[g].state = RUNNING;
     p->running[i] = g;
     expect_event(p, m, V2_GoStart, (int64_t)g, 0, "");
-    v2_writer_event2(p->w, m, p->now_ns, V2_GoStart, g, ++p->g[g].seq);
+    v2_writer_event(p->w, m, p->now_ns, V2_GoStart, V2_ARGS(g, ++p->g[g].seq));
 }
 
 /* Runs the program into `file`; returns the result of v2_writer_close. */
@@ -637,11 +640,12 @@ TEST(a_batch_is_filled_while_any_event_fits)
         struct v2_writer *w = open_writer(22, &file);
         v2_writer_begin(w, 1000, 0);
         for (unsigned i = 0; i < 21825; i++)
-            v2_writer_event1(w, 5, 1000, V2_HeapAlloc, 1);
+            v2_writer_event(w, 5, 1000, V2_HeapAlloc, V2_ARGS(1));
         for (unsigned i = 0; i < more; i++)
-            v2_writer_event0(w, 5, 1000, V2_STWEnd);
+            v2_writer_event(w, 5, 1000, V2_STWEnd, 0, NULL);
         /* 1 + 1 + 3 * 10 bytes */
-        assert_true(v2_writer_event3(w, 5, 1001, V2_GoStatus, UINT64_MAX, UINT64_MAX, UINT64_MAX));
+        assert_true(
+            v2_writer_event(w, 5, 1001, V2_GoStatus, V2_ARGS(UINT64_MAX, UINT64_MAX, UINT64_MAX)));
         assert_true(v2_writer_end(w));
         assert_int_equal(v2_writer_bytes(w), file.size);
         close_writer(w);
@@ -663,9 +667,9 @@ TEST(many_threads_take_little_memory_and_their_events_come_back)
         for (unsigned m = 0; m < THREADS; m++) {
             int64_t now_ns = BEGIN_NS + (int64_t)i * THREADS + m + 1;
             if (i == 0)
-                v2_writer_event2(w, m, now_ns, V2_ProcStatus, m, V2_PROC_RUNNING);
+                v2_writer_event(w, m, now_ns, V2_ProcStatus, V2_ARGS(m, V2_PROC_RUNNING));
             else
-                v2_writer_event1(w, m, now_ns, V2_HeapAlloc, UINT64_MAX - (uint64_t)now_ns);
+                v2_writer_event(w, m, now_ns, V2_HeapAlloc, V2_ARGS(UINT64_MAX - (uint64_t)now_ns));
         }
     assert_true(v2_writer_end(w));
     assert_int_equal(v2_writer_bytes(w), file.size);
@@ -705,14 +709,14 @@ TEST(memory_given_back_serves_again)
     for (int generation = 1; generation <= 3; generation++) {
         v2_writer_begin(w, 1, 1);
         for (uint64_t m = 0; m < 40000; m++)
-            v2_writer_event1(w, m, 1, V2_HeapAlloc, 1);
+            v2_writer_event(w, m, 1, V2_HeapAlloc, V2_ARGS(1));
         v2_writer_end(w);
     }
     assert_int_equal(event_batches(&file, &largest), 3 * 40000);
     assert_true(largest < 100);
     v2_writer_begin(w, 2, 2);
     for (int i = 0; i < 40000; i++)
-        v2_writer_event1(w, 7, 2, V2_HeapAlloc, 1); /* 3 bytes */
+        v2_writer_event(w, 7, 2, V2_HeapAlloc, V2_ARGS(1)); /* 3 bytes */
     close_writer(w);
     assert_int_equal(event_batches(&file, &largest), 3 * 40000 + 2);
     assert_true(largest > V2_MAX_BATCH_DATA - 55);
@@ -885,9 +889,9 @@ TEST(times_are_kept_after_a_hundred_days)
         struct file file = {0};
         struct v2_writer *w = open_writer(26, &file);
         v2_writer_begin(w, begins[i], 1);
-        v2_writer_event2(w, 1, begins[i] + 1, V2_ProcStatus, 0, V2_PROC_RUNNING);
+        v2_writer_event(w, 1, begins[i] + 1, V2_ProcStatus, V2_ARGS(0, V2_PROC_RUNNING));
         for (int64_t n = 1; n < 100000; n++)
-            v2_writer_event1(w, 1, begins[i] + 1 + n, V2_HeapAlloc, 1);
+            v2_writer_event(w, 1, begins[i] + 1 + n, V2_HeapAlloc, V2_ARGS(1));
         close_writer(w);
         trail_source *source = trail_source_open_memory(file.data, file.size, NULL);
         trail_reader *reader = trail_reader_open(source, NULL, NULL);
@@ -912,10 +916,10 @@ static void misuse(int version, const char *message, bool (*wrong)(struct v2_wri
     trail_error err;
     struct v2_writer *w = open_writer(version, &file);
     v2_writer_begin(w, 1000, 0);
-    v2_writer_event2(w, 5, 2000, V2_ProcStatus, 0, V2_PROC_RUNNING);
+    v2_writer_event(w, 5, 2000, V2_ProcStatus, V2_ARGS(0, V2_PROC_RUNNING));
     assert_false(wrong(w));
     assert_true(v2_writer_failed(w));
-    assert_false(v2_writer_event1(w, 5, 3000, V2_HeapAlloc, 1));
+    assert_false(v2_writer_event(w, 5, 3000, V2_HeapAlloc, V2_ARGS(1)));
     assert_int_equal(v2_writer_string(w, text_of("late")), 0);
     assert_false(v2_writer_end(w));
     assert_false(v2_writer_begin(w, 4000, 0));
@@ -932,7 +936,7 @@ static void misuse(int version, const char *message, bool (*wrong)(struct v2_wri
 
 static bool earlier(struct v2_writer *w)
 {
-    return v2_writer_event1(w, 5, 1999, V2_HeapAlloc, 1);
+    return v2_writer_event(w, 5, 1999, V2_HeapAlloc, V2_ARGS(1));
 }
 
 static bool nested(struct v2_writer *w)
@@ -942,44 +946,44 @@ static bool nested(struct v2_writer *w)
 
 static bool negative(struct v2_writer *w)
 {
-    return v2_writer_event1(w, 6, -1, V2_HeapAlloc, 1);
+    return v2_writer_event(w, 6, -1, V2_HeapAlloc, V2_ARGS(1));
 }
 
 static bool too_few(struct v2_writer *w)
 {
-    return v2_writer_event1(w, 5, 3000, V2_GoStart, 1);
+    return v2_writer_event(w, 5, 3000, V2_GoStart, V2_ARGS(1));
 }
 
 static bool too_new(struct v2_writer *w)
 {
-    return v2_writer_event2(w, 5, 3000, V2_GoSwitch, 1, 1);
+    return v2_writer_event(w, 5, 3000, V2_GoSwitch, V2_ARGS(1, 1));
 }
 
 static bool structural(struct v2_writer *w)
 {
-    return v2_writer_event0(w, 5, 3000, V2_Strings);
+    return v2_writer_event(w, 5, 3000, V2_Strings, 0, NULL);
 }
 
 static bool no_type(struct v2_writer *w)
 {
-    return v2_writer_event0(w, 5, 3000, 5000);
+    return v2_writer_event(w, 5, 3000, 5000, 0, NULL);
 }
 
 static bool unknown_string(struct v2_writer *w)
 {
     uint64_t stack = v2_writer_stack(w, &(struct v2_frame){.pc = 1}, 1);
-    return v2_writer_event2(w, 5, 3000, V2_GoBlock, 1, stack);
+    return v2_writer_event(w, 5, 3000, V2_GoBlock, V2_ARGS(1, stack));
 }
 
 static bool unknown_stack(struct v2_writer *w)
 {
     uint64_t text = v2_writer_string(w, text_of("x"));
-    return v2_writer_event2(w, 5, 3000, V2_GoBlock, text, 1);
+    return v2_writer_event(w, 5, 3000, V2_GoBlock, V2_ARGS(text, 1));
 }
 
 static bool unknown_new_stack(struct v2_writer *w)
 {
-    return v2_writer_event3(w, 5, 3000, V2_GoCreate, 1, 1, 0);
+    return v2_writer_event(w, 5, 3000, V2_GoCreate, V2_ARGS(1, 1, 0));
 }
 
 static bool unknown_stack_of_a_sample(struct v2_writer *w)
@@ -989,7 +993,7 @@ static bool unknown_stack_of_a_sample(struct v2_writer *w)
 
 static bool alloc_free(struct v2_writer *w)
 {
-    return v2_writer_event2(w, 5, 3000, V2_HeapObjectAlloc, 1, 2);
+    return v2_writer_event(w, 5, 3000, V2_HeapObjectAlloc, V2_ARGS(1, 2));
 }
 
 static bool early_sample(struct v2_writer *w)
@@ -1020,7 +1024,7 @@ TEST(records_need_a_generation)
     struct file file = {0};
     trail_error err;
     struct v2_writer *w = open_writer(22, &file);
-    assert_false(v2_writer_event1(w, 5, 3000, V2_HeapAlloc, 1));
+    assert_false(v2_writer_event(w, 5, 3000, V2_HeapAlloc, V2_ARGS(1)));
     assert_false(v2_writer_close(w, &err));
     assert_int_equal(err.code, TRAIL_USAGE);
     assert_int_equal(file.size, WIRE_HEADER_SIZE);

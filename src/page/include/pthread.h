@@ -2,8 +2,7 @@
  * The part of pthread.h that the parser uses, for WebAssembly, which has a single thread: a mutex is
  * never contended.
  */
-#ifndef TRAIL_WASM_PTHREAD_H
-#define TRAIL_WASM_PTHREAD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -30,5 +29,3 @@ static inline int pthread_mutex_unlock(pthread_mutex_t *mutex)
     (void)mutex;
     return 0;
 }
-
-#endif

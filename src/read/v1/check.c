@@ -59,11 +59,6 @@ misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
     return result;
 }
 
-static int no_memory(struct v1_check *check)
-{
-    return error_set(&check->error, TRAIL_NO_MEMORY, "out of memory while checking the trace");
-}
-
 /* Casts for the formats of messages. */
 static unsigned long long u(uint64_t number)
 {
@@ -287,7 +282,7 @@ static int on_task_create(struct v1_check *check, struct v1_event *ev)
                     shown(is), is.data, shown(was), was.data))
             return -1;
     } else if (!(task = objects_get(&check->tasks, ev->arg[0]))) {
-        return no_memory(check);
+        return error_no_memory(&check->error);
     }
     *task = (struct task){.parent = ev->arg[1], .name = ev->arg[2]};
     return 0;
@@ -310,7 +305,7 @@ static int push_region(struct v1_check *check, struct v1_event *ev)
 {
     struct v1_region *region = slab_get(&check->gs->region_slab);
     if (!region)
-        return no_memory(check);
+        return error_no_memory(&check->error);
     *region = (struct v1_region){ev->arg[0], ev->arg[2], ev->gs->regions};
     ev->gs->regions = region;
     return 0;

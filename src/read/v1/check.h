@@ -6,8 +6,7 @@
  * A misused annotation is kept and marked (v1_event.misused). Repair: a state that contradicts an
  * event is corrected, and the event is kept.
  */
-#ifndef TRAIL_READ_V1_CHECK_H
-#define TRAIL_READ_V1_CHECK_H
+#pragma once
 
 #include "base/objects.h"
 #include "read/v1/merge.h"
@@ -36,5 +35,3 @@ void v1_check_fini(struct v1_check *check);
  * task, and whether it is known. Returns -1 with check->error if it contradicts earlier events.
  */
 int v1_check_event(struct v1_check *check, struct v1_event *event);
-
-#endif

@@ -155,15 +155,10 @@ trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *ev
 /* The most that one event can become in a repaired trace. */
 #define MOST_REPAIRED 12
 
-static int no_memory(struct v1_convert *convert)
-{
-    return error_set(&convert->error, TRAIL_NO_MEMORY, "out of memory while converting the trace");
-}
-
 static int reserve(struct v1_convert *convert, size_t more)
 {
     bool room = GROW(convert->out, convert->out_capacity, convert->out_count + more);
-    return room ? 0 : no_memory(convert);
+    return room ? 0 : error_no_memory(&convert->error);
 }
 
 /* Needs reserved room. Makes times strictly increasing. */
@@ -262,12 +257,12 @@ static __attribute__((cold, noinline)) int change_shown(struct v1_convert *conve
 {
     struct v1_shown_g *g = v1_shown_get(convert->shown, id);
     if (!g)
-        return no_memory(convert);
+        return error_no_memory(&convert->error);
     bool known = g->state != TRAIL_GO_UNDETERMINED;
     bool fits = g->state == from || (!known && from <= TRAIL_GO_NOT_EXIST);
     if (known && (!fits || !follows(ev, g))) {
         if (!v1_shown_doubt(convert->shown, g))
-            return no_memory(convert);
+            return error_no_memory(&convert->error);
         end_shown(convert, ev, g);
         fits = from <= TRAIL_GO_NOT_EXIST;
     }
@@ -296,7 +291,7 @@ static int end_doubted(struct v1_convert *convert, const struct v1_event *ev)
     if (v1_shown_is_doubted(shown, g) || (last && convert->open_holes > 0))
         end_shown(convert, ev, g);
     else if (last && !v1_shown_lasts(shown, g))
-        return no_memory(convert);
+        return error_no_memory(&convert->error);
     return 0;
 }
 
@@ -320,7 +315,7 @@ static int lose(struct v1_convert *convert, const struct v1_event *ev)
     struct v1_lane *lane = ev->lane;
     struct v1_shown_g *g = v1_shown_get(convert->shown, ev->g);
     if (!g)
-        return no_memory(convert);
+        return error_no_memory(&convert->error);
     if (g->state == TRAIL_GO_RUNNING)
         end_shown(convert, ev, g);
     if (lane->seen && !lane->lost)
@@ -397,12 +392,11 @@ static trail_stack_handle start_before(const struct v1_convert *convert, const s
 static int created_before(struct v1_convert *convert, const struct v1_event *ev)
 {
     uint64_t g = ev->arg[0];
-    if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
-        return no_memory(convert);
-    convert->created_order[convert->created_count++] = g;
+    if (!APPEND(convert->created_order, convert->created_capacity, convert->created_count, g))
+        return error_no_memory(&convert->error);
     /* Plus 1, because the map has no NULL values. */
     void *start = (void *)((uintptr_t)start_before(convert, ev) + 1);
-    return idmap_put(&convert->created, g, start) ? 0 : no_memory(convert);
+    return idmap_put(&convert->created, g, start) ? 0 : error_no_memory(&convert->error);
 }
 
 /* Adds the start function to a status, as a native GoStatusStack has it. `start`: as in
@@ -685,10 +679,10 @@ static int replace_running(struct v1_convert *convert, const struct v1_event *ev
 {
     struct v1_shown_g *g = v1_shown_get(convert->shown, ev->lane->shown_g);
     if (!g)
-        return no_memory(convert);
+        return error_no_memory(&convert->error);
     bool runs = g->state == TRAIL_GO_RUNNING && g->lane == ev->lane->order + 1 && g->id != 0;
     if (runs && !v1_shown_doubt(convert->shown, g))
-        return no_memory(convert);
+        return error_no_memory(&convert->error);
     if (runs)
         end_shown(convert, ev, g);
     ev->lane->shown_g = ev->g;

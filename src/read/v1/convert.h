@@ -13,8 +13,7 @@
  *   error by the rules of Go >= 1.23;
  * - in 1.5 files the start stack of a goroutine is the one PC of its creation.
  */
-#ifndef TRAIL_READ_V1_CONVERT_H
-#define TRAIL_READ_V1_CONVERT_H
+#pragma once
 
 #include "read/v1/order.h"
 #include "read/v1/shown.h"
@@ -81,5 +80,3 @@ trail_stack_handle v1_start_stack(const struct tables *tables, const struct idma
 
 /* Returns the message of a UserLog as a string of the tables. */
 trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *event);
-
-#endif

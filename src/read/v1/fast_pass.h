@@ -16,8 +16,7 @@
  *
  * Included by v1/frontier.c.
  */
-#ifndef TRAIL_READ_V1_FAST_PASS_H
-#define TRAIL_READ_V1_FAST_PASS_H
+#pragma once
 
 #include "read/v1/merge.h"
 
@@ -372,7 +371,7 @@ static int fast_finish(struct v1_merge *merge)
 static int fast_give(struct v1_merge *merge, struct v1_lane *lane, struct v1_event **event)
 {
     if (!own_g(merge, &lane->head))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     apply(lane);
     merge->emitted = lane;
     merge->position++;
@@ -412,5 +411,3 @@ static int fast_next(struct v1_merge *merge, struct v1_event **event)
     }
     return merge->waiting_count > 0 ? V1_RETRY : 0;
 }
-
-#endif

@@ -166,11 +166,6 @@ static void frontier_pop(struct v1_merge *merge)
 
 /* MARK: Errors */
 
-static int no_memory(struct v1_merge *merge)
-{
-    return error_set(&merge->error, TRAIL_NO_MEMORY, "out of memory while ordering the trace");
-}
-
 /* MARK: Decoding */
 
 /* Sets the cursor to [offset, end) and loads these bytes. Returns -1 on an error. */
@@ -368,7 +363,7 @@ static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
         lane->key_id = head->arg[0];
         head->key = v1_gs_get(merge->gs, lane->key_id);
         if (!head->key)
-            return no_memory(merge);
+            return error_no_memory(&merge->error);
         break;
     case ROLE_ARG_G:
         head->g = lane->key_id = head->arg[0];
@@ -391,7 +386,7 @@ static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
         break;
     }
     if (__builtin_expect(!head->gs, 0))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     lane->want = rule->sequence == SEQ_ARG1   ? head->arg[1]
                  : rule->sequence == SEQ_ARG0 ? head->arg[0]
                                               : rule->sequence == SEQ_ONE;
@@ -536,7 +531,7 @@ static int add_waiter(struct v1_merge *merge, struct v1_lane *lane)
     lane->place = V1_LANE_WAITING;
     merge->waiting_count++;
     if (!key->waiters && !(key->waiters = slab_get(&merge->gs->waiters_slab)))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     if (lane->rule->sequence == SEQ_ANY)
         v1_waiters_add_any(key->waiters, lane, lane->rule->need);
     else
@@ -612,7 +607,7 @@ static int end_goroutine(struct v1_merge *merge, struct v1_g *g)
             drop_waiter(merge, g->waiters->any[status]);
     while (g->waiters && g->waiters->exact)
         drop_waiter(merge, g->waiters->exact);
-    return v1_gs_end(merge->gs, g) ? 0 : no_memory(merge);
+    return v1_gs_end(merge->gs, g) ? 0 : error_no_memory(&merge->error);
 }
 
 /* After an emitted event was used: advances its lane, and those that waited for its effect. */
@@ -661,7 +656,7 @@ static int fail_stuck(struct v1_merge *merge)
     bool counts_gc = lane->rule->role == ROLE_GC;
     const struct v1_g *key = counts_gc ? &merge->gc : v1_gs_get(merge->gs, lane->key_id);
     if (!key)
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     if (counts_gc)
         error_set(
             &merge->error, TRAIL_INCONSISTENT,
@@ -693,10 +688,10 @@ static int force_state(struct v1_merge *merge, struct v1_lane *lane)
     } else if (!v1_g_is(head->key, lane->key_id)) {
         head->key = v1_gs_get(merge->gs, lane->key_id);
         if (!head->key)
-            return no_memory(merge);
+            return error_no_memory(&merge->error);
     }
     if (!v1_g_is(head->gs, head->g) && !(head->gs = v1_gs_get(merge->gs, head->g)))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     lane->forced = lane->head_number;
     head->key->status = lane->rule->need;
     if (lane->rule->sequence != SEQ_ANY)
@@ -755,8 +750,7 @@ static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
 static int compare_sequenced(const void *a, const void *b)
 {
     const struct v1_sequenced *x = a, *y = b;
-    int order = ORDER(x->sequence, y->sequence);
-    return order ? order : ORDER(x->index, y->index);
+    return ORDER(x->sequence, y->sequence) ?: ORDER(x->index, y->index);
 }
 
 /* A late system call exit is placed at the time the call returned (§3.4). */
@@ -779,7 +773,7 @@ static int sequence_all(struct v1_merge *merge)
     size_t capacity = (size_t)merge->index->timed + 1, count = 0;
     merge->sequenced = malloc(capacity * sizeof *merge->sequenced);
     if (!merge->sequenced)
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     for (size_t i = 0; i + 1 < merge->lane_count; i++) {
         int result;
         while ((result = decode(merge, &merge->lanes[i])) > 0 && count < capacity) {
@@ -800,7 +794,7 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     struct v1_event *ev = &merge->sequenced_event;
     if (merge->position > 0 && rules[ev->type].role == ROLE_END && ev->g != 0 && ev->gs->alive &&
         !v1_gs_end(merge->gs, ev->gs))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     if (merge->position == merge->sequenced_count)
         return 0;
     const struct v1_sequenced *s = &merge->sequenced[merge->position++];
@@ -821,7 +815,7 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     ev->gs = v1_gs_get(merge->gs, s->g);
     ev->key = rule->role == ROLE_WAKE ? v1_gs_get(merge->gs, ev->arg[0]) : ev->gs;
     if (!ev->gs || !ev->key)
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     *event = ev;
     return 1;
 }
@@ -885,7 +879,7 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
     struct v1_lane *lane = &merge->lanes[merge->frontier.entry[0].order];
     struct v1_event *head = &lane->head;
     if (!own_g(merge, head))
-        return no_memory(merge);
+        return error_no_memory(&merge->error);
     /* The key may have changed, or ended, since the head entered the frontier. */
     if (__builtin_expect(!v1_g_is(head->key, lane->key_id) || !is_ready(lane), 0)) {
         if (!merge->repairs->enabled)

@@ -10,8 +10,7 @@
  * Code that keeps a pointer over several events keeps the ID too and checks v1_g_is: memory of the
  * structs is not returned to the system before v1_gs_fini, so reading a stale one is harmless.
  */
-#ifndef TRAIL_READ_V1_G_H
-#define TRAIL_READ_V1_G_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -92,5 +91,3 @@ bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
 
 /* Removes the region at *link, in the list `regions` of a goroutine or in `outer`. */
 void v1_g_drop_region(struct v1_gs *gs, struct v1_region **link);
-
-#endif

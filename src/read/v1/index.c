@@ -53,11 +53,6 @@ struct sweep {
     uint64_t searched; /* no text begins before this offset, in the last batch */
 };
 
-static int no_memory(struct sweep *sweep)
-{
-    return error_set(sweep->err, TRAIL_NO_MEMORY, "out of memory while indexing the trace");
-}
-
 static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
 {
     struct v1_index *index = sweep->index;
@@ -69,9 +64,9 @@ static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
         return NULL;
     }
     if (!GROW(index->chains, index->chain_capacity, index->chain_count + 1))
-        return no_memory(sweep), NULL;
+        return error_no_memory(sweep->err), NULL;
     if (!idmap_put(&index->chain_ids, (uint64_t)proc, (void *)(uintptr_t)(index->chain_count + 1)))
-        return no_memory(sweep), NULL;
+        return error_no_memory(sweep->err), NULL;
     struct v1_chain *chain = &index->chains[index->chain_count++];
     *chain = (struct v1_chain){.proc = proc, .first = V1_NO_BATCH, .last = V1_NO_BATCH};
     return chain;
@@ -103,7 +98,7 @@ static int add_batch(struct sweep *sweep, int64_t proc, int64_t ticks, uint64_t 
         return -1;
     if (index->batch_count >= V1_NO_BATCH ||
         !GROW(index->batches, index->batch_capacity, index->batch_count + 1))
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     uint32_t i = (uint32_t)index->batch_count++;
     index->batches[i] = (struct v1_batch){.offset = offset, .next = V1_NO_BATCH};
     time_batch(index, chain, ticks);
@@ -144,7 +139,8 @@ static int on_frequency(struct sweep *sweep, const struct v1_record *record)
 static int on_timer_goroutine(struct sweep *sweep, const struct v1_record *record)
 {
     void *set = sweep->index;
-    return idmap_put(&sweep->index->timer_gs, record->number[0], set) ? 0 : no_memory(sweep);
+    return idmap_put(&sweep->index->timer_gs, record->number[0], set) ? 0
+                                                                      : error_no_memory(sweep->err);
 }
 
 static int on_string(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
@@ -152,7 +148,7 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     trail_string text = record->text;
     if (!sweep->index->input.in_place &&
         !(text.data = arena_copy(&sweep->tables->extra, text.data, text.size)))
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     switch (tables_add_string(sweep->tables, record->number[0], text)) {
     case TABLE_OK:
         return 0;
@@ -162,7 +158,7 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     case TABLE_FULL:
         return error_set(sweep->err, TRAIL_CORRUPT, "trace contains too many strings");
     default:
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     }
 }
 
@@ -174,7 +170,7 @@ static int on_stack(struct sweep *sweep, const struct v1_record *record)
     if (record->number[0] == 0 || count == 0)
         return 0;
     if (!GROW(sweep->frames, sweep->frames_capacity, count * 4) || !sweep->frames)
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     unsigned fields = sweep->index->format->version < 7 ? 1 : 4;
     const uint8_t *at = record->frames;
     for (size_t i = 0; i < count; i++) {
@@ -192,7 +188,7 @@ static int on_stack(struct sweep *sweep, const struct v1_record *record)
     case TABLE_FULL:
         return error_set(sweep->err, TRAIL_CORRUPT, "trace contains too many stacks");
     default:
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     }
 }
 
@@ -200,7 +196,7 @@ static int on_sample(struct sweep *sweep, const struct v1_record *record, uint64
 {
     struct v1_index *index = sweep->index;
     if (!GROW(index->samples, index->sample_capacity, index->sample_count + 1))
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     index->samples[index->sample_count++] = (struct v1_sample){
         .ticks = (int64_t)record->number[1],
         .proc = (int64_t)record->number[2],
@@ -515,7 +511,7 @@ static int cut_text(struct sweep *sweep, const uint8_t **at)
     uint64_t offset = v1_offset(bytes, begin);
     struct v1_hole *hole = index->batch_count > 0 ? add_hole(index, offset) : NULL;
     if (index->batch_count > 0 && !hole)
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     if (hole) {
         *hole = (struct v1_hole){offset, offset + (uint64_t)(end - begin), .text = true};
         index->text_holes++;
@@ -599,7 +595,7 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
     if (!v1_index_is_damaged(index))
         sweep->first = reason;
     if (!sweep->orphaned && !add_hole(index, v1_offset(&index->input.bytes, *at)))
-        return no_memory(sweep);
+        return error_no_memory(sweep->err);
     const bool last = is_in_trace(index, *at);
     (*at)++;
     int found = last ? 0 : find_records(sweep, at);
@@ -718,8 +714,7 @@ static int sweep_all(struct sweep *sweep)
 static int compare_samples(const void *a, const void *b)
 {
     const struct v1_sample *x = a, *y = b;
-    int order = ORDER(x->ticks, y->ticks);
-    return order ? order : ORDER(x->offset, y->offset);
+    return ORDER(x->ticks, y->ticks) ?: ORDER(x->offset, y->offset);
 }
 
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,

@@ -14,8 +14,7 @@
  * one piece. Many letters are records: the sweep notices the text at one that is not, or that Go
  * would encode in another way, and searches for its start among the records before.
  */
-#ifndef TRAIL_READ_V1_INDEX_H
-#define TRAIL_READ_V1_INDEX_H
+#pragma once
 
 #include "base/idmap.h"
 #include "read/tables.h"
@@ -118,5 +117,3 @@ const uint8_t *v1_hole_trusted(const struct v1_hole *hole, const struct v1_forma
 
 /* Returns the number of the batch that contains `offset`, -1 if none does. */
 int64_t v1_index_batch_at(const struct v1_index *index, uint64_t offset);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The sweep processes records as they arrive, so that an invalid trace is rejected early.
  */
-#ifndef TRAIL_READ_V1_INPUT_H
-#define TRAIL_READ_V1_INPUT_H
+#pragma once
 
 #include "read/v1/record.h"
 
@@ -51,5 +50,3 @@ int v1_input_get(const struct v1_input *input, uint64_t offset, size_t size, str
 
 /* Returns the size of the trace, as far as known. */
 uint64_t v1_input_size(const struct v1_input *input);
-
-#endif

@@ -11,8 +11,7 @@
  * and takes the position of the n-th, without a loop or a branch on data. Other cases (specials,
  * long records, the last bytes of the input) go to v1_lex_slow.
  */
-#ifndef TRAIL_READ_V1_LEX_H
-#define TRAIL_READ_V1_LEX_H
+#pragma once
 
 #include <string.h>
 #include <trail/error.h>
@@ -78,5 +77,3 @@ static inline const uint8_t *v1_lex_skip(const struct v1_lex *lex, const uint8_t
     }
     return v1_lex_slow(lex, at, end);
 }
-
-#endif

@@ -82,7 +82,7 @@ int v1_merge_init(struct v1_merge *merge, const struct v1_index *index, struct v
     error_clear(&merge->error);
     merge->g0 = v1_gs_get(gs, 0);
     if (!merge->g0 || !make_lanes(merge))
-        return error_set(&merge->error, TRAIL_NO_MEMORY, "out of memory while ordering the trace");
+        return error_no_memory(&merge->error);
     merge->next = v1_frontier_next;
 #ifdef TRAIL_HAVE_BMI2
     if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")) {

@@ -21,8 +21,7 @@
  * the head needs. With a patience, this is done as soon as the head is that far behind the others:
  * the event it waits for is lost, and its P would otherwise wait until the end of the trace.
  */
-#ifndef TRAIL_READ_V1_MERGE_H
-#define TRAIL_READ_V1_MERGE_H
+#pragma once
 
 #include "read/v1/g.h"
 #include "read/v1/index.h"
@@ -199,5 +198,3 @@ int v1_frontier_begin(struct v1_merge *merge);
 int v1_frontier_next(struct v1_merge *merge, struct v1_event **event);
 int v1_frontier_begin_bmi2(struct v1_merge *merge);
 int v1_frontier_next_bmi2(struct v1_merge *merge, struct v1_event **event);
-
-#endif

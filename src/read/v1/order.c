@@ -7,11 +7,6 @@
 #include "base/grow.h"
 #include "base/heap.h"
 
-static int no_memory(struct v1_order *order)
-{
-    return error_set(&order->error, TRAIL_NO_MEMORY, "out of memory while ordering the trace");
-}
-
 /* MARK: Futile wake-ups (§3.5) */
 
 static bool is_removed(const struct v1_notes *notes, uint64_t position)
@@ -27,10 +22,9 @@ static void remove_at(struct v1_notes *notes, uint64_t position)
 
 static int wakeup_append(struct v1_order *order, struct v1_futile_list *list, uint64_t position)
 {
-    if (!GROW(list->position, list->capacity, list->count + 1))
-        return no_memory(order);
-    list->position[list->count++] = position;
-    return 0;
+    return APPEND(list->position, list->capacity, list->count, position)
+               ? 0
+               : error_no_memory(&order->error);
 }
 
 static void wakeup_close(struct v1_order *order, struct v1_futile_list *list, uint64_t position)
@@ -147,7 +141,7 @@ static int note_moved(struct v1_order *order, const struct v1_event *ev)
 {
     struct v1_notes *notes = order->notes;
     if (!GROW(notes->moved, notes->moved_capacity, notes->moved_count + 1))
-        return no_memory(order);
+        return error_no_memory(&order->error);
     notes->moved[notes->moved_count++] =
         (struct v1_moved){.ticks = (int64_t)ev->arg[2], .offset = ev->offset};
     return 0;
@@ -183,7 +177,7 @@ static int sort_notes(struct v1_order *order)
         return 0;
     struct v1_moved *spare = malloc(notes->moved_count / 2 * sizeof *spare);
     if (!spare)
-        return no_memory(order);
+        return error_no_memory(&order->error);
     sort_moved(notes->moved, notes->moved_count, spare);
     free(spare);
     notes->moved_sorted = true;
@@ -201,7 +195,7 @@ HEAP(held, struct v1_held, held_before)
 static int hold(struct v1_order *order, const struct v1_event *ev)
 {
     if (!GROW(order->held, order->held_capacity, order->held_count + 1))
-        return no_memory(order);
+        return error_no_memory(&order->error);
     struct v1_held entry = {.event = *ev, .number = order->held_number++};
     held_up(order->held, order->held_count++, entry);
     return 0;
@@ -272,7 +266,7 @@ static int put_in(struct v1_order *order, struct v1_event **event)
     }
     order->put_in.gs = v1_gs_get(order->merge.gs, order->put_in.g);
     if (!order->put_in.gs)
-        return no_memory(order);
+        return error_no_memory(&order->error);
     order->put_in.key = order->put_in.gs;
     *event = &order->put_in;
     return 1;
@@ -396,7 +390,7 @@ static int make_bitmaps(struct v1_order *order)
     struct v1_notes *notes = order->notes;
     size_t size = (size_t)(order->index->timed / 8) + 1;
     if (order->removes && !notes->removed && !(notes->removed = calloc(1, size)))
-        return no_memory(order);
+        return error_no_memory(&order->error);
     if (!order->note_calls)
         return 0;
     if (!order->replay) /* a collecting pass starts again */
@@ -404,7 +398,7 @@ static int make_bitmaps(struct v1_order *order)
     free(notes->blocking);
     notes->blocking = calloc(1, order->index->end / V1_CALL_BYTES / 8 + 1);
     notes->blocking_count = 0;
-    return notes->blocking ? 0 : no_memory(order);
+    return notes->blocking ? 0 : error_no_memory(&order->error);
 }
 
 int v1_order_init(struct v1_order *order, const struct v1_order_setup *setup)

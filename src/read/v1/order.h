@@ -14,8 +14,7 @@
  * This stage also checks that time does not run backwards, assigns lanes that are not Ps (timers,
  * system calls), and records which system calls block (§4.3 needs that at their beginning).
  */
-#ifndef TRAIL_READ_V1_ORDER_H
-#define TRAIL_READ_V1_ORDER_H
+#pragma once
 
 #include "read/v1/merge.h"
 
@@ -107,5 +106,3 @@ static inline bool v1_notes_blocks(const struct v1_notes *notes, uint64_t call_o
     uint64_t bit = call_offset / V1_CALL_BYTES;
     return notes->blocking && (notes->blocking[bit / 8] >> (bit % 8) & 1) != 0;
 }
-
-#endif

@@ -691,7 +691,7 @@ trail_reader *v1_reader_open(trail_source *source, int version, const trail_read
     struct v1_reader *r = calloc(1, sizeof *r);
     if (!r || !tables_reset(&r->base.tables)) {
         free(r);
-        error_set(err, TRAIL_NO_MEMORY, "out of memory while opening the trace");
+        error_no_memory(err);
         return NULL;
     }
     r->base.ops = &ops;

@@ -10,8 +10,7 @@
  *   |cctttttt|  length | number | number |            c = 0, 1, 2: c + 1 numbers (in 1.5 c + 2)
  *   +--------+ . . . . +--------+--------+ . . .      c = 3: first their length in bytes
  */
-#ifndef TRAIL_READ_V1_RECORD_H
-#define TRAIL_READ_V1_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -195,5 +194,3 @@ static inline const uint8_t *v1_records_skip(const struct v1_format *format, con
     *count += n;
     return at;
 }
-
-#endif

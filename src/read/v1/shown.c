@@ -9,8 +9,7 @@
 static int compare_begins(const void *a, const void *b)
 {
     const struct v1_begin *x = a, *y = b;
-    int order = ORDER(x->offset, y->offset);
-    return order ? order : ORDER(x->g, y->g);
+    return ORDER(x->offset, y->offset) ?: ORDER(x->g, y->g);
 }
 
 void v1_shown_collect(struct v1_shown *shown)
@@ -53,10 +52,8 @@ bool v1_shown_doubt(struct v1_shown *shown, const struct v1_shown_g *g)
 {
     if (!shown->collecting)
         return true;
-    if (!GROW(shown->doubted, shown->doubted_capacity, shown->doubted_count + 1))
-        return false;
-    shown->doubted[shown->doubted_count++] = (struct v1_begin){g->offset, g->id};
-    return true;
+    return APPEND(shown->doubted, shown->doubted_capacity, shown->doubted_count,
+                  (struct v1_begin){g->offset, g->id});
 }
 
 bool v1_shown_is_doubted(const struct v1_shown *shown, const struct v1_shown_g *g)
@@ -73,10 +70,7 @@ bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g)
 
 bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g)
 {
-    if (!GROW(shown->lasting, shown->lasting_capacity, shown->lasting_count + 1))
-        return false;
-    shown->lasting[shown->lasting_count++] = g;
-    return true;
+    return APPEND(shown->lasting, shown->lasting_capacity, shown->lasting_count, g);
 }
 
 static int compare_ids(const void *a, const void *b)

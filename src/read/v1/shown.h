@@ -12,8 +12,7 @@
  * not have lasted longer. Where the trace was cut, the last batches of all Ps are missing, from a
  * different time on for each, and perhaps entire Ps: all of that is within a hole.
  */
-#ifndef TRAIL_READ_V1_SHOWN_H
-#define TRAIL_READ_V1_SHOWN_H
+#pragma once
 
 #include "base/objects.h"
 
@@ -62,5 +61,3 @@ bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g);
 
 /* Sorts `lasting` by ID. Returns the number. */
 size_t v1_shown_sort_lasting(struct v1_shown *shown);
-
-#endif

@@ -5,8 +5,7 @@
  * sequence number are in a pairing heap ordered by it. Numbers grow by one, so a P that needs a
  * smaller one is too late.
  */
-#ifndef TRAIL_READ_V1_WAITERS_H
-#define TRAIL_READ_V1_WAITERS_H
+#pragma once
 
 #include "read/v1/merge.h"
 
@@ -105,5 +104,3 @@ static inline void v1_waiters_remove_exact(struct v1_waiters *w, struct v1_lane 
         lane->wait_next->wait_previous = previous;
     w->exact = v1_waiters_meld(w->exact, v1_waiters_join(lane->wait_child));
 }
-
-#endif

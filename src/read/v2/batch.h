@@ -7,8 +7,7 @@
  *
  * gen, m, time and size are uvarints; size is usually padded to 10 bytes.
  */
-#ifndef TRAIL_READ_V2_BATCH_H
-#define TRAIL_READ_V2_BATCH_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -34,5 +33,3 @@ enum v2_header_result v2_batch_header(const uint8_t *data, size_t size, int vers
 
 /* Returns the kind of a batch from its header and first data byte (0 if it has none) (§6.2). */
 trail_batch_kind v2_batch_kind(const struct v2_batch_header *header, uint8_t first, int version);
-
-#endif

@@ -9,8 +9,7 @@
  * This header is compiled twice (v2/merge.c): with V2_WORD_ARGS, arguments are extracted from the
  * event's bytes when a handler uses them.
  */
-#ifndef TRAIL_READ_V2_COMMON_H
-#define TRAIL_READ_V2_COMMON_H
+#pragma once
 
 #include <inttypes.h>
 
@@ -519,5 +518,3 @@ COMMON struct step step_of(struct v2_order *order, const struct v2_cursor *c, bo
         .brief = brief,
     };
 }
-
-#endif

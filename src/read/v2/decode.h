@@ -6,8 +6,7 @@
  * clear top bits in it mark their ends. On CPUs with BMI2 one instruction gathers a number's bits,
  * so that no branch depends on the length of a number.
  */
-#ifndef TRAIL_READ_V2_DECODE_H
-#define TRAIL_READ_V2_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,6 +71,4 @@ v2_decode_packed(const uint8_t *at, const uint8_t *end, struct v2_wire_event *ev
     event->ticks = v2_word_number(event->word, event->ends, 0);
     return at + 2 + (_tzcnt_u64(last) >> 3);
 }
-#endif
-
 #endif

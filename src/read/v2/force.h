@@ -5,8 +5,7 @@
  * (v2/hole.h), then those of a status. An event that names neither goroutine nor P cannot be used
  * if its thread's are unknown.
  */
-#ifndef TRAIL_READ_V2_FORCE_H
-#define TRAIL_READ_V2_FORCE_H
+#pragma once
 
 #include "read/v2/common.h"
 
@@ -43,5 +42,3 @@ void v2_force_unbind(struct v2_m *m);
 /* Events of the thread are lost: makes what it holds unknown, and ends the states of its goroutine
  * and P. */
 void v2_force_forget(struct v2_order *order, struct v2_m *m);
-
-#endif

@@ -84,11 +84,6 @@ int v2_generation_pass(struct v2_generation *g, int64_t offset, trail_error *err
     return 0;
 }
 
-static int out_of_memory(trail_error *err)
-{
-    return error_set(err, TRAIL_NO_MEMORY, "out of memory while reading a generation");
-}
-
 /* MARK: Forgiving */
 
 bool v2_is_damage(const trail_error *err)
@@ -165,7 +160,7 @@ static int table_error(struct section *s, enum table_result result, const char *
     case TABLE_NO_MEMORY:
         break;
     }
-    return out_of_memory(s->err);
+    return error_no_memory(s->err);
 }
 
 static int read_string(struct section *s)
@@ -217,7 +212,7 @@ static int read_sample(struct section *s)
     if (section_numbers(s, v, 5) < 0)
         return -1;
     if (!GROW(g->samples, g->sample_capacity, g->sample_count + 1))
-        return out_of_memory(s->err);
+        return error_no_memory(s->err);
     g->samples[g->sample_count] = (struct v2_sample){
         .index = g->sample_count,
         .time_ns = (int64_t)v[0], /* still in ticks */
@@ -311,7 +306,7 @@ static int add_event_batch(struct v2_generation *g, const struct v2_batch_header
                            size_t gaps, trail_error *err)
 {
     if (g->batch_count >= V2_NO_BATCH || !GROW(g->batches, g->batch_capacity, g->batch_count + 1))
-        return out_of_memory(err);
+        return error_no_memory(err);
     g->batches[g->batch_count++] = (struct v2_batch){
         .at = at,
         .size = (uint32_t)header->size,
@@ -327,7 +322,7 @@ static int add_experiment(struct v2_generation *g, const struct v2_batch_header 
                           const uint8_t *data, trail_error *err)
 {
     if (!GROW(g->experiments, g->experiment_capacity, g->experiment_count + 1))
-        return out_of_memory(err);
+        return error_no_memory(err);
     g->experiments[g->experiment_count++] = (trail_experiment_batch){
         .experiment = header->experiment,
         .thread = (int64_t)header->thread,
@@ -647,7 +642,7 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     if (from > g->filled || require(g, s->at, V2_RESYNC_REACH, err) < 0)
         return false;
     if (!GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
-        return out_of_memory(err) == 0;
+        return error_no_memory(err) == 0;
     /* No more than was required, because how much else has arrived depends on the source. */
     size_t limit = g->filled - s->at < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
     /* A first batch that no other follows may itself be damaged. */
@@ -886,7 +881,7 @@ static int assemble(struct v2_generation *g, trail_error *err)
     g->ns_per_tick = 0;
     g->has_snapshot = false;
     if (!tables_reset(g->tables))
-        return out_of_memory(err);
+        return error_no_memory(err);
     if (index_batches(g, err) < 0 || check_mandatory(g, err) < 0) {
         if (err->offset == TRAIL_NOWHERE)
             err->offset = g->offset;

@@ -13,8 +13,7 @@
  *
  * A reader that is not strict skips bytes that are not batches (v2/resync.h).
  */
-#ifndef TRAIL_READ_V2_GENERATION_H
-#define TRAIL_READ_V2_GENERATION_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -127,5 +126,3 @@ uint64_t v2_generation_next_time(const struct v2_generation *generation, uint64_
 bool v2_generation_resume(struct v2_generation *generation, trail_error *err);
 
 void v2_generation_free(struct v2_generation *generation);
-
-#endif

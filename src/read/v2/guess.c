@@ -82,10 +82,7 @@ bool v2_guess_task_begins(struct v2_guess *guess, uint64_t task)
 
 bool v2_guess_task_ends(struct v2_guess *guess, uint64_t task)
 {
-    if (!GROW(guess->ended_tasks, guess->ended_capacity, guess->ended_count + 1))
-        return false;
-    guess->ended_tasks[guess->ended_count++] = task;
-    return true;
+    return APPEND(guess->ended_tasks, guess->ended_capacity, guess->ended_count, task);
 }
 
 bool v2_guess_region_ends(struct v2_guess *guess, int64_t goroutine, uint64_t task,

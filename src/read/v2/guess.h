@@ -12,8 +12,7 @@
  * generation is ordered again from that state. An assumption that has no simple note makes the
  * order fail; that only costs time.
  */
-#ifndef TRAIL_READ_V2_GUESS_H
-#define TRAIL_READ_V2_GUESS_H
+#pragma once
 
 #include "base/arena.h"
 #include "read/v2/order.h"
@@ -88,5 +87,3 @@ bool v2_guess_holds(const struct v2_guess *guess, const struct v2_order *before,
  * Returns false if out of memory; the states are then lost.
  */
 bool v2_guess_join(const struct v2_guess *guess, struct v2_order *joint, struct v2_order *after);
-
-#endif

@@ -8,8 +8,7 @@
  * number, is in the file (v2/successors.h). Other states end where they begin, and the goroutine or
  * P has no state until an event shows it again.
  */
-#ifndef TRAIL_READ_V2_HOLE_H
-#define TRAIL_READ_V2_HOLE_H
+#pragma once
 
 #include "read/v2/order.h"
 
@@ -63,5 +62,3 @@ bool v2_hole_forgotten(const struct idmap *forgotten, uint64_t id, uint64_t *n);
  */
 void v2_hole_begin_goroutine(struct v2_order *order, const struct v2_g *g);
 void v2_hole_begin_proc(struct v2_order *order, const struct v2_p *p);
-
-#endif

@@ -6,8 +6,7 @@
  * are offered in order of time. At equal times the shape of the heap decides, so it is maintained
  * exactly as in Go: up, else down (base/heap.h).
  */
-#ifndef TRAIL_READ_V2_MERGE_H
-#define TRAIL_READ_V2_MERGE_H
+#pragma once
 
 #include "base/heap.h"
 #include "read/v2/order.h"
@@ -74,5 +73,3 @@ bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor);
 void v2_frontier_push(struct v2_frontier *frontier, struct v2_cursor *cursor);
 void v2_frontier_update(struct v2_frontier *frontier, size_t i);
 void v2_frontier_remove(struct v2_frontier *frontier, size_t i);
-
-#endif

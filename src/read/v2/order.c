@@ -28,7 +28,7 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
 
 enum v2_step v2_fail_memory(const struct step *s)
 {
-    error_set(s->order->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+    error_no_memory(s->order->error);
     return V2_FAILED;
 }
 
@@ -64,7 +64,7 @@ struct v2_p *v2_create_p(struct v2_order *o, int64_t id, unsigned status)
 {
     struct v2_p *p = objects_get(&o->ps, (uint64_t)id);
     if (!p) {
-        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+        error_no_memory(o->error);
         return NULL;
     }
     p->id = id;
@@ -178,7 +178,7 @@ struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 {
     struct v2_g *g = objects_get(&o->gs, (uint64_t)id);
     if (!g || (o->guess && !v2_guess_begins(o->guess, id))) {
-        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+        error_no_memory(o->error);
         return NULL;
     }
     g->id = id;
@@ -418,9 +418,9 @@ static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kin
 
 static enum v2_step add_range(struct step *s, struct v2_ranges *ranges, uint8_t type, uint64_t kind)
 {
-    if (!GROW(ranges->items, ranges->capacity, ranges->count + 1))
+    if (!APPEND(ranges->items, ranges->capacity, ranges->count,
+                (struct v2_range){.type = type, .kind = kind}))
         return v2_fail_memory(s);
-    ranges->items[ranges->count++] = (struct v2_range){.type = type, .kind = kind};
     return V2_ADVANCED;
 }
 

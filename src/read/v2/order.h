@@ -9,8 +9,7 @@
  * The state is bounded by what is alive: a destroyed goroutine leaves nothing behind. Names of
  * tasks and of open regions are copied, because they outlive the generation that defines them.
  */
-#ifndef TRAIL_READ_V2_ORDER_H
-#define TRAIL_READ_V2_ORDER_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -183,5 +182,3 @@ struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
  * increasing times.
  */
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);
-
-#endif

@@ -7,8 +7,7 @@
  * or a generation has errors, nothing is taken and the reader continues as if it were the only
  * thread, so that its errors and their positions are the same.
  */
-#ifndef TRAIL_READ_V2_PARALLEL_H
-#define TRAIL_READ_V2_PARALLEL_H
+#pragma once
 
 #include <trail/read.h>
 
@@ -48,5 +47,3 @@ struct v2_alone *v2_parallel_take(struct v2_parallel *parallel, uint64_t offset,
 
 /* Waits until no thread is reading; NULL is allowed. */
 void v2_parallel_close(struct v2_parallel *parallel);
-
-#endif

@@ -195,11 +195,6 @@ static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
 
 /* MARK: Generations */
 
-static int out_of_memory(struct v2_reader *r)
-{
-    return error_set(&r->base.error, TRAIL_NO_MEMORY, "out of memory while reading a trace");
-}
-
 /* Returns the cursor of a thread in this generation; a new one is before its first batch. */
 static struct v2_cursor *cursor_of(struct v2_reader *r, uint64_t thread)
 {
@@ -229,7 +224,7 @@ static int link_batches(struct v2_reader *r)
     for (uint32_t i = 0; i < g->batch_count; i++) {
         struct v2_cursor *c = cursor_of(r, g->batches[i].thread);
         if (!c)
-            return out_of_memory(r);
+            return error_no_memory(&r->base.error);
         if (c->batch == V2_NO_BATCH)
             c->batch = i;
         else
@@ -269,7 +264,7 @@ static int fill_frontier(struct v2_reader *r)
 {
     struct v2_frontier *f = &r->frontier;
     if (!GROW(f->heads, r->frontier_capacity, r->cursor_count))
-        return out_of_memory(r);
+        return error_no_memory(&r->base.error);
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = &r->cursors[i];
@@ -380,7 +375,7 @@ static int doubt(struct v2_reader *r)
     set_bounds(r); /* replaces usual_end_ns with exact bounds */
     return find_successors(r) && v2_hole_begin_within(&r->hole, &r->order, is_whole, r)
                ? 0
-               : out_of_memory(r);
+               : error_no_memory(&r->base.error);
 }
 
 static int64_t last_batch_of(const struct v2_generation *g)
@@ -637,7 +632,7 @@ static int join(struct v2_reader *r)
         if (v2_guess_join(&a->guess, &r->order, &a->reader.order))
             deliver_ends(r, a);
         else
-            result = out_of_memory(r);
+            result = error_no_memory(&r->base.error);
     }
     v2_alone_free(a);
     return result;
@@ -664,7 +659,7 @@ static int load(struct v2_reader *r)
     if (loaded != V2_LOADED)
         return end_trace(r);
     if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
-        return out_of_memory(r);
+        return error_no_memory(&r->base.error);
     r->highest = g->number > r->highest ? g->number : r->highest;
     note_faults(r);
     if (r->lost_generation == 0)
@@ -672,7 +667,7 @@ static int load(struct v2_reader *r)
     r->lost_generation = 0;
     r->base.stats.holes++;
     r->phase = PHASE_HOLE;
-    return v2_hole_begin(&r->hole, &r->order) ? 0 : out_of_memory(r);
+    return v2_hole_begin(&r->hole, &r->order) ? 0 : error_no_memory(&r->base.error);
 }
 
 /* MARK: Merging */
@@ -769,7 +764,7 @@ static bool add_repair(struct v2_reader *r, trail_repair_kind kind, const struct
     if (!r->base.options.repair || r->repair_count == MOST_REPAIRS)
         return true;
     if (!GROW(r->repairs, r->repair_capacity, r->repair_count + 1))
-        return out_of_memory(r) == 0;
+        return error_no_memory(&r->base.error) == 0;
     r->repairs[r->repair_count++] = (trail_repair){
         .kind = kind,
         .offset = r->generation.offset + (c->event - r->generation.buffer),
@@ -827,7 +822,7 @@ static int late(struct v2_reader *r, struct v2_cursor *c)
     int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);
     r->order.looked_ns = c->last_ns;
     if (r->frontier.heads[0].time_ns < c->last_ns && !find_successors(r))
-        return out_of_memory(r);
+        return error_no_memory(&r->base.error);
     /* Without known damage, a clock that went back is as likely. */
     if (r->order.usual_end_ns == INT64_MAX)
         return 0;
@@ -1071,7 +1066,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     };
     struct v2_reader *r = calloc(1, sizeof *r);
     if (!r) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory for a reader");
+        error_no_memory(err);
         return NULL;
     }
     r->base.ops = &ops;

@@ -2,8 +2,7 @@
  * v2 resync: finds where batches continue after bytes that are not batches: text that the program
  * wrote into the trace, damage, another trace. Only used by readers that are not strict.
  */
-#ifndef TRAIL_READ_V2_RESYNC_H
-#define TRAIL_READ_V2_RESYNC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t
 
 /* Whether the bytes are well-formed events up to their end. */
 bool v2_resync_events(const uint8_t *at, const uint8_t *end);
-
-#endif

@@ -3,8 +3,7 @@
  * self-contained, so that reading may begin with any (§6.7); only headers of the skipped ones are
  * read.
  */
-#ifndef TRAIL_READ_V2_SKIP_H
-#define TRAIL_READ_V2_SKIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct v2_skip {
  * damaged before.
  */
 bool v2_skip_find(const trail_source *source, int version, int64_t from_ns, struct v2_skip *skip);
-
-#endif

@@ -22,10 +22,7 @@ static int by_number(const void *a, const void *b)
 static bool add(struct v2_successors *s, enum v2_numbered_kind kind, uint8_t type, uint64_t id,
                 uint64_t n)
 {
-    if (!GROW(s->items, s->capacity, s->count + 1))
-        return false;
-    s->items[s->count++] = (struct v2_numbered){id, n, kind, type};
-    return true;
+    return APPEND(s->items, s->capacity, s->count, (struct v2_numbered){id, n, kind, type});
 }
 
 /* A thread's P (V2_NO_THREAD if unknown) and the number of its system call, which its events do not

@@ -6,8 +6,7 @@
  * earlier event of the goroutine or P is lost, so the state lasts until then. If not, the state may
  * have ended at any time.
  */
-#ifndef TRAIL_READ_V2_SUCCESSORS_H
-#define TRAIL_READ_V2_SUCCESSORS_H
+#pragma once
 
 #include "read/v2/generation.h"
 
@@ -42,5 +41,3 @@ bool v2_successors_several(const struct v2_successors *successors, enum v2_numbe
                            uint64_t id);
 
 void v2_successors_free(struct v2_successors *successors);
-
-#endif
