@@ -28,6 +28,7 @@
 #define OUTSIDE_LEAST   INT64_C(50000000)
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
+#define JOINED_SHARE    0.9 /* of such sleeps */
 #define LATE_SHARE      0.8
 #define LATE_LEAST      0.3
 #define TICKS_LEAST     20
@@ -113,6 +114,23 @@ static bool sleeps_often(const struct outside_row *row)
 }
 
 /*
+ * Whether the only other thread of a C program is the main one, which meanwhile waits for the exit
+ * of those that sleep there: the program changes nothing for which they could look.
+ */
+static bool is_only_joined(const struct findings *findings, const struct outside_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->waiter);
+    uint64_t threads = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        threads += waits->items[i]->workers;
+    return !waits->is_go && group && row->longest.goroutine != 1 && threads == group->workers + 1 &&
+           finding_all_awaited(findings, row->waiter,
+                               JOINED_SHARE *
+                                   time_share(findings, blame_union_ns(&row->at_least_one)));
+}
+
+/*
  * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so
  * does what begins something nearly each time. In Go, several that do so may each be a client with
  * its own.
@@ -126,7 +144,7 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || !(sleeps_often(row) || looks_for_end(findings, row)) ||
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
-            row->until * 2 > row->spread.count ||
+            row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
@@ -143,7 +161,8 @@ void finding_polling(struct findings *findings)
                     duration(mean(spread->sum_ns, spread->count)).text, helper ? " in " : "",
                     helper ? SHOWN_SIZE(in) : 0, in.data);
         finding_explain(
-            findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
+            findings,
+            "It ran for %s in between. If it looks for something, that is noticed up to %s late.",
             duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
         finding_advise(findings, "Wait for it with a %s.",
                        waits->is_go ? "channel or condition variable"
@@ -194,6 +213,9 @@ void finding_time_outs(struct findings *findings)
             if (wait->timed_out < POLL_TIMES || mean(spread->sum_ns, spread->count) > WAIT_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
+            const struct wait_facts *facts = facts_of(findings, wait->reason);
+            if (facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
+                continue; /* a lock that others hold: it is given up */
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
