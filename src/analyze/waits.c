@@ -120,8 +120,8 @@ static uint64_t hold_key(trail_name object, trail_name function)
 static bool take_hold(struct waits *waits, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;
-    struct wait_text text =
-        wait_text_of_hold(trail_reader_string(names->reader, event->log.message));
+    trail_string message = trail_reader_string(names->reader, event->log.message);
+    struct wait_text text = wait_text_of_hold(message);
     if (text.kind == WIRE_WAIT_NONE)
         return true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
@@ -136,7 +136,9 @@ static bool take_hold(struct waits *waits, const trail_event *event)
     *last = (struct last_hold){text.kind, object, at};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
-    return !waits->given_up ||
+    /* Readers share an rwlock: that one has it does not keep others from it. */
+    bool shared = text_begins(message, "rwlock to read");
+    return !waits->given_up || shared ||
            waits_blame_given_up(waits, lock_key(text.kind, object),
                                 &(struct held){event->goroutine,
                                                waits_start(waits, event->goroutine), at.function,
@@ -329,9 +331,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         ended.function = owner->function;
         ended.place = owner->place;
     }
-    /* Readers share an rwlock. */
-    bool given_up =
-        ended.waker == TRAIL_NONE && ended.lock && ended.named && facts->kind != WIRE_WAIT_RWLOCK;
+    bool given_up = ended.waker == TRAIL_NONE && ended.lock && ended.named;
     if (given_up && !waits_give_up(waits, lock_key(facts->kind, facts->object), &ended))
         return false;
     return !waits->analysis->stacks.failed && blame_add(&waits->blame, &ended);

@@ -5579,9 +5579,12 @@ def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
     assert "For 100 % of that time the holder was itself waiting (sleep at main.dump (main.go:11))." in text, text
     # Short ones are no polling: the lock is held.
     equal(list(gives_up(limit=MS, held=400 * MS)), ["lock-serialises"])
-    # It is not known what had the lock before; readers do not keep each other out.
+    # It is not known what had the lock before.
     assert "for 50.0 ms" in gives_up(taken=21 * MS)["lock-serialises"]["text"]
-    equal(gives_up(kind="rwlock to read stats_rw"), {})
+    # One that writes keeps readers out; one of several readers is not what does.
+    text = gives_up(kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")["lock-serialises"]["text"]
+    assert text.startswith("main.dump (main.go:10) held rwlock stats_rw for 70.0 ms "), text
+    equal(gives_up(kind="rwlock to write stats_rw", hold="rwlock to read stats_rw"), {})
     equal(gives_up(hold="mutex other_mu"), {})
 
 
