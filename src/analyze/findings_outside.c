@@ -370,51 +370,67 @@ static void explain_reader(struct findings *findings, const struct outside_row *
     }
 }
 
-/* Names the wait for the same child in another process, as in the caller of a shell. */
-static void explain_caller(struct findings *findings, const struct outside_row *row)
+/* The wait of another process for one that waits for a child, as of the caller of a shell. */
+struct calls {
+    trail_name function, place, wait; /* place 0: there is none */
+};
+
+static struct calls calls_of(const struct findings *findings, const struct outside_row *row,
+                             const struct process_name *own)
 {
     const struct blame *blame = &findings->waits->blame;
+    const struct outside *outside = &findings->waits->outside;
     const struct blame_row *most = NULL;
-    struct process_name own, caller;
-    if (!process_name_of(text_of(findings, row->waiter), &own))
-        return;
+    struct process_name caller;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *of = &blame->rows[i];
         if (of->start == row->waiter && of->longest.ns >= row->longest.ns / 2 &&
-            process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own.pid &&
+            process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own->pid &&
             (!most || of->longest.ns > most->longest.ns))
             most = of;
     }
-    if (!most) {
-        explain_reader(findings, row, &own);
-        return;
+    if (!most)
+        return (struct calls){0};
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *of = &outside->rows[i];
+        if (of->longest.goroutine == most->longest.goroutine &&
+            of->longest.begin_ns == most->longest.begin_ns)
+            return (struct calls){of->function, of->place, most->wait};
     }
-    trail_name place = most->at;
-    for (size_t i = 0; i < findings->waits->outside.count; i++) {
-        const trail_longest *longest = &findings->waits->outside.rows[i].longest;
-        if (longest->goroutine == most->longest.goroutine &&
-            longest->begin_ns == most->longest.begin_ns)
-            place = findings->waits->outside.rows[i].place;
-    }
-    trail_string at = text_of(findings, place), wait = text_of(findings, most->wait),
-                 waiter = text_of(findings, row->waiter);
-    finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
-                    SHOWN(waiter));
+    return (struct calls){0, most->at, most->wait};
 }
 
 /* A child process that is recorded, too. What it waits for itself comes first. */
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
-    const struct finding_of of =
-        finding_saves("outside", ns, &row->longest, row->function, row->wait);
-    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start);
+    struct finding_of of = finding_saves("outside", ns, &row->longest, row->function, row->wait);
+    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start),
+                 waiter = text_of(findings, row->waiter);
+    struct process_name own;
+    bool known = process_name_of(waiter, &own);
+    struct calls calls = known ? calls_of(findings, row, &own) : (struct calls){0};
+    trail_string at = text_of(findings, calls.place), wait = text_of(findings, calls.wait);
+    /* A shell without symbols says nothing to those that called it. */
+    bool leads = calls.function != 0 && memmem(place.data, place.size, "+0x", 3);
+    double percent = 100 * time_share(findings, ns);
     if (wait_wants_all_cpus(findings))
         return;
-    finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
-                SHOWN(place), 100 * time_share(findings, ns));
+    if (leads) {
+        of.function = calls.function;
+        finding_say(findings, &of,
+                    "%.*s waited for %.*s, which waited for child processes for %.0f %% of the "
+                    "time",
+                    SHOWN(at), SHOWN(own.name), percent);
+    } else
+        finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
+                    SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
-    explain_caller(findings, row);
+    if (calls.place && !leads)
+        finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
+                        SHOWN(waiter));
+    else if (known && !leads)
+        explain_reader(findings, row, &own);
     finding_last(findings)->weight /= 4;
 }
 

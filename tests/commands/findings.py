@@ -790,7 +790,7 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
 
 
-def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]"):
+def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]", waits_in=("sh.wait", "sh.main")):
     """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, or for its end, the last `reads` ns of it."""
     trace = Trace(4)
     trace.here(9, 2, 0)
@@ -798,7 +798,7 @@ def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]"):
         trace.create(10 + g, 0, g, (start,))
         trace.start(20 + g, g, g)
     trace.log(MS - 10, 2, "wait", "child process 13 (sleep)")
-    trace.block(MS, 2, "sync", ("sh.wait", "sh.main"))
+    trace.block(MS, 2, "sync", waits_in)
     trace.log(61 * MS - reads - 10, 1, "wait", f"read {of}")
     trace.block(61 * MS - reads, 1, "network", ("main.ask", "main.main"))
     trace.wake(61 * MS, 3, 2, ("main.exit",))
@@ -818,6 +818,11 @@ def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     assert caller in shell(reads=60 * MS), shell(reads=60 * MS)
     assert caller not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
+    # Where the shell has no symbols, its caller comes first.
+    text = shell(reads=60 * MS, waits_in=("dash+0xbcbf",))
+    assert text.startswith("main.ask (main.go:10) waited for sh, which waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, "), text
+    assert "Meanwhile" not in text and "dash" not in text, text
+    assert shell(reads=29 * MS, waits_in=("dash+0xbcbf",)).startswith("dash+0xbcbf"), text
     # What ended its wait is not known, as where all that have the pipe have ended.
     caller = "Meanwhile, main.ask (main.go:10) waited (read pipe:[7]). "
     assert caller in shell(reads=60 * MS, writes=False), shell(reads=60 * MS, writes=False)
