@@ -29,6 +29,7 @@
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
 #define JOINED_SHARE    0.9 /* of such sleeps */
+#define USE_LEAST       0.1
 #define LATE_SHARE      0.8
 #define LATE_LEAST      0.3
 #define TICKS_LEAST     20
@@ -131,6 +132,22 @@ static bool is_only_joined(const struct findings *findings, const struct outside
 }
 
 /*
+ * Whether the program may be slower for these sleeps: the main goroutine sleeps so, or others wait
+ * for what those do. One that nothing waits for, such as one that reads a sensor, keeps a pace.
+ */
+static bool is_of_use(const struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    if (row->longest.goroutine == 1)
+        return true;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].start == row->waiter &&
+            time_share(findings, blame_union_ns(&blame->rows[i].held)) >= USE_LEAST)
+            return true;
+    return false;
+}
+
+/*
  * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so
  * does what begins something nearly each time. In Go, several that do so may each be a client with
  * its own.
@@ -145,6 +162,7 @@ void finding_polling(struct findings *findings)
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
+            !is_of_use(findings, row) ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)

@@ -5668,6 +5668,34 @@ def a_thread_that_sleeps_while_only_its_exit_is_waited_for_looks_for_nothing():
     equal(list(joined(other=True)), ["polling"])
 
 
+def sampled(rests=0):
+    """A thread sleeps for 2 ms and runs for 20 us, 300 times, while main runs, or for a part of that rests until the thread wakes it."""
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.sample",))
+    trace.start(20, 1, 2)
+    now = MS
+    for i in range(300):
+        if i == 300 - rests:
+            trace.log(now - 10, 0, "wait", "condition level_cv")
+            trace.block(now, 0, "sync.(*Cond).Wait", ("main.rest", "main.main"))
+        trace.block(now, 1, "sleep", ("time.Sleep", "main.sample"))
+        trace.at(now + 2 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + 2 * MS + 10, 1, 2)
+        now += 2 * MS + 20 * US
+    if rests:
+        trace.wake(now, 1, 1, ("main.sample",))
+        trace.start(now + 10, 0, 1)
+    return trace.findings(now + 100, "--from=0ns", f"--to={now + 100}ns")
+
+
+@test
+def sleeps_that_nothing_depends_on_are_no_polling():
+    assert "polling" not in sampled(), sampled()
+    # Main waits for what it does for a tenth of the time.
+    assert "polling" not in sampled(rests=29) and "polling" in sampled(rests=31)
+
+
 @test
 def the_traces_that_were_made_here_are_good():
     """Last, in one call: most of the time of these tests goes into starting the command."""
