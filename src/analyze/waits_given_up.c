@@ -45,8 +45,11 @@ bool waits_blame_given_up(struct waits *waits, uint64_t lock, const struct held 
     for (size_t i = 0; kept && i < kept->count; i++) {
         struct blame_wait *wait = &kept->waits[i];
         if (kept->locks[i] != lock) {
-            kept->locks[left] = kept->locks[i];
-            kept->waits[left++] = *wait;
+            if (left < i) {
+                kept->locks[left] = kept->locks[i];
+                kept->waits[left] = *wait;
+            }
+            left++;
             continue;
         }
         if (wait->goroutine == held->goroutine || !is_within(wait, held->taken_ns))
