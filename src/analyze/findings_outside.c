@@ -132,13 +132,14 @@ static bool is_only_joined(const struct findings *findings, const struct outside
 }
 
 /*
- * Whether the program may be slower for these sleeps: the main goroutine sleeps so, or others wait
- * for what those do. One that nothing waits for, such as one that reads a sensor, keeps a pace.
+ * Whether the program may be slower for these sleeps: the main goroutine sleeps so, several kinds
+ * do, or others wait for what those do. One that nothing waits for, such as one that reads a
+ * sensor, keeps a pace.
  */
 static bool is_of_use(const struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
-    if (row->longest.goroutine == 1)
+    if (row->longest.goroutine == 1 || row->waiters_differ)
         return true;
     for (size_t i = 0; i < blame->count; i++)
         if (blame->rows[i].start == row->waiter &&

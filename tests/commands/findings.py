@@ -5668,18 +5668,26 @@ def a_thread_that_sleeps_while_only_its_exit_is_waited_for_looks_for_nothing():
     equal(list(joined(other=True)), ["polling"])
 
 
-def sampled(rests=0):
-    """A thread sleeps for 2 ms and runs for 20 us, 300 times, while main runs, or for a part of that rests until the thread wakes it."""
-    trace = Trace(2)
+def sampled(rests=0, other=False):
+    """A thread sleeps for 2 ms and runs for 20 us, 300 times, perhaps beside another one that does so for a moment once, while main
+    runs, or for a part of that rests until the thread wakes it."""
+    trace = Trace(3)
     trace.here(1, 2, 0)
     trace.create(10, 0, 2, ("main.sample",))
     trace.start(20, 1, 2)
+    if other:
+        trace.create(12, 0, 3, ("main.check",))
+        trace.start(22, 2, 3)
+        trace.block(32, 2, "sleep", ("time.Sleep", "main.nap", "main.look", "main.check"))
+        trace.at(MS, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(MS + 10, 2, 3)
+        trace.at(MS + 20, 2, "GoDestroy")
     now = MS
     for i in range(300):
         if i == 300 - rests:
             trace.log(now - 10, 0, "wait", "condition level_cv")
             trace.block(now, 0, "sync.(*Cond).Wait", ("main.rest", "main.main"))
-        trace.block(now, 1, "sleep", ("time.Sleep", "main.sample"))
+        trace.block(now, 1, "sleep", ("time.Sleep", *(["main.nap", "main.look"] if other else []), "main.sample"))
         trace.at(now + 2 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
         trace.start(now + 2 * MS + 10, 1, 2)
         now += 2 * MS + 20 * US
@@ -5692,6 +5700,8 @@ def sampled(rests=0):
 @test
 def sleeps_that_nothing_depends_on_are_no_polling():
     assert "polling" not in sampled(), sampled()
+    # Several threads may do the work together.
+    assert "polling" in sampled(other=True)
     # Main waits for what it does for a tenth of the time.
     assert "polling" not in sampled(rests=29) and "polling" in sampled(rests=31)
 
