@@ -99,6 +99,7 @@ struct blame_wait {
     bool hands_over;       /* may be for work, or for a result */
     bool room;             /* for room in a channel, or a permit of a pool */
     bool back;             /* in Go, a receive or select that one of its own kind ended */
+    bool late;             /* counted only when the holder is known, after later waits */
     int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
     int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     trail_name own_start, start; /* start functions: its own, and the waker's */

@@ -256,14 +256,15 @@ static void explain_unseen(struct findings *findings, const struct wait_group *g
     if (known_ns < length_of(findings))
         (void)snprintf(known, sizeof known, " in the %s for which context switches are recorded",
                        duration(known_ns).text);
-    finding_explain(findings,
-                    "These waits took %s, %.0f %% of the time of its %s %s%s. Usually they are "
-                    "for a lock in the C library: of allocation (malloc, "
-                    "free), stdio or the loader.",
+    finding_explain(findings, "These waits took %s, %.0f %% of the time of its %s %s%s.",
                     duration(group->unseen_ns).text, 100 * share, counted(group->workers).text,
                     word(findings, group->workers == 1 ? TERM_task : TERM_tasks), known);
-    if (!seen)
+    if (!seen) {
+        finding_explain(findings, "Usually they are for a lock in the C library (of malloc and "
+                                  "free, stdio or the loader), or for the kernel's lock of the "
+                                  "address space (mmap, munmap, page faults).");
         return;
+    }
     trail_string lock = text_of(findings, seen->lock), at = text_of(findings, seen->name);
     finding_explain(findings, "Where the recorder looked, threads waited for %.*s at %.*s.",
                     SHOWN(lock), SHOWN(at));

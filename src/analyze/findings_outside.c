@@ -28,6 +28,8 @@
 #define OUTSIDE_LEAST   INT64_C(50000000)
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
+#define JOINED_SHARE    0.9 /* of such sleeps */
+#define USE_LEAST       0.1
 #define LATE_SHARE      0.8
 #define LATE_LEAST      0.3
 #define TICKS_LEAST     20
@@ -113,6 +115,40 @@ static bool sleeps_often(const struct outside_row *row)
 }
 
 /*
+ * Whether the only other thread of a C program is the main one, which meanwhile waits for the exit
+ * of those that sleep there: the program changes nothing for which they could look.
+ */
+static bool is_only_joined(const struct findings *findings, const struct outside_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = waits_find_group(waits, row->waiter);
+    uint64_t threads = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        threads += waits->items[i]->workers;
+    return !waits->is_go && group && row->longest.goroutine != 1 && threads == group->workers + 1 &&
+           finding_all_awaited(findings, row->waiter,
+                               JOINED_SHARE *
+                                   time_share(findings, blame_union_ns(&row->at_least_one)));
+}
+
+/*
+ * Whether the program may be slower for these sleeps: the main goroutine sleeps so, several kinds
+ * do, or others wait for what those do. One that nothing waits for, such as one that reads a
+ * sensor, keeps a pace.
+ */
+static bool is_of_use(const struct findings *findings, const struct outside_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    if (row->longest.goroutine == 1 || row->waiters_differ)
+        return true;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].start == row->waiter &&
+            time_share(findings, blame_union_ns(&blame->rows[i].held)) >= USE_LEAST)
+            return true;
+    return false;
+}
+
+/*
  * Sleeps for short, looks, and sleeps again. What sleeps until points in time keeps a pace, and so
  * does what begins something nearly each time. In Go, several that do so may each be a client with
  * its own.
@@ -126,7 +162,8 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || !(sleeps_often(row) || looks_for_end(findings, row)) ||
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
-            row->until * 2 > row->spread.count ||
+            row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
+            !is_of_use(findings, row) ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
@@ -143,7 +180,8 @@ void finding_polling(struct findings *findings)
                     duration(mean(spread->sum_ns, spread->count)).text, helper ? " in " : "",
                     helper ? SHOWN_SIZE(in) : 0, in.data);
         finding_explain(
-            findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
+            findings,
+            "It ran for %s in between. If it looks for something, that is noticed up to %s late.",
             duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
         finding_advise(findings, "Wait for it with a %s.",
                        waits->is_go ? "channel or condition variable"
@@ -194,6 +232,9 @@ void finding_time_outs(struct findings *findings)
             if (wait->timed_out < POLL_TIMES || mean(spread->sum_ns, spread->count) > WAIT_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
+            const struct wait_facts *facts = facts_of(findings, wait->reason);
+            if (facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
+                continue; /* a lock that others hold: it is given up */
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
@@ -348,51 +389,67 @@ static void explain_reader(struct findings *findings, const struct outside_row *
     }
 }
 
-/* Names the wait for the same child in another process, as in the caller of a shell. */
-static void explain_caller(struct findings *findings, const struct outside_row *row)
+/* The wait of another process for one that waits for a child, as of the caller of a shell. */
+struct calls {
+    trail_name function, place, wait; /* place 0: there is none */
+};
+
+static struct calls calls_of(const struct findings *findings, const struct outside_row *row,
+                             const struct process_name *own)
 {
     const struct blame *blame = &findings->waits->blame;
+    const struct outside *outside = &findings->waits->outside;
     const struct blame_row *most = NULL;
-    struct process_name own, caller;
-    if (!process_name_of(text_of(findings, row->waiter), &own))
-        return;
+    struct process_name caller;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *of = &blame->rows[i];
         if (of->start == row->waiter && of->longest.ns >= row->longest.ns / 2 &&
-            process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own.pid &&
+            process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own->pid &&
             (!most || of->longest.ns > most->longest.ns))
             most = of;
     }
-    if (!most) {
-        explain_reader(findings, row, &own);
-        return;
+    if (!most)
+        return (struct calls){0};
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *of = &outside->rows[i];
+        if (of->longest.goroutine == most->longest.goroutine &&
+            of->longest.begin_ns == most->longest.begin_ns)
+            return (struct calls){of->function, of->place, most->wait};
     }
-    trail_name place = most->at;
-    for (size_t i = 0; i < findings->waits->outside.count; i++) {
-        const trail_longest *longest = &findings->waits->outside.rows[i].longest;
-        if (longest->goroutine == most->longest.goroutine &&
-            longest->begin_ns == most->longest.begin_ns)
-            place = findings->waits->outside.rows[i].place;
-    }
-    trail_string at = text_of(findings, place), wait = text_of(findings, most->wait),
-                 waiter = text_of(findings, row->waiter);
-    finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
-                    SHOWN(waiter));
+    return (struct calls){0, most->at, most->wait};
 }
 
 /* A child process that is recorded, too. What it waits for itself comes first. */
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
-    const struct finding_of of =
-        finding_saves("outside", ns, &row->longest, row->function, row->wait);
-    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start);
+    struct finding_of of = finding_saves("outside", ns, &row->longest, row->function, row->wait);
+    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start),
+                 waiter = text_of(findings, row->waiter);
+    struct process_name own;
+    bool known = process_name_of(waiter, &own);
+    struct calls calls = known ? calls_of(findings, row, &own) : (struct calls){0};
+    trail_string at = text_of(findings, calls.place), wait = text_of(findings, calls.wait);
+    /* A shell without symbols says nothing to those that called it. */
+    bool leads = calls.function != 0 && memmem(place.data, place.size, "+0x", 3);
+    double percent = 100 * time_share(findings, ns);
     if (wait_wants_all_cpus(findings))
         return;
-    finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
-                SHOWN(place), 100 * time_share(findings, ns));
+    if (leads) {
+        of.function = calls.function;
+        finding_say(findings, &of,
+                    "%.*s waited for %.*s, which waited for child processes for %.0f %% of the "
+                    "time",
+                    SHOWN(at), SHOWN(own.name), percent);
+    } else
+        finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
+                    SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
-    explain_caller(findings, row);
+    if (calls.place && !leads)
+        finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
+                        SHOWN(waiter));
+    else if (known && !leads)
+        explain_reader(findings, row, &own);
     finding_last(findings)->weight /= 4;
 }
 

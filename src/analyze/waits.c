@@ -107,6 +107,11 @@ trail_name waits_place(struct waits *waits, trail_stack stack)
     return at.function ? waits_name_frame(waits, &at) : 0;
 }
 
+static uint64_t lock_key(enum wire_wait kind, trail_name object)
+{
+    return (uint64_t)object << 32 | (uint64_t)kind;
+}
+
 static uint64_t hold_key(trail_name object, trail_name function)
 {
     return (uint64_t)object << 32 | function;
@@ -115,8 +120,8 @@ static uint64_t hold_key(trail_name object, trail_name function)
 static bool take_hold(struct waits *waits, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;
-    struct wait_text text =
-        wait_text_of_hold(trail_reader_string(names->reader, event->log.message));
+    trail_string message = trail_reader_string(names->reader, event->log.message);
+    struct wait_text text = wait_text_of_hold(message);
     if (text.kind == WIRE_WAIT_NONE)
         return true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
@@ -129,7 +134,16 @@ static bool take_hold(struct waits *waits, const trail_event *event)
     sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
     ns_add(&sum->ns, text.held_ns);
     *last = (struct last_hold){text.kind, object, at};
-    return !names->failed && !waits->analysis->stacks.failed;
+    if (names->failed || waits->analysis->stacks.failed)
+        return false;
+    /* Readers share an rwlock: that one has it does not keep others from it. */
+    bool shared = text_begins(message, "rwlock to read");
+    return !waits->given_up || shared ||
+           waits_blame_given_up(waits, lock_key(text.kind, object),
+                                &(struct held){event->goroutine,
+                                               waits_start(waits, event->goroutine), at.function,
+                                               waits_name_frame(waits, &at),
+                                               event->time_ns - text.held_ns, sum->ns});
 }
 
 /* Returns the hold of the lock that the goroutine has logged last; NULL: it was another lock's. */
@@ -166,11 +180,6 @@ static int64_t held_ns(const struct waits *waits, const struct last_hold *hold, 
 }
 
 /* MARK: Owners */
-
-static uint64_t lock_key(enum wire_wait kind, trail_name object)
-{
-    return (uint64_t)object << 32 | (uint64_t)kind;
-}
 
 /* The goroutine has a lock in the wait that follows. */
 static bool take_owner(struct waits *waits, const trail_event *event)
@@ -322,6 +331,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         ended.function = owner->function;
         ended.place = owner->place;
     }
+    bool given_up = ended.waker == TRAIL_NONE && ended.lock && ended.named;
+    if (given_up && !waits_give_up(waits, lock_key(facts->kind, facts->object), &ended))
+        return false;
     return !waits->analysis->stacks.failed && blame_add(&waits->blame, &ended);
 }
 
@@ -684,6 +696,8 @@ static bool window_begins(void *part, int64_t ns)
     objects_clear(&waits->conditions);
     objects_clear(&waits->rwlocks);
     objects_clear(&waits->hold_sums);
+    if (waits->given_up)
+        waits->given_up->count = 0;
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
@@ -849,6 +863,7 @@ static void drop(void *part)
     objects_free(&waits->rwlocks);
     objects_free(&waits->hold_sums);
     objects_free(&waits->last_holds);
+    free(waits->given_up);
     objects_free(&waits->owned);
     objects_free(&waits->owners);
 }

@@ -197,6 +197,25 @@ struct owned {
 };
 
 /*
+ * The last waits for locks that ended although another goroutine had the lock: at their time limit.
+ * What held it is known when it releases the lock.
+ */
+enum { GIVEN_UP_MOST = 1024 };
+struct given_up {
+    uint64_t locks[GIVEN_UP_MOST]; /* lock_key of each */
+    struct blame_wait waits[GIVEN_UP_MOST];
+    size_t count;
+};
+
+/* A hold of a lock that has ended. */
+struct held {
+    int64_t goroutine;
+    trail_name start, function, place; /* its start function; where the lock was taken */
+    int64_t taken_ns;
+    int64_t all_ns; /* of all holds of the function so far */
+};
+
+/*
  * Pools and semaphores of Go's packages: their users wait for one another in a receive or select.
  */
 enum { WAITS_POOL_SQL, WAITS_POOL_SEMAPHORE, WAITS_POOL_HTTP, WAITS_POOLS };
@@ -234,6 +253,7 @@ struct waits {
     struct blame blame;
     struct objects hold_sums;  /* of an object's name and a function: struct hold_sum */
     struct objects last_holds; /* of goroutines: struct last_hold */
+    struct given_up *given_up; /* NULL before the first */
     struct objects owned;      /* of a lock's kind and name: struct owned */
     struct objects owners; /* of goroutines: the key in `owned` of what each has while it waits */
     struct outside outside;
@@ -418,6 +438,13 @@ bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine);
 
 /* A goroutine that waits for something outside at times goes on. */
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event);
+
+/* A wait for the lock, a lock_key, ended while another goroutine may have had it. Returns false on
+ * out of memory. */
+bool waits_give_up(struct waits *waits, uint64_t lock, const struct blame_wait *wait);
+
+/* Counts those that ended in a hold of the lock against it. Returns false on out of memory. */
+bool waits_blame_given_up(struct waits *waits, uint64_t lock, const struct held *held);
 
 /*
  * The goroutine's wait for something outside has ended: it may have had a library's lock meanwhile.

@@ -790,7 +790,7 @@ def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
 
 
-def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]"):
+def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]", waits_in=("sh.wait", "sh.main")):
     """A shell waits for its child for 60 ms; `caller` waits to read what the shell writes then, or for its end, the last `reads` ns of it."""
     trace = Trace(4)
     trace.here(9, 2, 0)
@@ -798,7 +798,7 @@ def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]"):
         trace.create(10 + g, 0, g, (start,))
         trace.start(20 + g, g, g)
     trace.log(MS - 10, 2, "wait", "child process 13 (sleep)")
-    trace.block(MS, 2, "sync", ("sh.wait", "sh.main"))
+    trace.block(MS, 2, "sync", waits_in)
     trace.log(61 * MS - reads - 10, 1, "wait", f"read {of}")
     trace.block(61 * MS - reads, 1, "network", ("main.ask", "main.main"))
     trace.wake(61 * MS, 3, 2, ("main.exit",))
@@ -818,6 +818,11 @@ def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     assert caller in shell(reads=60 * MS), shell(reads=60 * MS)
     assert caller not in shell(reads=29 * MS), shell(reads=29 * MS)  # for less than half of that
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
+    # Where the shell has no symbols, its caller comes first.
+    text = shell(reads=60 * MS, waits_in=("dash+0xbcbf",))
+    assert text.startswith("main.ask (main.go:10) waited for sh, which waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, "), text
+    assert "Meanwhile" not in text and "dash" not in text, text
+    assert shell(reads=29 * MS, waits_in=("dash+0xbcbf",)).startswith("dash+0xbcbf"), text
     # What ended its wait is not known, as where all that have the pipe have ended.
     caller = "Meanwhile, main.ask (main.go:10) waited (read pipe:[7]). "
     assert caller in shell(reads=60 * MS, writes=False), shell(reads=60 * MS, writes=False)
@@ -3957,6 +3962,8 @@ def waits_in_calls_that_are_not_recorded_are_said():
     text = unseen(50, inferred=900 * MS, seen=True)["unseen-waits"]["text"]
     assert "These waits took 50.0 ms, 49 % of the time of its 1 thread in the 101 ms for which context switches are recorded. " in text, text
     assert "Where the recorder looked, threads waited for futex main_arena (in malloc) at main.format (main.go:10). " in text, text
+    # What that lock is need not be guessed.
+    assert "Usually" not in text and "Usually" in unseen(50)["unseen-waits"]["text"]
     assert "looked" not in unseen(50)["unseen-waits"]["text"]
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
     # They are ready because of their locks.
@@ -5542,6 +5549,161 @@ def of_several_rounds_the_straggler_says_what_it_waited_for():
         trace.start(now + 23 * MS + 20, 0, 1)
     text = trace.findings(150 * MS, "--from=0ns", f"--to={150 * MS}ns")["straggler"]["text"]
     assert "This was the longest of 4 times, 80.0 ms in all. For 100 % of that time it was itself waiting (sleep at main.archive (main.go:11))." in text, text
+
+
+def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, by=("main.dump", "main.writer"), thread=2):
+    """Two goroutines wait for a lock up to a limit, again and again, while a third one holds it, asleep."""
+    trace = Trace(3)
+    for g in (1, 2, 3):
+        trace.here(g, 2, g - 1)
+    trace.block(taken + 10, 2, "sleep", ("time.Sleep", "main.dump", "main.writer"))
+    now = MS + 20
+    while now + limit + 10 * US < MS + held:
+        for g in (1, 2):
+            trace.log(now + g, g - 1, "wait", kind)
+            trace.block(now + 10 + g, g - 1, "sync", ("main.look", "main.reader"))
+        for g in (1, 2):
+            trace.at(now + limit + g, g - 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+            trace.start(now + limit + 10 + g, g - 1, g)
+            trace.log(now + limit + 20 + g, g - 1, "wait", "timed out")
+        now += limit + 10 * US
+    trace.at(MS + held, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+    trace.start(MS + held + 10, 2, 3)
+    trace.log(MS + held + 20, thread, "held", f"{hold or kind} {MS + held - taken}ns", by)
+    end = MS + held + 100
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
+    found = gives_up()
+    equal(list(found), ["lock-serialises"])
+    text = found["lock-serialises"]["text"]
+    assert text.startswith("main.dump (main.go:10) held mutex stats_mu for 70.0 ms while others waited. "), text
+    assert "14 waits took 140 ms, the longest 10.0 ms at main.look (main.go:10). " in text, text
+    assert "For 100 % of that time the holder was itself waiting (sleep at main.dump (main.go:11))." in text, text
+    # Short ones are no polling: the lock is held.
+    equal(list(gives_up(limit=MS, held=400 * MS)), ["lock-serialises"])
+    # It is not known what had the lock before.
+    assert "for 50.0 ms" in gives_up(taken=21 * MS)["lock-serialises"]["text"]
+    # One that writes keeps readers out; one of several readers is not what does.
+    text = gives_up(kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")["lock-serialises"]["text"]
+    assert text.startswith("main.dump (main.go:10) held rwlock stats_rw for 70.0 ms "), text
+    equal(gives_up(kind="rwlock to write stats_rw", hold="rwlock to read stats_rw"), {})
+    equal(gives_up(hold="mutex other_mu"), {})
+
+
+def opened(first_ends=True, sleeps=100 * MS, count=1, waits=1):
+    """Main, or else another goroutine, waits at a latch for main.load, which sleeps, and perhaps for
+    main.paint, which ends before."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.load",))
+    trace.create(11, 0, 3, ("main.paint" if count == 1 else "main.load",))
+    trace.start(20, 1, 2)
+    trace.start(21, 2, 3)
+    if waits != 1:
+        trace.create(12, 0, waits, ("main.watch",))
+        trace.start(22, 3, waits)
+        trace.block(40, 0, "sleep", ("time.Sleep", "main.main"))
+    on = 0 if waits == 1 else 3
+    trace.log(30, on, "wait", "latch ready")
+    trace.block(31, on, "sync", ("main.main" if waits == 1 else "main.watch",))
+    if first_ends:
+        trace.at(2 * MS, 2, "GoDestroy")
+    trace.block(50, 1, "sleep", ("time.Sleep", "main.load"))
+    trace.at(sleeps, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(sleeps + 10, 1, 2)
+    trace.wake(sleeps + 100, 1, waits, ("main.load",))
+    trace.at(sleeps + 110, 1, "GoDestroy")
+    trace.start(sleeps + 200, on, waits)
+    end = sleeps + 300
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def the_last_of_several_that_a_latch_waits_for_is_named():
+    text = opened()["straggler"]["text"]
+    assert text.startswith("One goroutine of main.load held up latch ready. Goroutine 2 came last. "), text
+    assert "itself waiting (sleep at main.load (main.go:11))." in text, text
+    assert "straggler" in opened(count=2)
+    # What opens a latch alone may end what waits there; nothing needs that.
+    assert "straggler" not in opened(first_ends=False)
+    assert "straggler" not in opened(waits=4)
+
+
+def joined(other=False):
+    """Main waits for the exit of a thread that sleeps again and again, perhaps beside another one."""
+    trace = Trace(3)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.consume",))
+    trace.start(20, 1, 2)
+    if other:
+        trace.create(11, 0, 3, ("main.feed",))
+        trace.start(21, 2, 3)
+        trace.block(30, 2, "sleep", ("time.Sleep", "main.feed"))
+    trace.log(30, 0, "wait", "join main.consume")
+    trace.block(31, 0, "sync", ("main.main",))
+    now = 100
+    for _ in range(300):
+        trace.block(now, 1, "sleep", ("time.Sleep", "main.consume"))
+        trace.at(now + 4 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + 4 * MS + 10, 1, 2)
+        now += 4 * MS + 50 * US
+    if other:
+        trace.at(now, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 10, 2, 3)
+        trace.at(now + 20, 2, "GoDestroy")
+    trace.wake(now + 100, 1, 1, ("main.consume",))
+    trace.at(now + 110, 1, "GoDestroy")
+    trace.start(now + 200, 0, 1)
+    return trace.findings(now + 300, "--from=0ns", f"--to={now + 300}ns")
+
+
+@test
+def a_thread_that_sleeps_while_only_its_exit_is_waited_for_looks_for_nothing():
+    equal(joined(), {})
+    # Another one may change what it looks for.
+    equal(list(joined(other=True)), ["polling"])
+
+
+def sampled(rests=0, other=False):
+    """A thread sleeps for 2 ms and runs for 20 us, 300 times, perhaps beside another one that does so for a moment once, while main
+    runs, or for a part of that rests until the thread wakes it."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.sample",))
+    trace.start(20, 1, 2)
+    if other:
+        trace.create(12, 0, 3, ("main.check",))
+        trace.start(22, 2, 3)
+        trace.block(32, 2, "sleep", ("time.Sleep", "main.nap", "main.look", "main.check"))
+        trace.at(MS, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(MS + 10, 2, 3)
+        trace.at(MS + 20, 2, "GoDestroy")
+    now = MS
+    for i in range(300):
+        if i == 300 - rests:
+            trace.log(now - 10, 0, "wait", "condition level_cv")
+            trace.block(now, 0, "sync.(*Cond).Wait", ("main.rest", "main.main"))
+        trace.block(now, 1, "sleep", ("time.Sleep", *(["main.nap", "main.look"] if other else []), "main.sample"))
+        trace.at(now + 2 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + 2 * MS + 10, 1, 2)
+        now += 2 * MS + 20 * US
+    if rests:
+        trace.wake(now, 1, 1, ("main.sample",))
+        trace.start(now + 10, 0, 1)
+    return trace.findings(now + 100, "--from=0ns", f"--to={now + 100}ns")
+
+
+@test
+def sleeps_that_nothing_depends_on_are_no_polling():
+    assert "polling" not in sampled(), sampled()
+    # Several threads may do the work together.
+    assert "polling" in sampled(other=True)
+    # Main waits for what it does for a tenth of the time.
+    assert "polling" not in sampled(rests=29) and "polling" in sampled(rests=31)
 
 
 @test
