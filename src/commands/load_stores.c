@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "commands/load_store.h"
 #include "commands/parquet.h"
+#include "sql/pass.h"
 #include "ui/cli.h"
 #include "ui/folders.h"
 
@@ -49,7 +50,7 @@ static bool take_traces(struct session *session, const struct load_batch *batch)
 /* session_close must be called in either case. */
 static int session_open(struct session *session, const struct load_batch *batch)
 {
-    struct duckdb_options options = {.files = true, .unordered = true};
+    struct duckdb_options options = {.files = true, .unordered = true, .threads = "1"};
     if (!take_traces(session, batch))
         return exit_no_memory();
     session->sql = (struct sql_tables){
@@ -61,7 +62,6 @@ static int session_open(struct session *session, const struct load_batch *batch)
         .has_day = true,
         .day = batch->count > 0 ? batch->traces[0].day : 0,
         .reader = {.partial = true, .threads = 1},
-        .closes = true,
     };
     int code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
@@ -245,8 +245,15 @@ static int write_parquet(const struct load_place *place, struct load_batch *batc
 
 /* MARK: A database of DuckDB */
 
-/* Adds the rows of all tables; creates missing tables. */
-static int add_rows(struct session *session)
+/*
+ * The tables of a batch are written in as many transactions, because each has a connection of its
+ * own. While they are committed, a table of the batch's IDs is there: what an interrupted batch has
+ * left is removed by the next run.
+ */
+#define UNFINISHED "store.trail_unfinished"
+
+/* Creates missing tables, and adds no rows: fails if one is a view, which could be endless. */
+static int create_tables(struct duckdb *duckdb)
 {
     char sql[200];
     int code = EXIT_GOOD;
@@ -254,35 +261,82 @@ static int add_rows(struct session *session)
         const char *name = trail_table_get((trail_table_id)i)->name;
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE IF NOT EXISTS store.%s AS FROM %s LIMIT 0;"
-                       "INSERT INTO store.%s BY NAME FROM %s",
+                       "INSERT INTO store.%s BY NAME FROM %s LIMIT 0",
                        name, name, name, name);
-        code = duckdb_run(&session->duckdb, sql);
-        sql_tables_forget(&session->sql);
+        code = duckdb_run(duckdb, sql);
     }
     return code;
 }
 
+static bool has_unfinished(struct duckdb *duckdb)
+{
+    duckdb_result result;
+    bool has = duckdb->query(duckdb->connection, "DELETE FROM " UNFINISHED " WHERE false",
+                             &result) == 0; /* an error also if it is a view */
+    duckdb->destroy_result(&result);
+    return has;
+}
+
+static int remove_unfinished(struct duckdb *duckdb)
+{
+    char sql[200];
+    int code = duckdb_run(duckdb, "BEGIN");
+    for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
+        (void)snprintf(sql, sizeof sql, "DELETE FROM store.%s WHERE trace IN (FROM " UNFINISHED ")",
+                       trail_table_get((trail_table_id)i)->name);
+        code = duckdb_run(duckdb, sql);
+    }
+    return code == EXIT_GOOD ? duckdb_run(duckdb, "DROP TABLE " UNFINISHED "; COMMIT") : code;
+}
+
+static int note_unfinished(struct duckdb *duckdb, const struct load_batch *batch)
+{
+    char *sql = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&sql, &size);
+    if (!to)
+        return exit_no_memory();
+    fputs("CREATE TABLE " UNFINISHED " AS SELECT unnest([", to);
+    for (size_t i = 0; i < batch->count; i++)
+        fprintf(to, "%s'%s'", i > 0 ? "," : "", batch->traces[i].id);
+    fputs("]) AS trace", to);
+    int code = fclose(to) == 0 ? duckdb_run(duckdb, sql) : exit_no_memory();
+    free(sql);
+    return code;
+}
+
+static int add_rows(struct session *session)
+{
+    char sql[TRAIL_TABLES][120];
+    struct sql_use uses[TRAIL_TABLES];
+    for (int i = 0; i < TRAIL_TABLES; i++) {
+        const char *name = trail_table_get((trail_table_id)i)->name;
+        (void)snprintf(sql[i], sizeof sql[i], "BEGIN; INSERT INTO store.%s BY NAME FROM %s", name,
+                       name);
+        uses[i] = (struct sql_use){.sql = sql[i], .then = "COMMIT"};
+    }
+    uses[TRAIL_TABLE_TRACES].then = "DROP TABLE " UNFINISHED "; COMMIT";
+    return sql_pass(&session->sql, uses);
+}
+
 static int attach(struct duckdb *duckdb, const char *file)
 {
-    char *sql = sql_statement_with("ATTACH ", file, " AS store; BEGIN");
+    char *sql = sql_statement_with("ATTACH ", file, " AS store");
     int code = sql ? duckdb_run(duckdb, sql) : exit_no_memory();
     free(sql);
     return code;
 }
 
-/* In one transaction. */
-static int add_batch(const struct load_place *place, struct load_batch *batch, struct idmap *ids)
+static int write_database(const struct load_place *place, struct load_batch *batch)
 {
     struct session session = {0};
     int code = session_open(&session, batch);
     if (code == EXIT_GOOD)
         code = attach(&session.duckdb, place->name);
     if (code == EXIT_GOOD)
-        code = add_rows(&session);
+        code = note_unfinished(&session.duckdb, batch);
     if (code == EXIT_GOOD)
-        code = duckdb_run(&session.duckdb, "COMMIT");
-    if (code == EXIT_GOOD && ids)
-        code = take_ids(&session.duckdb, SELECT_IDS "store.traces" ARE_IDS, ids);
+        code = add_rows(&session);
     if (code == EXIT_GOOD)
         code = duckdb_run(&session.duckdb, "DETACH store");
     session_close(&session, batch);
@@ -292,12 +346,20 @@ static int add_batch(const struct load_place *place, struct load_batch *batch, s
 static int open_database(struct load_place *place)
 {
     struct load_batch none = {.host = ""};
-    return add_batch(place, &none, &place->known);
-}
-
-static int write_database(const struct load_place *place, struct load_batch *batch)
-{
-    return add_batch(place, batch, NULL);
+    struct session session = {0};
+    int code = session_open(&session, &none);
+    if (code == EXIT_GOOD)
+        code = attach(&session.duckdb, place->name);
+    if (code == EXIT_GOOD)
+        code = create_tables(&session.duckdb);
+    if (code == EXIT_GOOD && has_unfinished(&session.duckdb))
+        code = remove_unfinished(&session.duckdb);
+    if (code == EXIT_GOOD)
+        code = take_ids(&session.duckdb, SELECT_IDS "store.traces" ARE_IDS, &place->known);
+    if (code == EXIT_GOOD)
+        code = duckdb_run(&session.duckdb, "DETACH store");
+    session_close(&session, &none);
+    return code == EXIT_GOOD ? code : EXIT_INOUT;
 }
 
 const struct load_store load_stores[] = {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "sql/pass.h"
 #include "ui/cli.h"
 #include "ui/folders.h"
 
@@ -52,17 +53,13 @@ static char *copy_statement(int table, const char *path, bool in_folder)
     return fclose(to) == 0 ? statement : NULL;
 }
 
-/* Takes the path, which may be NULL: out of memory. */
-static int copy_table(struct sql_tables *sql, struct parquet *parquet, int table, char *path,
-                      bool in_folder)
+/* Takes the path, which may be NULL. Returns a statement that the caller frees; NULL: out of
+ * memory. */
+static char *copy_to(struct parquet *parquet, int table, char *path, bool in_folder)
 {
     parquet->paths[table] = path;
     char *beside = parquet->beside[table] = path ? part_of(path) : NULL;
-    char *statement = beside ? copy_statement(table, beside, in_folder) : NULL;
-    int code = statement ? duckdb_run(sql->duckdb, statement) : exit_no_memory();
-    sql_tables_forget(sql);
-    free(statement);
-    return code == EXIT_GOOD ? code : EXIT_INOUT;
+    return beside ? copy_statement(table, beside, in_folder) : NULL;
 }
 
 /* Gives all files their final names or, on an error, removes the new ones. */
@@ -99,7 +96,11 @@ static int finish(struct parquet *parquet, int code)
 int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *path)
 {
     struct parquet parquet = {0};
-    return finish(&parquet, copy_table(sql, &parquet, (int)table, strdup(path), false));
+    char *statement = copy_to(&parquet, (int)table, strdup(path), false);
+    int code = statement ? duckdb_run(sql->duckdb, statement) : exit_no_memory();
+    sql_tables_forget(sql);
+    free(statement);
+    return finish(&parquet, code == EXIT_GOOD ? code : EXIT_INOUT);
 }
 
 /* Creates the folder of a file. */
@@ -115,14 +116,18 @@ static int make_folder_of(struct folders *folders, char *path)
 int parquet_write(struct sql_tables *sql, const char *folder, const char *name)
 {
     struct parquet parquet = {0};
+    struct sql_use uses[TRAIL_TABLES] = {0};
     int code = EXIT_GOOD;
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
         char *path = path_of(sql, i, folder, name);
         code = path ? make_folder_of(&parquet.folders, path) : EXIT_GOOD;
-        if (code == EXIT_GOOD)
-            code = copy_table(sql, &parquet, i, path, true);
-        else
-            free(path);
+        uses[i].sql = copy_to(&parquet, i, path, true);
+        if (!uses[i].sql)
+            code = exit_no_memory();
     }
+    if (code == EXIT_GOOD)
+        code = sql_pass(sql, uses);
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        free(uses[i].sql);
     return finish(&parquet, code);
 }

@@ -5,6 +5,7 @@ of trail sql. TAP; skipped without DuckDB's library. ClickHouse has a test of it
 usage: load.py TRAIL SOURCE_ROOT
 """
 
+import ctypes
 import fcntl
 import glob
 import json
@@ -13,6 +14,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -81,6 +83,44 @@ def every_trace_is_loaded_once_with_all_its_rows():
         equal(load(store, *TRACES[:3], copy, TRACES[2]), (0, "1 trace loaded; 4 loaded before\n", ""))
         has(store, TRACES[:3])
         equal(load(store, TRACES[0]), (0, "0 traces loaded; 1 loaded before\n", ""))
+
+
+def opened(path, run):
+    """Returns how often a file is opened while `run` runs."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    opens, closes = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE; alternating events are not merged
+    assert libc.inotify_add_watch(watch, path.encode(), opens | closes) >= 0, os.strerror(ctypes.get_errno())
+    run()
+    events, at, count = os.read(watch, 1 << 16), 0, 0
+    os.close(watch)
+    while at < len(events):
+        mask, size = struct.unpack_from("=4xI4xI", events, at)
+        count += mask & opens != 0
+        at += 16 + size
+    return count
+
+
+@test
+def a_trace_is_read_once_for_all_tables():
+    for store in stores():
+        code = []
+        count = opened(TRACES[0], lambda store=store, code=code: code.append(load(store, TRACES[0])[0]))
+        equal(code, [0])
+        # What it is, its ID, its day, its rows.
+        equal(count, 4)
+
+
+@test
+def what_an_interrupted_run_left_in_a_database_is_removed():
+    place = fresh("database")
+    equal(load(f"duckdb:{place}", TRACES[0])[0], 0)
+    # As after a kill between two transactions: the rows of `traces` are missing.
+    rows = "".join(f"INSERT INTO s.{table} BY NAME FROM {table};" for table in TABLES[:-1])
+    left = f"ATTACH '{place}' AS s; {rows} CREATE TABLE s.trail_unfinished AS SELECT trace FROM traces"
+    equal(run("sql", "--allow-files", "--host=h", TRACES[1], left)[0], 0)
+    equal(load(f"duckdb:{place}", *TRACES[:2]), (0, "1 trace loaded; 1 loaded before\n", ""))
+    has(f"duckdb:{place}", TRACES[:2])
 
 
 # Tables, views, and functions.
