@@ -62,7 +62,13 @@ export interface Summary {
     findings: Finding[];
     largest: string;
     /* By start function. */
-    groups: (Waits & { lost_ns?: number })[];
+    groups: (Waits & {
+        exec_ns: number;
+        sched_wait_ns: number;
+        syscall_ns: number;
+        syscall_block_ns: number;
+        lost_ns?: number;
+    })[];
 }
 
 /* null: not known yet. */
@@ -78,6 +84,20 @@ export const waited = computed<ReadonlySet<WaitClass> | null>(() => {
     ]);
     return new Set(found);
 });
+
+/* Whether goroutines were in a state; before it is known, they may have been. */
+export function occurs(state: "running" | "ready" | "syscall"): boolean {
+    const all = summary.value?.groups;
+    return (
+        all?.some((of) =>
+            state === "running"
+                ? of.exec_ns > 0
+                : state === "ready"
+                  ? of.sched_wait_ns > 0
+                  : of.syscall_ns + of.syscall_block_ns > 0,
+        ) ?? true
+    );
+}
 
 /* The finding that is shown: the inspector explains it, and the ruler has its time. */
 export const shown = signal<Finding | null>(null);
