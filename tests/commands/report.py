@@ -466,6 +466,15 @@ def below_the_waiter_is_the_one_that_let_it_go_on():
 
 
 @test
+def of_a_c_program_no_garbage_collection_is_said_not_to_have_run():
+    def notes(path):
+        return [p.text() for p in whole(path).root.all("p", class_="none") if "arbage collection" in p.text()]
+
+    equal(notes(os.path.join(ROOT, "examples", "traces", "shop-c.trace")), [])
+    equal(len(notes(trace("locks-1.26"))), 1)
+
+
+@test
 def the_time_of_waits_has_the_colour_of_their_class():
     """Waits in this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
     page = whole(trace("locks-1.26"))
