@@ -32,6 +32,12 @@ export function remedyOf(of: Finding): string {
     return [of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
 }
 
+/* Without the bound with which a remedy may begin: a card has it as its figure. */
+export function withoutBound(of: Finding): Finding {
+    if (!of.gain_figure) return of;
+    return { ...of, remedy: of.remedy.replace(/^At most .*? would be saved.*?\.(?: |$)/, "") };
+}
+
 /* The same after the last sentence of the reason, which it may refer to: "before that wait". */
 export function conclusionOf(of: Finding): string {
     const last = of.details.split(/(?<=\.) (?=[A-Z])/).at(-1) ?? "";

@@ -933,6 +933,26 @@ test("the culprit of a finding without a critical path leads the lanes, before t
     });
 });
 
+test("a card has the bound of what would be saved once, as its figure", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        await page.route("**/api/run?command=summary*", async (route) => {
+            const answer = await route.fetch();
+            const summary = await answer.json();
+            const [first] = summary.findings;
+            Object.assign(first, { gain_title: "saves at most", gain_figure: "4.72 s" });
+            first.remedy = `At most 4.72 s of 12.2 s would be saved. ${first.remedy}`;
+            await route.fulfill({ response: answer, json: summary });
+        });
+        await page.reload();
+        await page.locator(".details .say").waitFor();
+        await until("what to do", async () =>
+            (await page.textContent(".card.selected p")).startsWith("Take locks"),
+        );
+        ok(/4\.72/.test(await page.textContent(".card.selected .figure")), "the figure");
+    });
+});
+
 test("what a card says has all lines that its heading leaves", async () => {
     await serving(example("shop-c-stuck"), async (open) => {
         const page = await open("", { viewport: { width: 1280, height: 800 } });
