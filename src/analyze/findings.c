@@ -558,13 +558,18 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                     "mostly those of %s",
                     word(findings, TERM_tasks), percent, of_whom);
     finding_explain(findings,
-                    "Those of %s waited %s for a CPU, the longest time %s. On average %.1f had "
+                    "The %s of %s waited %s for a CPU, the longest time %s. On average %.1f had "
                     "work and %.1f ran, of %s %s.",
-                    of_whom, duration(most->row.ready.sum_ns).text,
+                    word(findings, TERM_tasks), of_whom, duration(most->row.ready.sum_ns).text,
                     duration(most->row.ready_longest.ns).text, wanted, ran,
                     counted(activity->procs).text,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
-    if (!others)
+    if (others)
+        finding_explain(findings,
+                        "%s. The cause is outside of the program, and other times in this "
+                        "trace are longer by it.",
+                        why);
+    else
         explain_runner(findings, most);
     /* The threads that keep the holder of a lock from a CPU are ready for long themselves. */
     int64_t holder_ns = most_ns(findings, "holder-not-running");
@@ -577,11 +582,10 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
         finding_last(findings)->note = !one_p;
     if (one_p)
         finding_advise(findings, "GOMAXPROCS is 1: raise it if the program may use more CPUs.");
+    else if (others)
+        finding_advise(findings, "Record while the machine is idle.");
     else
         finding_advise(findings, "%s.", why);
-    if (others)
-        finding_advise(findings, "The cause is outside of the program, and other times in this "
-                                 "trace are longer by it. Record while the machine is idle.");
 }
 
 /* Where it is inferred, a goroutine is ready from its wake-up to the end of the call, which takes

@@ -682,8 +682,8 @@ void finding_slow_answer(struct findings *findings)
                                                    &row->longest, row->function, row->wait);
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
-                    "One wait of %.*s (%.*s) took %s, 95 %% of the %s waits at most about %s",
-                    SHOWN(place), SHOWN(wait), duration(most).text, counted(spread->count).text,
+                    "%.*s waited %s once (%.*s); 95 %% of its %s waits took at most about %s",
+                    SHOWN(place), duration(most).text, SHOWN(wait), counted(spread->count).text,
                     duration(usual).text);
         explain_peer(findings, row);
     }

@@ -273,8 +273,10 @@ static void put_metric(struct row *row, const void *of)
 {
     static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
     const struct diff_row *metric = of;
+    char figure[DIFF_FIGURE_SIZE];
     row_word(row, NULL, "of", scopes[metric->scope]);
     row_word(row, NULL, "metric", metric->path);
+    row_word(row, NULL, "figure", diff_figure(metric, &row->analysis->vocabulary, figure));
     row_word(row, NULL, "name", metric->name);
     row_word(row, NULL, "unit", unit_name(metric->unit));
     json_measure(row->json, "a", &metric->of[0]);
@@ -350,9 +352,10 @@ static const char *percent(char *buf, const struct diff_measure of[2])
     return buf;
 }
 
-static void put_metric_cells(struct table *table, const struct diff_row *row)
+static void put_metric_cells(struct table *table, const struct vocabulary *words,
+                             const struct diff_row *row)
 {
-    char buf[SHOW_SIZE];
+    char buf[SHOW_SIZE], text[DIFF_FIGURE_SIZE];
     double a = row->of[0].value, b = row->of[1].value;
     put_value(table, row->unit, &row->of[0]);
     put_value(table, row->unit, &row->of[1]);
@@ -361,9 +364,10 @@ static void put_metric_cells(struct table *table, const struct diff_row *row)
     for (enum diff_field field = DIFF_P50; field < DIFF_FIELDS; field++)
         for (int i = 0; i < 2; i++)
             put_figure(table, row->unit, diff_field_of(&row->of[i], field));
-    table_word(table, row->path);
+    table_word(table, diff_figure(row, words, text));
     if (row->scope != DIFF_WHOLE)
         table_word(table, row->name);
+    table_word(table, row->path);
 }
 
 /* Rows of single groups are left out if they only repeat a total. */
@@ -377,18 +381,19 @@ static bool is_shown(const struct diff_row *row, enum diff_scope scope)
 static size_t show_scope(const struct request *request, enum diff_scope scope)
 {
     static const char *const titles[DIFF_SCOPES] = {
-        "the whole:", ", by start function:", "tasks, by type:", "regions, by name:", "locks:"};
+        "the whole trace:", ", by start function:", "tasks, by type:", "regions, by name:",
+        "locks:"};
     struct table table;
     char columns[160];
     size_t changed = 0;
     (void)snprintf(columns, sizeof columns,
-                   "A> B> change> %%> p50_A> p50_B> p99_A> p99_B> max_A> max_B> metric<%s",
+                   "A> B> change> %%> p50_A> p50_B> p99_A> p99_B> max_A> max_B> figure<%s metric<",
                    scope == DIFF_WHOLE ? "" : " of<");
     table_begin(&table, columns);
     for (size_t i = 0; i < request->rows.count; i++) {
         const struct diff_row *row = &request->rows.rows[i];
         if (is_shown(row, scope) && changed++ < request->limit)
-            put_metric_cells(&table, row);
+            put_metric_cells(&table, &request->common.vocabulary, row);
     }
     if (changed == 0) {
         table_drop(&table);
@@ -499,8 +504,8 @@ const struct command command_diff = {
         "Shows the same figures of two traces side by side, the greatest change first: where "
         "goroutines' time went, by start function, and how it spread; tasks, regions and locks; "
         "garbage collection and utilisation. What did not change is left out.\n\n"
-        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is a value of the tables' metric "
-        "column, with .count, .p50, .p99 or .max appended; NAME is one of the last column. With "
+        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is a value of the tables' "
+        "last column, with .count, .p50, .p99 or .max appended; NAME is one of the column of. With "
         "a sign the value is a change (+20%, +5ms, -10), without it is B's value (5ms, 64M, "
         "10).\n\n"
         "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names "

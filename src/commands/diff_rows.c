@@ -1,6 +1,7 @@
 #include "commands/diff_rows.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "report/overview.h"
 #include "ui/lock_name.h"
+#include "wire/waits.h"
 
 /* Where new rows go, and which trace and part they describe. */
 struct collector {
@@ -486,6 +488,64 @@ bool diff_same_path(const char *a, const char *b)
     for (; *a && folded(*a) == folded(*b); a++)
         b++;
     return *a == '\0' && *b == '\0';
+}
+
+/* MARK: Words */
+
+static const struct {
+    const char *path, *words;
+} figures[] = {
+    {"block", "waiting"},
+    {"count", "number"},
+    {"exec", "running"},
+    {"gc.assist", "GC mark assists"},
+    {"gc.mark", "GC marking"},
+    {"gc.sweep", "GC sweeping"},
+    {"heap.peak", "largest heap"},
+    {"lock.hold", "locks held"},
+    {"lock.wait", "waited for locks"},
+    {"mmu.100ms", "MMU 100 ms"},
+    {"mmu.10ms", "MMU 10 ms"},
+    {"mmu.1ms", "MMU 1 ms"},
+    {"region", "duration"},
+    {"sched_wait", "ready"},
+    {"stw", "stop-the-world pauses"},
+    {"syscall_block", "syscall, {slot_lost}"},
+    {"task", "duration"},
+};
+
+/* Writes the reason or kind at the end of a path as other commands show it. */
+static void put_wait(const struct vocabulary *words, const char *end, char text[DIFF_FIGURE_SIZE])
+{
+    char reason[DIFF_FIGURE_SIZE];
+    (void)snprintf(reason, sizeof reason, "%s", strcmp(end, "unknown") == 0 ? "" : end);
+    for (char *at = reason; *at; at++)
+        if (*at == '_')
+            *at = ' ';
+    trail_string shown = words_reason(words, text_from(reason));
+    for (size_t i = WIRE_WAIT_NONE + 1; i < WIRE_WAITS; i++)
+        if (strcmp(wire_wait_kinds[i].word, reason) == 0)
+            shown = text_from(wire_wait_kinds[i].title);
+    (void)snprintf(text, DIFF_FIGURE_SIZE, "waiting: %.*s", (int)shown.size, shown.data);
+}
+
+const char *diff_figure(const struct diff_row *row, const struct vocabulary *words,
+                        char text[DIFF_FIGURE_SIZE])
+{
+    static const char region[] = "region.", block[] = "block.";
+    const char *path = row->path;
+    if (row->scope == DIFF_LOCKS)
+        return strcmp(path, "lock.hold") == 0 ? "held" : "waited";
+    if (strncmp(path, region, strlen(region)) == 0)
+        path += strlen(region);
+    if (strncmp(path, block, strlen(block)) == 0) {
+        put_wait(words, path + strlen(block), text);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strcmp(figures[i].path, path) == 0)
+            return words_text(words, figures[i].words, text, DIFF_FIGURE_SIZE);
+    return path; /* is a word: total, syscall, duration, events */
 }
 
 bool diff_row_changed(const struct diff_row *row)

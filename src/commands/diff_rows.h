@@ -47,6 +47,13 @@ bool diff_rows_join(struct diff_rows *rows);
 /* Multiplies the rows that grow with the length of the window. */
 void diff_rows_scale(struct diff_rows *rows, const double factors[2]);
 
+enum { DIFF_FIGURE_SIZE = 160 };
+
+/* Writes the words of other commands, of the report and of the page for the figure, and returns them: "running",
+ * "waiting: mutex". */
+const char *diff_figure(const struct diff_row *row, const struct vocabulary *words,
+                        char text[DIFF_FIGURE_SIZE]);
+
 /* Whether two paths are equal, ignoring case, with - or a space equal to _. */
 bool diff_same_path(const char *a, const char *b);
 

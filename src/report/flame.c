@@ -7,8 +7,10 @@
 #include "base/order.h"
 #include "base/share.h"
 #include "base/text.h"
+#include "report/drawn.h"
 #include "report/html.h"
 #include "report/overview.h"
+#include "words/wait_classes.h"
 
 /*
  * Limits: the smallest share of a drawn frame, the depth, and the number of frames. Narrow and deep
@@ -19,7 +21,7 @@ static const struct {
     double share;
 } least_shares[] = {{10, 1.0 / 1500}, {20, 1.0 / 300}, {64, 1.0 / 100}};
 
-enum { MOST_DEPTH = 64, MOST_FRAMES = 4000, MOST_BYTES = 1200000, MOST_OWN = 15, TINTS = 4 };
+enum { MOST_DEPTH = 64, MOST_FRAMES = 4000, MOST_BYTES = 1200000, MOST_OWN = 15 };
 enum { NAME_MOST = 200, FRAME_BYTES = 220 };
 
 struct frame {
@@ -105,9 +107,21 @@ static bool build(struct tree *tree)
 
 /* MARK: Drawing */
 
-static void put_name(const struct tree *tree, const struct frame *frame)
+/* As in the page: "example.com/a/b.(*T).Do" is "b.(*T).Do". */
+static trail_string base_name(trail_string name)
+{
+    size_t begin = 0;
+    for (size_t i = 0; i < name.size && !strchr("([<{ ", name.data[i]); i++)
+        if (name.data[i] == '/')
+            begin = i + 1;
+    return (trail_string){name.data + begin, name.size - begin};
+}
+
+static void put_name(const struct tree *tree, const struct frame *frame, bool whole)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);
+    if (!whole)
+        text = base_name(text);
     if (frame == tree->frames)
         out_str(tree->out, "all");
     else if (text.size > 0)
@@ -129,14 +143,39 @@ static void put_value(const struct tree *tree, int64_t value)
     out_str(tree->out, value == 1 ? " sample" : " samples");
 }
 
-/* The same for a function in every graph. */
-static unsigned tint(const struct tree *tree, const struct frame *frame)
+/* What the page's flame graphs colour by: the package of a name without its path, or else all of that. */
+static trail_string tint_name(trail_string name)
+{
+    trail_string base = base_name(name);
+    const char *dot = base.size > 0 ? memchr(base.data, '.', base.size) : NULL;
+    return (trail_string){base.data, dot ? (size_t)(dot - base.data) : base.size};
+}
+
+/* The page's hue of a name (web/src/colors.ts): FNV-1a. */
+static unsigned hue_of(trail_string name)
+{
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < name.size; i++)
+        hash = (hash ^ (unsigned char)name.data[i]) * 16777619U;
+    return hash % 360;
+}
+
+/* A reason has the colour of its class of waits: of "[mutex cache_mu]" the first word is the kind. */
+static void put_colour(const struct tree *tree, const struct frame *frame)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);
-    unsigned hash = 2166136261U;
-    for (size_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 16777619U;
-    return hash % TINTS;
+    if (!frame->reason || text.size < 2) {
+        if (frame == tree->frames)
+            text = text_from("all");
+        out_format(tree->out, "fill=\"hsl(%u var(--name-tint))\"", hue_of(tint_name(text)));
+        return;
+    }
+    trail_string reason = {text.data + 1, text.size - 2};
+    enum wait_class class = wait_class_of(reason);
+    const char *space = memchr(reason.data, ' ', reason.size);
+    if (class == WAIT_CLASS_UNKNOWN && space)
+        class = wait_class_of((trail_string){reason.data, (size_t)(space - reason.data)});
+    out_format(tree->out, "class=\"%s\"", drawn_wash_class(class));
 }
 
 /* The approximate number of bytes that the frame's name takes. */
@@ -160,7 +199,7 @@ static void draw_frame(struct tree *tree, const struct frame *frame, double x, u
     out_str(out, "%\" width=\"");
     html_coordinate(out, 100 * width);
     out_format(out, "%%\" y=\"%.1fem\" height=\"1.5em\" data-d=\"%u\"><title>", 1.5 * depth, depth);
-    put_name(tree, frame);
+    put_name(tree, frame, true);
     out_str(out, ": ");
     put_value(tree, frame->value);
     out_str(out, ", ");
@@ -169,11 +208,12 @@ static void draw_frame(struct tree *tree, const struct frame *frame, double x, u
         out_str(out, "; itself ");
         put_value(tree, frame->own);
     }
-    out_format(out, "</title><rect class=\"%s%u\" width=\"100%%\" height=\"100%%\"/>",
-               frame->reason ? "reason r" : "f", tint(tree, frame));
+    out_str(out, "</title><rect ");
+    put_colour(tree, frame);
+    out_str(out, " width=\"100%\" height=\"100%\"/>");
     if (width > 0.015) {
         out_str(out, "<text x=\".3em\" y=\"1.1em\">");
-        put_name(tree, frame);
+        put_name(tree, frame, false);
         out_str(out, "</text>");
     }
     out_str(out, "</svg>\n");

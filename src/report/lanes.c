@@ -368,8 +368,9 @@ static void put_key(const struct report *report)
     struct plot legend = {.out = report->out};
     out_str(report->out, "<p>");
     report_words(report,
-                 "The {task} in question is on top, then the one that ended its wait, its other "
-                 "wakers, those that it woke, and those that ran longest. Where a {task} changed "
+                 "The {task} in question is on top, then the one that ended its wait, those that "
+                 "waited for the same lock, its other wakers, those that it woke, and those that "
+                 "ran longest. Where a {task} changed "
                  "its state too often to be drawn, the height of a colour is its share.");
     out_str(report->out, "</p>");
     plot_legend(&legend, keys, sizeof keys / sizeof *keys);

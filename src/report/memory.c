@@ -211,9 +211,9 @@ void report_memory(const struct report *report)
     if (count > 0 || pause_count > 0) {
         put_collections(report, count);
         put_mmu(report);
-    } else {
-        out_str(report->out, "<p class=\"none\">No garbage collection ran, and the world was not "
-                             "stopped.</p>");
+    } else if (report->words->of == TRAIL_MADE_BY_GO) {
+        out_str(report->out, "<p class=\"none\">No garbage collection ran, and there was no "
+                             "stop-the-world pause.</p>");
     }
     report_section_end(report);
 }

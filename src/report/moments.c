@@ -270,7 +270,7 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
 /* MARK: The end of a moment */
 
 /* Orders lanes: the moment's goroutine, the one that ended its wait (such as the holder of a lock),
- * then by wake-ups of it, wake-ups by it, and running time. */
+ * then by waits for the same lock, wake-ups of it, wake-ups by it, and running time. */
 static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
@@ -279,6 +279,8 @@ static int by_interest(const void *a, const void *b, void *context)
         return x->id == moment->goroutine ? -1 : 1;
     if ((x->id == moment->ended_by) != (y->id == moment->ended_by))
         return x->id == moment->ended_by ? -1 : 1;
+    if (x->shared_ns != y->shared_ns)
+        return x->shared_ns > y->shared_ns ? -1 : 1;
     if (x->wakes != y->wakes)
         return x->wakes > y->wakes ? -1 : 1;
     bool near_x = x->woken > 0, near_y = y->woken > 0;
@@ -287,6 +289,32 @@ static int by_interest(const void *a, const void *b, void *context)
     if (near_x != near_y)
         return near_x ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Returns the lock for which the moment's goroutine waits longest in the case; 0: none. */
+static trail_name lock_of(struct moments *all, const struct moment *moment)
+{
+    const struct lane *lane = idmap_find(&moment->by_id, (uint64_t)moment->goroutine);
+    const struct lane_label *longest = NULL;
+    for (size_t i = 0; lane && i < lane->label_count; i++) {
+        const struct lane_label *label = &lane->labels[i];
+        if (!longest ||
+            ns_between(label->from_ns, label->to_ns) > ns_between(longest->from_ns, longest->to_ns))
+            longest = label;
+    }
+    return longest && drawn_class_of(&all->drawn, longest->wait) == WAIT_CLASS_LOCK ? longest->wait
+                                                                                    : 0;
+}
+
+static void note_shared(struct moments *all, struct moment *moment)
+{
+    trail_name lock = lock_of(all, moment);
+    for (size_t i = 0; lock && i < moment->lane_count; i++) {
+        struct lane *lane = moment->lanes[i];
+        for (size_t n = 0; n < lane->label_count; n++)
+            if (lane->labels[n].wait == lock)
+                lane->shared_ns += ns_between(lane->labels[n].from_ns, lane->labels[n].to_ns);
+    }
 }
 
 /* Ends open states, and gives a lane to goroutines that did not only wait. */
@@ -304,6 +332,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         lane->name = g->name ? g->name : lane->name;
         lane_add(all, moment, lane, g->drawn, g->wait, g->drawn_ns, moment->to_ns);
     }
+    note_shared(all, moment);
     if (moment->lane_count > 1)
         qsort_r(moment->lanes, moment->lane_count, sizeof(void *), by_interest, moment);
     moment->closed = true;

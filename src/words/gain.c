@@ -11,10 +11,10 @@ static const struct {
     const char *title;
     bool compares; /* the figure then and now; else what is less */
 } replayed[] = {
-    {"end", "a replay saves", false},
-    {"median", "median task in a replay", true},
-    {"p99", "99 % of tasks in a replay", true},
-    {"waits", "less waiting in a replay", false},
+    {"end", "would save", false},
+    {"median", "median task would take", true},
+    {"p99", "99 % of tasks would take", true},
+    {"waits", "less waiting", false},
 };
 
 int64_t gain_ns(const trail_finding *finding)

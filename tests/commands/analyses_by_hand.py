@@ -719,6 +719,18 @@ def a_damaged_trace_gives_the_answers_of_its_good_part():
 
 
 @test
+def a_pause_whose_kind_is_lost_has_no_empty_brackets():
+    """In the first half of the file are pauses, but not the strings, which are at its end."""
+    with open(os.path.join(ROOT, "examples", "traces", "load-go1.23.trace"), "rb") as f:
+        data = f.read()
+    half = os.path.join(WORK, "half.trace")
+    with open(half, "wb") as f:
+        f.write(data[: len(data) // 2])
+    pauses = json.loads(run_text("gc", "--json", half)[1])["pauses"]
+    equal({p["name"] for p in pauses}, {"stop-the-world"})
+
+
+@test
 def what_is_not_there_names_the_nearest():
     path = trace("times-1.26")
     cases = [

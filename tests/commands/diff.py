@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, TRAIL, WORK, answer, assembled, equal, run_text  # noqa: E402
+from command import DATA, EXAMPLES, ROOT, TRAIL, WORK, answer, assembled, equal, run_text  # noqa: E402
 from tap import main, test
 
 
@@ -104,6 +104,20 @@ def what_grew_is_what_was_made_longer():
 
 
 @test
+def figures_are_called_as_in_other_commands():
+    """In what `trail summary` says of all threads, states and what is waited for are in the last columns."""
+    shop = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    lines = run_text("summary", shop)[1].split("\nTime of all threads\n")[1].split("\n\n")[0].splitlines()[1:]
+    states = {re.split(r"  +", line.strip(), maxsplit=2)[2].rstrip() for line in lines}
+    wanted = {re.sub(r"^waiting +", "waiting: ", state) for state in states}
+    whole = {m["figure"] for m in compare(shop, shop)["metrics"] if m["of"] == "whole" and m["a"]["value"] > 0}
+    assert len(wanted) > 5 and wanted <= whole, wanted - whole
+    # The table has both, the name for conditions last.
+    (line,) = [one for one in diff(A, LONGER)[1].splitlines() if one.endswith("  block.select")][:1]
+    assert "  waiting: select  " in line, line
+
+
+@test
 def figures_are_those_of_the_analyses():
     values = {(m["metric"], m["name"]): m["a"] for m in compare(A, A)["metrics"]}
     worker = values["sched_wait", "main.worker"]
@@ -191,7 +205,8 @@ def locks_are_compared_by_what_they_are_called():
     equal(lock_rows(found, "b"), right)
     code, out, _ = diff(a, b)
     row = next(line for line in out[out.index("\nlocks:\n") :].splitlines() if "lock.wait" in line)
-    equal((code, row.split()[:6], row.split()[-2:]), (0, ["330", "ns", "390", "ns", "+60", "ns"], ["mutex", "a_mu"]))
+    equal((code, row.split()[:6]), (0, ["330", "ns", "390", "ns", "+60", "ns"]))
+    equal(row.split()[-4:], ["waited", "mutex", "a_mu", "lock.wait"])
     for condition, met in (
         ('lock.wait "mutex a_mu" >= +60ns', 1),
         ('lock.wait "mutex a_mu" > +60ns', 0),

@@ -1593,7 +1593,8 @@ def what_other_programs_take_is_said_to_be_outside():
     def is_outside(**machine):
         ready = crowd(2, 2, **machine)["ready"]
         outside = ready["heading"].startswith("Other programs used the CPUs while goroutines were ready")
-        equal("The cause is outside of the program" in ready["remedy"], outside)
+        equal("The cause is outside of the program" in ready["details"], outside)
+        equal(ready["remedy"] == "Record while the machine is idle.", outside)
         return outside
 
     # Four want a CPU, and two have one: at most the CPUs used by other programs were missing.
@@ -4599,7 +4600,7 @@ def a_server_that_waits_for_the_rest_of_a_request_does_not_answer_late():
 def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     found = outside(19 * [MS] + [100 * MS], "read pipe:[7]")
     equal(list(found), ["slow-answer"])
-    assert found["slow-answer"]["text"].startswith("One wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 waits at most about "), found
+    assert found["slow-answer"]["text"].startswith("main.ask (main.go:10) waited 100 ms once (read pipe:[7]); 95 % of its 20 waits took at most about "), found
     assert found["slow-answer"]["text"].endswith(" See what its peer did then."), found
     equal(outside(18 * [MS] + [100 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [MS] + [49 * MS], "read pipe:[7]"), {})
@@ -4711,7 +4712,7 @@ def exchanged(wait="poll socket:[7]", works="sleep", slow=100 * MS, service=MS, 
 @test
 def an_answer_in_poll_is_slow_if_what_serves_it_took_its_time():
     text = exchanged()["slow-answer"]["text"]
-    assert text.startswith("One wait of main.ask (main.go:10) (poll socket:[7]) took 100 ms, 95 % of the 20 waits at most about "), text
+    assert text.startswith("main.ask (main.go:10) waited 100 ms once (poll socket:[7]); 95 % of its 20 waits took at most about "), text
     assert " was itself waiting for 100 ms of that (sleep at main.look_up (main.go:10))." in text, text
     text = exchanged(works="run")["slow-answer"]["text"]
     assert ", which ended it, ran for 100 ms of that. " in text, text

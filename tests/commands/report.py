@@ -30,7 +30,7 @@ ATTRIBUTES = {
         "aria-hidden aria-label aria-labelledby charset class content d data-d data-key data-kind".split()
     ),
     *(
-        "data-total data-v height href http-equiv id lang name preserveaspectratio role scope".split()
+        "data-total data-v fill height href http-equiv id lang name preserveaspectratio role scope".split()
     ),
     *("tabindex title viewbox width x y".split()),
 }
@@ -457,11 +457,21 @@ def samples_make_the_flame_graph_where_there_are_some():
 
 @test
 def below_the_waiter_is_the_one_that_let_it_go_on():
-    """In the shop, flush_once holds cache_mu while it sleeps (examples/shop): its thread is second."""
+    """In the shop, flush_once holds cache_mu while it sleeps (examples/shop): its thread is second, and then comes another
+    worker that waits for cache_mu, before main, which woke the first one earlier."""
     page = whole(os.path.join(ROOT, "examples", "traces", "shop-c.trace"))
     moment = next(page.root.all("figure", class_="moment"))
     lanes = [li.one("bdi").text() for li in moment.one("ol", class_="lanes").all("li")]
-    equal(lanes[:2], ["work", "flush"])
+    equal(lanes, ["work", "flush", "work", "main"])
+
+
+@test
+def of_a_c_program_no_garbage_collection_is_said_not_to_have_run():
+    def notes(path):
+        return [p.text() for p in whole(path).root.all("p", class_="none") if "arbage collection" in p.text()]
+
+    equal(notes(os.path.join(ROOT, "examples", "traces", "shop-c.trace")), [])
+    equal(len(notes(trace("locks-1.26"))), 1)
 
 
 @test

@@ -448,7 +448,7 @@ def a_finding_has_the_gain_of_a_replay():
     equal(found["replayed"], "In a replay without waits for this lock, the same work is done 199 ms earlier.")  # 2 ends at 401
     equal(found["whatif"], ["--free=a_mu"])
     equal([found["replayed_" + key] for key in ("of", "now_ns", "then_ns")], ["end", 600 * MS, 401 * MS])
-    equal((found["gain_title"], found["gain_figure"]), ("a replay saves", "199 ms"))
+    equal((found["gain_title"], found["gain_figure"]), ("would save", "199 ms"))
     near(then(path, *found["whatif"]), 401)
     # It is more exact than a bound, which remains where nothing is replayed: of a part of a trace.
     assert "would be saved" not in found["text"] and found["remedy"].startswith("Hold it for a shorter time"), found
@@ -479,7 +479,7 @@ def a_lock_off_the_critical_path_gains_nothing():
     equal(found["whatif"], ["--free=a_mu", "--goal=waits"])
     equal(found["replayed_of"], "waits")
     near(found["replayed_now_ns"] - found["replayed_then_ns"], 300)
-    equal((found["gain_title"], found["gain_figure"]), ("less waiting in a replay", "300 ms"))
+    equal((found["gain_title"], found["gain_figure"]), ("less waiting", "300 ms"))
     assert "would be saved" not in found["text"], found
 
 
@@ -559,7 +559,7 @@ def the_predicted_gain_is_the_one_of_the_mended_program():
     for shop in (os.path.join(os.path.dirname(EXAMPLES[0]), "shop-" + language) for language in ("c", "go")):
         found = first_finding(shop + ".trace")
         assert "no earlier, but the median task 'request' takes" in found["replayed"], found
-        equal(found["gain_title"], "median task in a replay")
+        equal(found["gain_title"], "median task would take")
         then, now = found["gain_figure"].split(", not ")
         assert f" {then} instead of {now}" in found["replayed"], found
         said = answer("whatif", *found["whatif"], shop + ".trace")["then"]

@@ -34,6 +34,11 @@ const plain = (title: string, name: string): Column<Row> => ({
     value: (row) => number(row, name),
     unit: "number",
 });
+const size = (title: string, name: string): Column<Row> => ({
+    title,
+    value: (row) => number(row, name),
+    unit: "bytes",
+});
 const id = (title: string, name: string): Column<Row> => ({
     title,
     value: (row) => number(row, name),
@@ -50,8 +55,8 @@ const analyses: Analysis[] = [
         sort: "duration",
         columns: [
             { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
-            plain("heap at begin (bytes)", "heap_at_begin_bytes"),
-            plain("heap at end (bytes)", "heap_at_end_bytes"),
+            size("heap at begin", "heap_at_begin_bytes"),
+            size("heap at end", "heap_at_end_bytes"),
             plain("assists", "assists"),
             ns("assisting", "assist_ns"),
             ns("sweeping", "sweep_ns"),
@@ -78,7 +83,7 @@ const analyses: Analysis[] = [
         rows: "threads",
         sort: "running",
         columns: [
-            id("thread", "id"),
+            id("{machine_column}", "id"),
             ns("running", "running_ns"),
             ns("syscall", "syscall_ns"),
             ns("idle", "idle_ns"),

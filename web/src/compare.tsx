@@ -19,7 +19,6 @@ import { type Column, Table } from "./table";
 import {
     changeText,
     type Figures,
-    figureOf,
     inOrder,
     isChanged,
     type Metric,
@@ -163,6 +162,7 @@ function Title(props: { which: number }) {
 
 /* MARK: Differences */
 
+/* Without events there is no median and no longest: "". */
 function figure(value: number | undefined, unit: string): string {
     if (value === undefined || value === null) return "";
     if (unit === "ns") return duration(value);
@@ -187,7 +187,11 @@ function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metri
     return {
         title: `${title} ${of.toUpperCase()}`.trim(),
         value: (row) => row[of]?.[key] ?? 0,
-        text: (row) => figure(row[of]?.[key], row.unit),
+        text: (row) => {
+            const its = row[of];
+            const isNone = key !== "value" && its?.count === 0;
+            return isNone ? "" : figure(its?.[key], row.unit);
+        },
         unit: "number",
     };
 }
@@ -195,7 +199,7 @@ function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metri
 const columns: Column<Metric>[] = [
     { title: "of", value: partOf },
     { title: "name", value: (row) => row.name },
-    { title: "figure", value: figureOf },
+    { title: "figure", value: (row) => row.figure },
     figures("", "value", "a"),
     figures("", "value", "b"),
     { title: "change", value: (row) => row.change, text: signed, unit: "number" },

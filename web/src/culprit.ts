@@ -90,6 +90,14 @@ async function waitingFor(holder: number, from: number, to: number): Promise<num
     return spans.map((one) => one.lane);
 }
 
+/* The goroutine's lane comes first, then those that wait for a lock that it holds. */
+async function leadWithCulprit(id: number, part: Range): Promise<void> {
+    kind.value = "goroutine";
+    await lanesLoaded();
+    const lane = laneOf(id, part.from);
+    if (lane !== null) leadWith([lane, ...(await waitingFor(lane, part.from, part.to))]);
+}
+
 /* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
  * same lock; its longest step is selected. */
 async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
@@ -117,6 +125,8 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
 async function showPlace(of: Finding, origin: number): Promise<void> {
     if (of.begin_ns === undefined || of.end_ns === undefined) return;
     const part = { from: Math.max(0, of.begin_ns - origin), to: of.end_ns - origin };
+    if (of.goroutine != null) await leadWithCulprit(of.goroutine, part);
+    if (!isShown(of)) return;
     await jump(of.goroutine ?? null, part.from, part.to);
     showPart(part);
     if (of.goroutine != null) noteExplained();

@@ -2,7 +2,14 @@
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
-import { conclusionOf, explanationOf, type Finding, keyOf, remedyOf } from "./summary";
+import {
+    conclusionOf,
+    explanationOf,
+    type Finding,
+    keyOf,
+    remedyOf,
+    withoutBound,
+} from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
@@ -12,7 +19,8 @@ function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
 /* What stands below the heading: the reason, or, if the selection has that, what to do. */
 function below(of: Finding, isToldOf: boolean, isAlone: boolean): string {
     if (!isToldOf) return of.details || of.remedy;
-    return (isAlone ? conclusionOf(of) : remedyOf(of)) || of.details;
+    const rest = withoutBound(of);
+    return (isAlone ? conclusionOf(rest) : remedyOf(rest)) || of.details;
 }
 
 export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {

@@ -149,7 +149,8 @@ export function Banner() {
                     ) : (
                         <>
                             <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums
-                            and shares are of the recovered part.
+                            and shares are of the recovered part; <code>trail check</code> shows
+                            where it is damaged.
                         </>
                     )}
                 </span>

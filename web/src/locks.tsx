@@ -13,6 +13,7 @@ import { jump, useRun } from "./run";
 import { chosenLock } from "./state";
 import type { Finding } from "./summary";
 import { type Column, Table } from "./table";
+import { waitClassOf } from "./waits";
 import { inWords } from "./words";
 
 interface Wait {
@@ -60,6 +61,12 @@ function waitedAt(row: LockRow): string {
     return place(row.waited) || place(row.waiters[0]?.stack);
 }
 
+/* Conditions and threads that are joined are not held. */
+function heldText({ holds, hold_ns, kind }: LockRow): string {
+    if (holds > 0) return duration(hold_ns);
+    return waitClassOf(kind) === "lock" ? "not recorded" : "";
+}
+
 /* Those of waits that are open at the end, and of holds, only if there are any. A lock without a name is called by the
  * place where it is waited for. */
 function columnsFor(rows: LockRow[]): Column<LockRow>[] {
@@ -87,7 +94,7 @@ const columns: Column<LockRow>[] = [
         title: "held",
         value: (row) => row.hold_ns,
         unit: "ns",
-        text: (row) => (row.holds > 0 ? duration(row.hold_ns) : "not known"),
+        text: heldText,
     },
     { title: "waited in", value: waitedAt },
     { title: "taken in", value: (row) => place(row.held[0]?.stack) },

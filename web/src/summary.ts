@@ -32,6 +32,12 @@ export function remedyOf(of: Finding): string {
     return [of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
 }
 
+/* Without the bound with which a remedy may begin: a card has it as its figure. */
+export function withoutBound(of: Finding): Finding {
+    if (!of.gain_figure) return of;
+    return { ...of, remedy: of.remedy.replace(/^At most .*? would be saved.*?\.(?: |$)/, "") };
+}
+
 /* The same after the last sentence of the reason, which it may refer to: "before that wait". */
 export function conclusionOf(of: Finding): string {
     const last = of.details.split(/(?<=\.) (?=[A-Z])/).at(-1) ?? "";
@@ -62,7 +68,13 @@ export interface Summary {
     findings: Finding[];
     largest: string;
     /* By start function. */
-    groups: (Waits & { lost_ns?: number })[];
+    groups: (Waits & {
+        exec_ns: number;
+        sched_wait_ns: number;
+        syscall_ns: number;
+        syscall_block_ns: number;
+        lost_ns?: number;
+    })[];
 }
 
 /* null: not known yet. */
@@ -78,6 +90,20 @@ export const waited = computed<ReadonlySet<WaitClass> | null>(() => {
     ]);
     return new Set(found);
 });
+
+/* Whether goroutines were in a state; before it is known, they may have been. */
+export function occurs(state: "running" | "ready" | "syscall"): boolean {
+    const all = summary.value?.groups;
+    return (
+        all?.some((of) =>
+            state === "running"
+                ? of.exec_ns > 0
+                : state === "ready"
+                  ? of.sched_wait_ns > 0
+                  : of.syscall_ns + of.syscall_block_ns > 0,
+        ) ?? true
+    );
+}
 
 /* The finding that is shown: the inspector explains it, and the ruler has its time. */
 export const shown = signal<Finding | null>(null);

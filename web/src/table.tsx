@@ -6,7 +6,7 @@ import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { copyText } from "./clipboard";
 import { font } from "./colors";
-import { count, duration } from "./format";
+import { bytes, count, duration } from "./format";
 import { type Item, isMenuKey, openMenu } from "./menu";
 import { isPhone } from "./state";
 import { inWords } from "./words";
@@ -14,8 +14,8 @@ import { inWords } from "./words";
 export interface Column<T> {
     title: string;
     value: (row: T) => string | number;
-    /* Unit of the value: nanoseconds, a plain number, the number of a thing, or text if missing. */
-    unit?: "ns" | "number" | "id";
+    /* Unit of the value: nanoseconds, bytes, a plain number, the number of a thing, or text if missing. */
+    unit?: "ns" | "bytes" | "number" | "id";
     /* The displayed text, if the unit does not determine it. */
     text?: (row: T) => string;
 }
@@ -35,8 +35,8 @@ function quote(value: string | number): string {
 
 export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
     const lines = [
-        columns.map((column) =>
-            quote(inWords(column.title) + (column.unit === "ns" ? " (ns)" : "")),
+        columns.map(({ title, unit }) =>
+            quote(inWords(title) + (unit === "ns" || unit === "bytes" ? ` (${unit})` : "")),
         ),
     ];
     for (const row of rows) lines.push(columns.map((column) => quote(column.value(row))));
@@ -45,6 +45,7 @@ export function toCsv<T>(columns: Column<T>[], rows: T[]): string {
 
 function show(column: Column<never>, value: string | number): string {
     if (typeof value === "string" || column.unit === "id") return String(value);
+    if (column.unit === "bytes") return bytes(value);
     return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
 }
 

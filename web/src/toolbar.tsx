@@ -17,10 +17,11 @@ import {
     sort,
     sortReason,
     sorts,
+    status,
     view,
     zoom,
 } from "./state";
-import { waited } from "./summary";
+import { occurs, waited } from "./summary";
 import { legendWaits, reasons, waitClassWord, waitTitle } from "./waits";
 import { hasMachines, inWords, isRecorded } from "./words";
 
@@ -157,21 +158,20 @@ function SortReason() {
     );
 }
 
-/* What the timeline shows in addition to the states: the classes of the swatches, and their
- * texts. */
+/* What the timeline shows in addition to the states: the classes of the swatches, their texts, and
+ * whether it is in the trace. */
 const signs = [
-    ["stopped", "stop-the-world pause"],
-    ["marking", "runtime, GC"],
-    ["alone", "only one {task} running"],
-    ["log", "log"],
-    ["sample", "CPU sample"],
-    ["bar", "region or task"],
+    ["stopped", "stop-the-world", () => ranges() > 0],
+    ["marking", "runtime, GC", () => ranges() > 0],
+    ["alone", "only one {task} running", () => charts.value],
+    ["log", "log", () => Boolean(status.value?.logs)],
+    ["sample", "CPU sample", () => Boolean(status.value?.samples)],
+    ["bar", "region or task", () => bars("regions") + bars("tasks") > 0],
 ] as const;
 
+const bars = (of: "ranges" | "regions" | "tasks") => status.value?.bars?.[of] ?? 0;
 /* A trace of trail record has no garbage collection. */
-function shownSigns() {
-    return signs.filter(([name]) => !isRecorded() || (name !== "stopped" && name !== "marking"));
-}
+const ranges = () => (isRecorded() ? 0 : bars("ranges"));
 
 /* The classes that occur. */
 function shownWaits() {
@@ -184,14 +184,17 @@ const states = [
     ["s4", "syscall"],
 ] as const;
 
+/* Two lines of what is in the trace. */
 function Legend() {
     return (
         <span class="legend">
-            {states.map(([name, text]) => (
-                <span key={name}>
-                    <i class={`swatch ${name}`} /> {text}
-                </span>
-            ))}
+            {states
+                .filter(([, text]) => occurs(text))
+                .map(([name, text]) => (
+                    <span key={name}>
+                        <i class={`swatch ${name}`} /> {text}
+                    </span>
+                ))}
             {shownWaits().map((name) => (
                 <span key={name}>
                     <i class={`swatch w-${name}`} /> {waitClassWord(name)}
@@ -209,11 +212,13 @@ function Legend() {
                     <i class="swatch path" /> critical path
                 </span>
             )}
-            {shownSigns().map(([name, text]) => (
-                <span key={name}>
-                    <i class={`swatch ${name}`} /> {inWords(text)}
-                </span>
-            ))}
+            {signs
+                .filter(([, , isThere]) => isThere())
+                .map(([name, text]) => (
+                    <span key={name}>
+                        <i class={`swatch ${name}`} /> {inWords(text)}
+                    </span>
+                ))}
         </span>
     );
 }

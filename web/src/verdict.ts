@@ -14,6 +14,8 @@ export interface Figures {
 export interface Metric {
     of: string;
     metric: string;
+    /* The metric in words. */
+    figure: string;
     name: string;
     unit: string;
     a: Figures | null;
@@ -47,34 +49,10 @@ function speedOf({ name, a, b }: Metric): string {
     return slowest && `slowest ${name} ${slowest} (${figures(a?.max, b?.max)})`;
 }
 
-const partWords: Record<string, string> = { whole: "whole trace", goroutines: "{tasks}" };
-const figureWords: Record<string, string> = {
-    task: "duration",
-    region: "duration",
-    exec: "running",
-    sched_wait: "ready",
-    syscall: "syscall",
-    syscall_block: "syscall, {slot_lost}",
-    block: "waiting",
-    count: "number",
-    stw: "stop-the-world pauses",
-    "lock.wait": "waited for locks",
-    "lock.hold": "locks held",
-};
-
-/* The page's words for what a row is about, and for its figure: "threads", "waiting: sleep". */
+/* What a row is about: "threads". */
 export function partOf({ of }: Metric): string {
-    return inWords(partWords[of] ?? of);
-}
-export function figureOf({ of, metric }: Metric): string {
-    const path = metric.replace(/^region\./, "");
-    if (of === "locks") return path === "lock.hold" ? "held" : "waited";
-    if (figureWords[path]) return inWords(figureWords[path]);
-    return path
-        .replace(/^block\./, "waiting: ")
-        .replace(/^mmu\.(\d+)/, "MMU $1 ")
-        .replace(/^gc\./, "GC ")
-        .replace(/[._]/g, " ");
+    if (of === "whole") return "whole trace";
+    return of === "goroutines" ? inWords("{tasks}") : of;
 }
 
 /* "mutex cache_mu", "sync.(*Mutex).Lock in main.get": not something through which work arrives. */

@@ -240,7 +240,7 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
         for (const [i, name] of ["overview", "head", "lanes"].entries())
             ok(drawn.same[i] > 0.9, `${name}: ${drawn.same[i]} alike`);
         const legend = await page.locator(".legend > span").allTextContents();
-        for (const sign of ["ready", "running", "stop-the-world pause", "log", "region or task"])
+        for (const sign of ["ready", "running", "stop-the-world", "log", "region or task"])
             ok(legend.map((one) => one.trim()).includes(sign), `the page's legend has ${sign}`);
         for (const sign of legend) ok(drawn.texts.includes(sign.trim()), `${sign} in the legend`);
         ok(

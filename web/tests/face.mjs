@@ -141,7 +141,7 @@ test("a card's figure, however long, leaves its button in the card", async () =>
         const page = await open();
         const card = page.locator(".card").first();
         await card.locator(".figure span").evaluate((of) => {
-            of.textContent = "99 % of tasks in a replay ".repeat(20);
+            of.textContent = "99 % of tasks would take ".repeat(20);
         });
         const right = (of) => of.evaluate((one) => one.getBoundingClientRect().right);
         const button = card.getByRole("button");
@@ -882,6 +882,90 @@ test("the legend has the kinds of waits that occur", async () => {
             spent.join(),
         );
         ok(shown.length < Object.keys(titles).length, "not all of them");
+    });
+});
+
+test("the legend has only what is in the trace, and all of it is seen at 1280 px", async () => {
+    for (const name of ["shop-c", "shop-go", "load-go1.23"])
+        await serving(example(name), async (open, ask) => {
+            const page = await open("", { viewport: { width: 1280, height: 800 } });
+            const { logs, samples, bars } = await ask("status");
+            const [syscalls, ranges] = ["syscall_ns", "range_ns"].map((key) =>
+                runJson("goroutines", example(name)).goroutines.some((of) =>
+                    Object.values([of[key]].flat()).some((value) =>
+                        typeof value === "number" ? value > 0 : Object.keys(value).length > 0,
+                    ),
+                ),
+            );
+            const { texts, cut } = await page.locator(".legend").evaluate((of) => ({
+                texts: [...of.children].map((one) => one.textContent.trim()),
+                cut: of.scrollHeight > of.clientHeight || of.scrollWidth > of.clientWidth,
+            }));
+            ok(!cut, `${name}: ${texts}`);
+            for (const [sign, isThere] of [
+                ["running", true],
+                ["syscall", syscalls],
+                ["log", logs > 0],
+                ["CPU sample", samples > 0],
+                ["region or task", bars.regions + bars.tasks > 0],
+                ["runtime, GC", ranges],
+            ])
+                equal(texts.includes(sign), isThere, `${name}: ${sign}`);
+        });
+});
+
+test("the culprit of a finding without a critical path leads the lanes, before those that it keeps waiting", async () => {
+    const [finding] = runJson("summary", example("shop-c-stuck")).findings;
+    equal(finding.kind, "deadlock", "the finding");
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        const lead = await until("its lanes", () => fragment(page, "lead"));
+        /* Threads have lanes in the order of their numbers, which begin at 1; thread 4 waits for what thread 3 holds. */
+        equal(finding.goroutine, 3, "the culprit");
+        equal(
+            lead
+                .split(".")
+                .slice(0, 2)
+                .map((lane) => Number(lane) + 1),
+            [3, 4],
+            "lanes",
+        );
+    });
+});
+
+test("a card has the bound of what would be saved once, as its figure", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        await page.route("**/api/run?command=summary*", async (route) => {
+            const answer = await route.fetch();
+            const summary = await answer.json();
+            const [first] = summary.findings;
+            Object.assign(first, { gain_title: "saves at most", gain_figure: "4.72 s" });
+            first.remedy = `At most 4.72 s of 12.2 s would be saved. ${first.remedy}`;
+            await route.fulfill({ response: answer, json: summary });
+        });
+        await page.reload();
+        await page.locator(".details .say").waitFor();
+        await until("what to do", async () =>
+            (await page.textContent(".card.selected p")).startsWith("Take locks"),
+        );
+        ok(/4\.72/.test(await page.textContent(".card.selected .figure")), "the figure");
+    });
+});
+
+test("what a card says has all lines that its heading leaves", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open("", { viewport: { width: 1280, height: 800 } });
+        await page.locator(".details .say").waitFor();
+        const lines = await page.locator(".card.selected .words").evaluate((of) => {
+            of.querySelector("p bdi").textContent = "what to do ".repeat(60);
+            const { bottom } = of.getBoundingClientRect();
+            const range = document.createRange();
+            range.selectNodeContents(of);
+            const seen = [...range.getClientRects()].filter((line) => line.bottom <= bottom + 1);
+            return new Set(seen.map((line) => Math.round(line.bottom / 4))).size;
+        });
+        equal(lines, 4, "lines");
     });
 });
 

@@ -5,13 +5,16 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
     ALL,
+    color,
     complaints,
     equal,
+    idle,
     main,
     needBrowser,
     ok,
     openPage,
     scheduler as root,
+    serve,
     temporaryFolder,
     test,
     trail,
@@ -63,6 +66,60 @@ test("no column is cut in a window of 1280 px, and on a phone the first stays", 
         );
         ok(Math.max(...moved) < 1, `${name}: ${moved}`);
     }
+});
+
+test("frames have the colours and names that they have in the page, reasons those of their waits", async () => {
+    /* By name: the colours as they are drawn. */
+    const inReport = (page) =>
+        page.$$eval("#flame-running .flames > svg", (all) =>
+            all.map((of) => [
+                of.querySelector("text")?.textContent,
+                getComputedStyle(of.querySelector("rect")).fill,
+            ]),
+        );
+    for (const colorScheme of ["light", "dark"])
+        for (const name of ["shop-c", "load-go1.23"]) {
+            const trace = join(root, "examples", "traces", `${name}.trace`);
+            const page = await open(report(trace), { colorScheme });
+            const { server, url } = await serve([trace]);
+            try {
+                const view = await openPage(`${url}#tab=flame&all=ir`, { colorScheme });
+                await view.getByLabel("Stacks of").selectOption("running");
+                await idle(view);
+                const colours = new Map(
+                    await view.$$eval(".boxes button", (all) =>
+                        all.map((of) => [of.textContent, getComputedStyle(of).backgroundColor]),
+                    ),
+                );
+                const known = (await inReport(page)).filter(([text]) => colours.has(text));
+                ok(known.length > 5, `${name}: ${known.length} frames are in both`);
+                for (const [text, fill] of known)
+                    equal(fill, colours.get(text), `${name}: ${text}`);
+            } finally {
+                server.kill();
+            }
+            if (name !== "shop-c") continue;
+            const reasons = await page.$$eval("#flame-waits .flames > svg[data-d='1']", (all) =>
+                all.map((of) => [
+                    of.querySelector("title").textContent.replace(/\W*(\w+).*/, "$1"),
+                    getComputedStyle(of.querySelector("rect")).fill,
+                ]),
+            );
+            const classes = {
+                sleep: "sleep",
+                condition: "cond",
+                mutex: "lock",
+                read: "io",
+                join: "cond",
+            };
+            for (const [kind, fill] of reasons)
+                equal(
+                    fill,
+                    `rgb(${color(`s-${classes[kind]}-wash`, colorScheme).join(", ")})`,
+                    kind,
+                );
+            ok(reasons.length > 4, `${reasons.length} reasons`);
+        }
 });
 
 test("names that run the other way leave what is around in its order", async () => {

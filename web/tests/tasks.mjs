@@ -201,6 +201,7 @@ task(
             (await lanesInView()).every((px) => px >= 3 * lane),
         );
         ok(/78\.4 ms\s+0 ns\s+−78\.4 ms\s+gone/.test(rows[row]), rows[row]);
+        equal(rows[row].match(/0 ns/g).length, 1, "waits that are not there have no length");
         ok(!rows.some((one) => /\s0 ns\s+0 ns/.test(one)), "what did not change is left out");
         const json = rows.filter((one) =>
             /block|exec|sched|\w[._]wait|goroutine|whole\t/.test(one),
