@@ -91,7 +91,7 @@ static bool read_batch(struct model *model)
     if (count < 0)
         status->error = *trail_reader_error(model->reader);
     if (!kept || (count < 0 && status->error.code == TRAIL_NO_MEMORY))
-        (void)error_no_memory(&status->error);
+        (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
     status->damaged |= !kept || count < 0;
     if (!kept)
         count = 0;
