@@ -82,7 +82,7 @@ bool area_is_in_use(const struct area *area);
 /* When the area was claimed; 0: not known yet. */
 uint64_t area_claimed_at(const struct area *area);
 
-/* The inode of the PID namespace of the process, if it was stored by the time of the claim; 0: not known. */
+/* Returns the inode of the process's PID namespace; 0: not known, or not stored yet. */
 uint64_t area_pid_namespace(const struct area *area);
 
 /* Where the process has mapped the area; 0: not known yet. */

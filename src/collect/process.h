@@ -48,8 +48,8 @@ bool process_descends(pid_t pid, const struct process_family *family);
  * Finds the process that has the PID `claimed` in a namespace below ours and has mapped the area.
  * `namespace` is its inode; 0: not known. False: none. Then *descendant is the only descendant of
  * the family with that PID there, whatever it has mapped, because it may have executed another
- * program since; 0: none, or several. For a namespace other than ours, this reads the names of all
- * processes.
+ * program since; 0: none, or several. For a namespace other than ours, this reads the namespaces
+ * of all processes in /proc.
  */
 bool process_find(pid_t claimed, uint64_t namespace, struct area_inode inode,
                   const struct process_family *family, struct process *process, pid_t *descendant);

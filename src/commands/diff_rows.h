@@ -49,8 +49,10 @@ void diff_rows_scale(struct diff_rows *rows, const double factors[2]);
 
 enum { DIFF_FIGURE_SIZE = 160 };
 
-/* Writes the words of other commands, of the report and of the page for the figure, and returns them: "running",
- * "waiting: mutex". */
+/*
+ * Writes the words of other commands, of the report and of the page for the figure, and returns
+ * them: "running", "waiting: mutex".
+ */
 const char *diff_figure(const struct diff_row *row, const struct vocabulary *words,
                         char text[DIFF_FIGURE_SIZE]);
 

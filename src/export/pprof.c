@@ -148,7 +148,9 @@ static int write_gzip(const struct protobuf *message, const trail_sink *sink, tr
         }
     }
     (void)deflateEnd(&stream);
-    return result == Z_STREAM_END ? 0 : error_no_memory(err);
+    return result == Z_STREAM_END
+               ? 0
+               : error_set(err, TRAIL_NO_MEMORY, "the profile cannot be compressed");
 }
 
 int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,

@@ -230,7 +230,7 @@ bool preload_attach(const char *word)
     preload.has_counter = area->header.has_counter;
     area->header.fork = forked;
     forked = 0;
-    area->header.pid_namespace = pid_namespace();
+    __atomic_store_n(&area->header.pid_namespace, pid_namespace(), __ATOMIC_RELAXED);
     __atomic_store_n(&area->header.claimed_at, clock_now(), __ATOMIC_RELEASE);
     preload.half_step_ticks = area->header.step_ticks / 2;
     preload.hold_ticks = area->header.hold_ticks;
@@ -248,7 +248,7 @@ bool preload_attach(const char *word)
                              __ATOMIC_RELAXED);
     mapped = area;
     samples_prepare();
-    signals_prepare();
+    signals_read_group();
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
     if (in_fork)
         modules_inherit(area);

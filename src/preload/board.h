@@ -52,8 +52,8 @@ uint32_t board_next_number(uint64_t object, uint64_t time);
 uint32_t board_number(uint64_t object);
 bool board_released_since(uint64_t object, uint64_t time);
 
-/* Reads what stays constant for the life of the process, so that waits need no system call. */
-void signals_prepare(void);
+/* Reads the process's group, so that waits need no system call. */
+void signals_read_group(void);
 
 /* Returns the object of the process's signals (signals.c); 0: they are not recorded. */
 uint64_t signals_object(void);

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 
 #include "preload/descriptors.h"
 
@@ -14,7 +13,7 @@
 /* The process's group. */
 static uint32_t group_now;
 
-void signals_prepare(void)
+void signals_read_group(void)
 {
     group_now = (uint32_t)getpgrp();
 }

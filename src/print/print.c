@@ -118,7 +118,7 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
                                    : print_events(&print, &filter, printer);
         result = print_result(&print, n, err);
         if (print.spans.failed && result == 0)
-            result = error_no_memory(err);
+            result = error_set(err, TRAIL_NO_MEMORY, "out of memory: durations are missing");
     }
     cache_free(&print.strings);
     cache_free(&print.stacks);

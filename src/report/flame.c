@@ -143,7 +143,8 @@ static void put_value(const struct tree *tree, int64_t value)
     out_str(tree->out, value == 1 ? " sample" : " samples");
 }
 
-/* What the page's flame graphs colour by: the package of a name without its path, or else all of that. */
+/* What the page's flame graphs colour by: the package of a name without its path, or else all of
+ * that. */
 static trail_string tint_name(trail_string name)
 {
     trail_string base = base_name(name);
@@ -160,7 +161,8 @@ static unsigned hue_of(trail_string name)
     return hash % 360;
 }
 
-/* A reason has the colour of its class of waits: of "[mutex cache_mu]" the first word is the kind. */
+/* A reason has the colour of its class of waits: of "[mutex cache_mu]" the first word is the kind.
+ */
 static void put_colour(const struct tree *tree, const struct frame *frame)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);

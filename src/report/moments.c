@@ -291,7 +291,10 @@ static int by_interest(const void *a, const void *b, void *context)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Returns the lock for which the moment's goroutine waits longest in the case; 0: none. */
+/*
+ * Returns the lock for which the moment's goroutine has its longest labelled wait in the case; 0:
+ * none, or it is not known which one, as in a trace of Go.
+ */
 static trail_name lock_of(struct moments *all, const struct moment *moment)
 {
     const struct lane *lane = idmap_find(&moment->by_id, (uint64_t)moment->goroutine);
@@ -302,8 +305,9 @@ static trail_name lock_of(struct moments *all, const struct moment *moment)
             ns_between(label->from_ns, label->to_ns) > ns_between(longest->from_ns, longest->to_ns))
             longest = label;
     }
-    return longest && drawn_class_of(&all->drawn, longest->wait) == WAIT_CLASS_LOCK ? longest->wait
-                                                                                    : 0;
+    if (!longest || drawn_class_of(&all->drawn, longest->wait) != WAIT_CLASS_LOCK)
+        return 0;
+    return wait_for_of(&all->drawn.names, longest->wait).object ? longest->wait : 0;
 }
 
 static void note_shared(struct moments *all, struct moment *moment)
