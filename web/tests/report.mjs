@@ -96,8 +96,8 @@ test("texts on drawings end with an ellipsis where they have no room, and a few 
             );
             ok(of.letters > 3, `${name} ${width}: ${JSON.stringify(of)}`);
         }
-        if (width > 390) continue;
-        /* A frame that is as wide as the page has its name, if it had none before. */
+        if (name === "shop-c") continue; // no frame is too narrow for a name
+        /* A frame that a click has widened to the page has its name. */
         const bare = await page.$(".flames > svg:not(:has(span))");
         await bare.dispatchEvent("click");
         equal((await bare.$$("span")).length, 1, "its name");
