@@ -22,7 +22,7 @@ static const struct {
 } least_shares[] = {{10, 1.0 / 1500}, {20, 1.0 / 300}, {64, 1.0 / 100}};
 
 enum { MOST_DEPTH = 64, MOST_FRAMES = 4000, MOST_BYTES = 1200000, MOST_OWN = 15 };
-enum { NAME_MOST = 200, FRAME_BYTES = 220 };
+enum { NAME_MOST = 200, FRAME_BYTES = 280 };
 
 struct frame {
     trail_name function;
@@ -214,9 +214,9 @@ static void draw_frame(struct tree *tree, const struct frame *frame, double x, u
     put_colour(tree, frame);
     out_str(out, " width=\"100%\" height=\"100%\"/>");
     if (width > 0.015) {
-        out_str(out, "<text x=\".3em\" y=\"1.1em\">");
+        html_drawn_begin(out);
         put_name(tree, frame, false);
-        out_str(out, "</text>");
+        html_drawn_end(out);
     }
     out_str(out, "</svg>\n");
     tree->drawn++;

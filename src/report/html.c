@@ -78,6 +78,16 @@ void html_text(struct out *out, trail_string text)
         out_str(out, "&#8230;");
 }
 
+void html_drawn_begin(struct out *out)
+{
+    out_str(out, "<foreignObject width=\"100%\" height=\"100%\"><div><span>");
+}
+
+void html_drawn_end(struct out *out)
+{
+    out_str(out, "</span></div></foreignObject>");
+}
+
 /* In pieces, because html_text truncates. */
 static void put_whole(struct out *out, trail_string text)
 {

@@ -39,6 +39,10 @@ void html_share(struct out *out, double share);
 /* Writes a number for an attribute of a drawing, as short as possible. */
 void html_coordinate(struct out *out, double value);
 
+/* Around a text in a drawing, as wide as the <svg> that it is in: shortened where it has no room. */
+void html_drawn_begin(struct out *out);
+void html_drawn_end(struct out *out);
+
 enum { HTML_COLUMNS = 16 };
 
 struct html_table {

@@ -143,6 +143,11 @@ static double bin_at(const struct moment *moment, int64_t ns)
            (double)(ns_between(moment->from_ns, moment->to_ns));
 }
 
+static size_t shown_lanes(const struct moment *moment)
+{
+    return moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+}
+
 /* Returns the lane of a goroutine among those shown; -1: none. */
 static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
 {
@@ -152,16 +157,24 @@ static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
     return -1;
 }
 
+/* Whether both ends are shown. */
+static bool is_wake_drawn(const struct moment *moment, size_t shown, const struct moment_wake *wake)
+{
+    int from = shown_lane(moment, shown, wake->waker);
+    int to = shown_lane(moment, shown, moment->goroutine);
+    return from >= 0 && to >= 0 && from != to;
+}
+
 /* Draws lines from wakers to the moment's goroutine; of several close ones, only the last. */
 static void draw_wakes(struct out *out, const struct moment *moment, size_t shown)
 {
     double free_from = LANE_BINS + 1;
     for (size_t i = moment->wake_count; i-- > 0;) {
         double x = bin_at(moment, moment->wakes[i].ns);
+        if (x > free_from || !is_wake_drawn(moment, shown, &moment->wakes[i]))
+            continue;
         int from = shown_lane(moment, shown, moment->wakes[i].waker);
         int to = shown_lane(moment, shown, moment->goroutine);
-        if (from < 0 || to < 0 || from == to || x > free_from)
-            continue;
         free_from = x - LANE_BINS / 60.0;
         int y = from * LANE_HIGH + LANE_HIGH / 2, end = to * LANE_HIGH + LANE_HIGH / 2;
         out_format(
@@ -230,10 +243,11 @@ static void put_label(const struct report *report, const struct moment *moment,
     html_coordinate(out, 100 * x);
     out_str(out, "%\" width=\"");
     html_coordinate(out, 100 * share);
-    out_format(out, "%%\" y=\"%.1fem\" height=\"%.1fem\"><text x=\"4\" y=\"1.25em\">",
-               LANE_EM * (double)lane, LANE_EM);
+    out_format(out, "%%\" y=\"%.1fem\" height=\"%.1fem\">", LANE_EM * (double)lane, LANE_EM);
+    html_drawn_begin(out);
     html_figures(out, label_text(report, label, share, text));
-    out_str(out, "</text></svg>");
+    html_drawn_end(out);
+    out_str(out, "</svg>");
 }
 
 static void put_labels(const struct report *report, const struct moment *moment, size_t shown)
@@ -290,7 +304,7 @@ static void put_moment(const struct report *report, const struct moment *moment,
 {
     struct out *out = report->out;
     char command[512];
-    size_t shown = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    size_t shown = shown_lanes(moment);
     out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
     put_title(report, moment);
     out_str(out, "</h3><p>");
@@ -348,24 +362,62 @@ static struct plot_key key_of(enum wait_class class, const char *title)
                              class == WAIT_CLASS_IDLE ? "" : drawn_wash_class(class)};
 }
 
-static void put_key(const struct report *report)
+/* What the drawings of the moments have: which states, and whether a wake-up. */
+struct drawn_signs {
+    bool states[LANE_STATES], wake;
+};
+
+static void note_lane(struct drawn_signs *signs, const struct lane *lane)
+{
+    for (size_t bin = 0; bin < LANE_BINS; bin++)
+        for (size_t state = 0; state < LANE_STATES; state++)
+            signs->states[state] |= lane->ns[bin][state] > 0;
+}
+
+static void note_moment(struct drawn_signs *signs, const struct moment *moment)
+{
+    size_t shown = shown_lanes(moment);
+    for (size_t i = 0; i < shown; i++)
+        note_lane(signs, moment->lanes[i]);
+    for (size_t i = 0; i < moment->wake_count; i++)
+        signs->wake |= is_wake_drawn(moment, shown, &moment->wakes[i]);
+}
+
+/* The page's words, for what is drawn. */
+static void put_key(const struct report *report, bool of_findings)
 {
     char lost[128];
-    const struct plot_key keys[] = {
-        {"running", "running", NULL},
-        {"runnable", "ready, not running", NULL},
-        {"syscall", "syscall", NULL},
-        {"p-released", words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost), NULL},
-        key_of(WAIT_CLASS_LOCK, "lock"),
-        key_of(WAIT_CLASS_COND, "condition, channel"),
-        key_of(WAIT_CLASS_IO, "I/O, network"),
-        key_of(WAIT_CLASS_SLEEP, "sleep"),
-        key_of(WAIT_CLASS_RUNTIME, "runtime, GC"),
-        key_of(WAIT_CLASS_IDLE, "idle"),
-        key_of(WAIT_CLASS_UNKNOWN, "not recorded"),
-        {"wake", "wake-up, from its waker", NULL},
+    const char *syscall = words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost);
+    const char *cond =
+        strcmp(term(report->words, TERM_task), "thread") == 0 ? "condition" : "channel";
+    const struct {
+        size_t state;
+        struct plot_key key;
+    } all[] = {
+        {DRAWN_RUNNING, {"running", "running", NULL}},
+        {DRAWN_RUNNABLE, {"runnable", "ready", NULL}},
+        {DRAWN_SYSCALL, {"syscall", "syscall", NULL}},
+        {DRAWN_P_RELEASED, {"p-released", syscall, NULL}},
+        {DRAWN_WAITING + WAIT_CLASS_LOCK, key_of(WAIT_CLASS_LOCK, "lock")},
+        {DRAWN_WAITING + WAIT_CLASS_COND, key_of(WAIT_CLASS_COND, cond)},
+        {DRAWN_WAITING + WAIT_CLASS_IO, key_of(WAIT_CLASS_IO, "I/O")},
+        {DRAWN_WAITING + WAIT_CLASS_SLEEP, key_of(WAIT_CLASS_SLEEP, "sleep")},
+        {DRAWN_WAITING + WAIT_CLASS_RUNTIME, key_of(WAIT_CLASS_RUNTIME, "runtime, GC")},
+        {DRAWN_WAITING + WAIT_CLASS_IDLE, key_of(WAIT_CLASS_IDLE, "idle")},
+        {DRAWN_WAITING + WAIT_CLASS_UNKNOWN, key_of(WAIT_CLASS_UNKNOWN, "not recorded")},
     };
+    struct plot_key keys[sizeof all / sizeof *all + 1];
+    size_t count = 0;
+    struct drawn_signs signs = {0};
     struct plot legend = {.out = report->out};
+    for (size_t i = 0; i < report->moments->count; i++)
+        if ((report->moments->list[i].finding > 0) == of_findings)
+            note_moment(&signs, &report->moments->list[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (signs.states[all[i].state])
+            keys[count++] = all[i].key;
+    if (signs.wake)
+        keys[count++] = (struct plot_key){"wake", "wake-up, from its waker", NULL};
     out_str(report->out, "<p>");
     report_words(report,
                  "The {task} in question is on top, then the one that ended its wait, those that "
@@ -373,7 +425,7 @@ static void put_key(const struct report *report)
                  "ran longest. Where a {task} changed "
                  "its state too often to be drawn, the height of a colour is its share.");
     out_str(report->out, "</p>");
-    plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+    plot_legend(&legend, keys, count);
 }
 
 void report_evidence(const struct report *report)
@@ -381,7 +433,7 @@ void report_evidence(const struct report *report)
     if (count_moments(report, true) == 0)
         return;
     report_section(report, "evidence", "Evidence");
-    put_key(report);
+    put_key(report, true);
     put_moments(report, true);
     report_section_end(report);
 }
@@ -390,7 +442,7 @@ void report_moments(const struct report *report)
 {
     report_section(report, "moments", "Longest waits");
     if (count_moments(report, false) > 0) {
-        put_key(report);
+        put_key(report, false);
         put_moments(report, false);
     } else if (report->moments->count > 0) {
         out_str(report->out, "<p class=\"none\">None but those of the <a href=\"#evidence\">"

@@ -45,24 +45,33 @@ static void put_bars(struct plot *plot, const struct powers *powers, double most
     }
 }
 
+/* "11 times; median 7.85 ms, p95 ...": about so much only where the durations are not all kept. */
+static void describe(const trail_histogram *sum, char *buf, size_t size)
+{
+    char p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE], max[SHOW_SIZE];
+    (void)duration_text(max, sum->max_ns, DURATION_WORDS);
+    if (sum->count == 1) {
+        (void)snprintf(buf, size, "1 time, %s", max);
+        return;
+    }
+    (void)snprintf(buf, size, "%" PRIu64 " times; median %s%s, p95 %s, p99 %s, longest %s",
+                   sum->count, overview_about(sum),
+                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_WORDS),
+                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_WORDS),
+                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_WORDS), max);
+}
+
 static void put_histogram(const struct report *report, const trail_histogram *sum,
                           const char *title, const char *drawn_as)
 {
     struct powers powers = powers_of(sum);
-    char note[400], top[32], middle[32], p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE],
-        max[SHOW_SIZE];
+    char note[400], top[32], middle[32];
     struct plot plot;
     if (powers.first > powers.last)
         return;
     if (powers.last - powers.first < BARS - 1)
         powers.last = powers.first + BARS - 1 < 64 ? powers.first + BARS - 1 : 63;
-    (void)snprintf(note, sizeof note,
-                   "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
-                   plural_s(sum->count),
-                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_WORDS),
-                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_WORDS),
-                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_WORDS),
-                   duration_text(max, sum->max_ns, DURATION_WORDS));
+    describe(sum, note, sizeof note);
     double most = plot_round_up((double)powers.most);
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);

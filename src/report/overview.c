@@ -116,6 +116,12 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
     return list;
 }
 
+const char *overview_about(const trail_histogram *spread)
+{
+    enum { EXACT = 128 }; /* trail_histogram keeps so many durations */
+    return spread->count > EXACT ? "about " : "";
+}
+
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf)
 {

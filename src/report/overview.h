@@ -35,6 +35,9 @@ struct overview_wait {
  * sorted among the others. NULL if out of memory. */
 struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count);
 
+/* Returns "about ", or "" if quantiles of the histogram are exact. */
+const char *overview_about(const trail_histogram *spread);
+
 enum { OVERVIEW_SIZE = 400 };
 
 /*

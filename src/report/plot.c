@@ -198,12 +198,12 @@ void plot_end(struct plot *plot)
 
 double plot_round_up(double value)
 {
-    static const double steps[] = {1, 2, 3, 4, 5, 6, 8, 10};
+    static const double steps[] = {2, 3, 4, 5, 6, 8, 10};
     double unit = 1;
     while (unit * 10 < value)
         unit *= 10;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (unit * steps[i] >= value)
+        if (unit * steps[i] >= value && fmod(unit * steps[i], 2) == 0)
             return unit * steps[i];
     return value;
 }

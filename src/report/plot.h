@@ -59,5 +59,6 @@ void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, d
               const char *title);
 void plot_end(struct plot *plot);
 
-/* Returns the smallest of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is at least `value`. */
+/* Returns the smallest of 2, 4, 6, 8, 10, 20, 30, 40, 50, 60, 80, 100 ... that is at least `value`:
+ * the top of an axis of counts, of which half is a whole number, too. */
 double plot_round_up(double value);

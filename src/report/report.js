@@ -59,20 +59,25 @@ function readFrame(element) {
     };
 }
 
+/* As html_drawn_begin writes it: the style sheet shortens what has no room. */
+function drawnText(svg, name) {
+    const text = document.createElementNS(svg, "foreignObject");
+    const box = document.createElement("div");
+    const span = document.createElement("span");
+    text.setAttribute("width", "100%");
+    text.setAttribute("height", "100%");
+    span.textContent = name;
+    box.append(span);
+    text.append(box);
+    return text;
+}
+
 function place(frame, x, width) {
     const element = frame.element;
     element.setAttribute("x", 100 * x + "%");
     element.setAttribute("width", 100 * width + "%");
-    let text = element.querySelector("text");
-    if (!text && width > 0.015) {
-        text = document.createElementNS(element.namespaceURI, "text");
-        text.setAttribute("x", ".3em");
-        text.setAttribute("y", "1.1em");
-        text.textContent = frame.name;
-        element.append(text);
-    }
-    if (text)
-        text.setAttribute("visibility", width > 0.015 ? "visible" : "hidden");
+    if (!element.querySelector("span") && width > 0.015)
+        element.append(drawnText(element.namespaceURI, frame.name));
 }
 
 /* The frame becomes as wide as the page, and with it what is above it; what is beside it goes. */

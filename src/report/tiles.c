@@ -231,6 +231,16 @@ static size_t sum_reasons(const struct maker *m, const struct overview_wait *wai
     return reasons;
 }
 
+/* Waits for work of the program's own threads, which say nothing about what can be improved. */
+static int64_t idle_waits(const struct overview_wait *waits, size_t count)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < count && !waits[i].system; i++)
+        if (waits[i].idle)
+            ns_add(&sum, waits[i].wait->spread.sum_ns);
+    return sum;
+}
+
 static void add_waiting(const struct maker *m)
 {
     enum { SHOWN = 3 };
@@ -245,15 +255,20 @@ static void add_waiting(const struct maker *m)
         ns_add(&sum, sums[i].ns);
     if (sum > 0) {
         struct tile *tile = add(m, "waiting_ns", "Waited", sum);
+        int64_t idle = idle_waits(waits, count);
         size_t used = 0;
+        char text[SHOW_SIZE];
         (void)duration_text(tile->text, sum, DURATION_WORDS);
         for (size_t i = 0; i < reasons && i < SHOWN && used < sizeof tile->note; i++) {
-            char text[SHOW_SIZE];
             trail_string reason = utf8_first(sums[i].reason, 60);
             used += (size_t)snprintf(tile->note + used, sizeof tile->note - used, "%s%.*s %s",
                                      i > 0 ? ", " : "", TEXT(reason),
                                      duration_text(text, sums[i].ns, DURATION_WORDS));
         }
+        if (idle > 0 && used < sizeof tile->note)
+            (void)snprintf(tile->note + used, sizeof tile->note - used,
+                           "; without %s of waits for work",
+                           duration_text(text, idle, DURATION_WORDS));
         tile->command = "latency";
         set_longest(tile, &sums[0].longest);
     }
@@ -317,8 +332,9 @@ static void add_task(const struct maker *m)
     trail_string name = shown(m, worst->name);
     struct tile *tile = add(m, "slowest_task_ns", "Slowest task", worst->longest.ns);
     (void)duration_text(tile->text, worst->longest.ns, DURATION_WORDS);
-    set_note(tile, "%.*s%stask %" PRId64 "; the median of %" PRIu64 " is about %s", TEXT(name),
+    set_note(tile, "%.*s%stask %" PRId64 "; the median of %" PRIu64 " is %s%s", TEXT(name),
              name.size > 0 ? ", " : "", worst->longest.goroutine, worst->spread.count,
+             overview_about(&worst->spread),
              duration_text(p50, trail_histogram_quantile(&worst->spread, 0.5), DURATION_WORDS));
     tile->command = "tasks";
     set_longest(tile, &worst->longest);

@@ -1642,10 +1642,10 @@ def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_boun
     found = trace.summary(end)
     note = {tile["key"]: tile["note"] for tile in found["tiles"]}["slowest_task_ns"]
     (kind,) = found["tasks"]
-    equal(note, "request, task 10; the median of 10 is about 1.04 ms")
+    equal(note, "request, task 10; the median of 10 is 1.04 ms")
     equal(kind["spread"]["p50_ns"], 1_045_000)
     page = good_text("report", trace.path(end))
-    assert "the median of 10 is about 1.04&nbsp;ms" in page and "half of" not in page
+    assert "the median of 10 is 1.04&nbsp;ms" in page and "half of" not in page
 
 
 @test
@@ -1663,7 +1663,7 @@ def a_name_that_is_empty_leaves_no_hole():
     equal(notes["longest_ready_ns"], "goroutine 2", "a start function without a name")
     trace, end = with_tasks(2 * MS, name="")
     notes = {tile["key"]: tile["note"] for tile in trace.summary(end)["tiles"]}
-    assert notes["slowest_task_ns"].startswith("task 10; the median of 10 is about "), notes
+    assert notes["slowest_task_ns"].startswith("task 10; the median of 10 is "), notes
 
 
 @test

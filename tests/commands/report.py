@@ -374,6 +374,55 @@ def a_p_that_is_taken_away_in_a_system_call_is_told():
 
 
 @test
+def axes_of_counts_have_whole_numbers():
+    for path in traces():
+        for figure in whole(path).root.all("figure", class_="plot"):
+            for label in (s.text() for y in figure.all("div", class_="y") for s in y.all("span")):
+                assert re.fullmatch(r"\d+", label) or re.search(r"[%B]", label), (path, label)
+
+
+@test
+def a_median_is_about_so_much_only_of_more_than_are_kept():
+    seen = set()
+    for path in traces():
+        for note in (f.one("figcaption").text() for f in whole(path).root.all("figure", class_="plot")):
+            if not (count := re.search(r"([\d,]+) times?\b", note)):
+                continue
+            many = int(count[1].replace(",", ""))
+            equal("about" in note, many > 128, (path, note))
+            equal("median" in note, many > 1, (path, note))
+            seen.add(min(many, 2) if many <= 128 else 3)
+    equal(seen, {1, 2, 3})
+
+
+@test
+def what_waited_names_the_waits_that_it_leaves_out():
+    path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    [tile] = [tile for tile in answer("summary", path)["tiles"] if tile["key"] == "waiting_ns"]
+    assert tile["note"].endswith("; without 103 ms of waits for work"), tile["note"]
+
+
+@test
+def the_legend_has_what_is_drawn():
+    drawn = {
+        "running": "running", "runnable": "ready", "syscall": "syscall", "e-lock": "lock",
+        "e-io": "I/O", "e-sleep": "sleep", "e-runtime": "runtime, GC", "e-idle": "idle",
+        "e-unknown": "not recorded", "wake": "wake-up, from its waker",
+    }
+    for name, condition in (("shop-c", "condition"), ("load-go1.23", "channel"), ("shop-go", "channel")):
+        page = whole(os.path.join(ROOT, "examples", "traces", f"{name}.trace"))
+        moments = page.root.all("figure", class_="moment")
+        classes = {c for m in moments for p in m.all("path") for c in p.attributes["class"].split()}
+        signs = {**drawn, "e-cond": condition, "p-released": None}
+        legends = [
+            {li.text() for li in ul.all("li")}
+            for ul in page.root.all("ul", class_="legend")
+            if any("wake" in li.text() or "condition" in li.text() or "channel" in li.text() for li in ul.all("li"))
+        ]
+        equal(set().union(*legends) - {"syscall, P released"}, {signs[c] for c in classes if signs.get(c)}, name)
+
+
+@test
 def who_blocks_for_ever_does_not_wait():
     path = trace("forever-1.26")
     figure = plot(whole(path), "Waiting and in system calls")
@@ -522,7 +571,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
     # Its box has the colours of the class, and the name of the object.
     assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
-    label = next(drawing.all("text")).text()
+    label = next(drawing.all("span")).text()
     equal(label, f"mutex a_mu, {1260 - 1090} ns")
     wake = next(drawing.all("path", class_="wake")).attributes["d"]
     near(float(re.match(r"M([\d.]+) ", wake).group(1)), end, 0.01)

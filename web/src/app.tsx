@@ -100,14 +100,16 @@ function Help() {
                         </dl>
                     </section>
                 </div>
-                <button
-                    type="button"
-                    onClick={() => {
-                        help.value = false;
-                    }}
-                >
-                    Close (Esc)
-                </button>
+                <div class="foot">
+                    <button
+                        type="button"
+                        onClick={() => {
+                            help.value = false;
+                        }}
+                    >
+                        Close (Esc)
+                    </button>
+                </div>
             </div>
         </div>
     );

@@ -13,12 +13,10 @@ import { select, selectAt, showSelection } from "./select";
 import {
     end,
     finding,
-    isPhone,
     isWide,
     kind,
     leads,
     mark,
-    overview,
     path,
     type Range,
     selected,
@@ -45,15 +43,6 @@ export const isExplained = computed(() => {
 export const isTold = computed(() => isExplained.value && (isWide.value || tab.value === "span"));
 /* At most so many findings have cards. */
 export const CARDS = 3;
-/* Whether its card is in view: the explanation then has no heading. */
-export const hasCard = computed(
-    () =>
-        overview.value &&
-        !isPhone() &&
-        (tab.value === null || tab.value === "span") &&
-        numberOf(shown.value) >= 1 &&
-        numberOf(shown.value) <= CARDS,
-);
 
 /* Notes what the finding has selected. */
 function noteExplained(): void {

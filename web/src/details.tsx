@@ -9,7 +9,7 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
-import { hasCard, isExplained } from "./culprit";
+import { isExplained } from "./culprit";
 import { count, duration, sentence, shortName } from "./format";
 import { Close } from "./icons";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
@@ -361,12 +361,12 @@ function CloseButton() {
     );
 }
 
-/* The finding in full, but for the heading that its card has. */
+/* The finding in full. */
 function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
             <bdi>
-                {!hasCard.value && <b>{sentence(of.heading)}. </b>}
+                <b>{sentence(of.heading)}. </b>
                 {sentence(explanationOf(of))}
             </bdi>
         </p>

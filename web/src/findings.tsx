@@ -35,9 +35,11 @@ export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
                 <h2>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                <p>
-                    <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
-                </p>
+                <div class="rest">
+                    <p>
+                        <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
+                    </p>
+                </div>
             </div>
             <div class="foot">
                 {of.gain_figure && (

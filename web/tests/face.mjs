@@ -1,7 +1,7 @@
 // The first screen: each finding leads to its culprit, the search takes keys at once, lanes without news are folded.
 // Arguments: the trail command, the tree's folder. Skipped without Chromium.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import {
     ALL,
     color,
@@ -110,7 +110,7 @@ test("a finding without a goroutine is explained without one", async () => {
     });
 });
 
-test("what a card says is not repeated in the selection", async () => {
+test("the selection has the heading of its finding, and the evidence instead of the card", async () => {
     for (const width of [1280, 1680])
         await serving(example("shop-c"), async (open, _, leave) => {
             const [finding] = runJson("summary", example("shop-c")).findings;
@@ -123,17 +123,35 @@ test("what a card says is not repeated in the selection", async () => {
             const times = async (text) =>
                 (await texts(page.locator("main"))).split(withSign(text)).length - 1;
             equal(await times(part), 1, "the evidence");
-            equal(await times(finding.heading), 1, "the heading");
+            ok((await texts(said)).startsWith(`${finding.heading}.`), "what the evidence is for");
             ok((await texts(said)).includes(part), "beside the span");
-            /* Where the card is folded, or the span is another, nothing is missing. */
+            /* Where the span is another, the card has it. */
             await page.keyboard.press("ArrowLeft");
             await until("the evidence in the card", async () => (await texts(card)).includes(part));
-            await page.keyboard.press("ArrowRight");
-            await said.waitFor();
-            await page.getByRole("button", { name: "Overview", exact: true }).click();
-            await until("the heading", async () => (await texts(said)).startsWith(finding.heading));
             await leave(page);
         });
+});
+
+test("a card's heading, however long, leaves a line for the reason, and that ends above the button", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        const card = page.locator(".card").nth(1);
+        await card.waitFor();
+        for (const many of [1, 3, 40]) {
+            const places = await card.evaluate((of, times) => {
+                const [heading, reason] = of.querySelectorAll("h2 bdi, p bdi");
+                heading.textContent = "a_function (in_a_file.c:7) ".repeat(times);
+                reason.textContent = "It is held by another one. ".repeat(40);
+                const bottom = (one) => of.querySelector(one).getBoundingClientRect().bottom;
+                const { scrollHeight, clientHeight } = of.querySelector("p");
+                return [...["h2", ".words", "p", ".foot"].map(bottom), scrollHeight - clientHeight];
+            }, many);
+            const [heading, words, reason, foot, more] = places;
+            ok(words - heading >= 15, `${many}: ${places}: a line`);
+            ok(reason <= words + 1 && words < foot, `${many}: ${places}: cut at a line`);
+            ok(more > 0, `${many}: ${places}: with an ellipsis`);
+        }
+    });
 });
 
 test("a card's figure, however long, leaves its button in the card", async () => {
@@ -885,13 +903,21 @@ test("the legend has the kinds of waits that occur", async () => {
     });
 });
 
+const SAMPLES = `EventBatch gen=1 m=18446744073709551615 time=0 size=auto
+CPUSamples
+CPUSample time=1200 m=100 p=0 g=1 stack=0
+`;
+
 test("the legend has only what is in the trace, and all of it is seen at 1280 px", async () => {
-    for (const name of ["shop-c", "shop-go", "load-go1.23"])
-        await serving(example(name), async (open, ask) => {
+    const sampled = ofOne("samples", "", {}, SAMPLES);
+    for (const path of [...["shop-c", "shop-go", "load-go1.23"].map(example), sampled])
+        await serving(path, async (open, ask) => {
+            const name = basename(path);
             const page = await open("", { viewport: { width: 1280, height: 800 } });
             const { logs, samples, bars } = await ask("status");
+            equal(samples > 0, path === sampled, "CPU samples");
             const [syscalls, ranges] = ["syscall_ns", "range_ns"].map((key) =>
-                runJson("goroutines", example(name)).goroutines.some((of) =>
+                runJson("goroutines", path).goroutines.some((of) =>
                     Object.values([of[key]].flat()).some((value) =>
                         typeof value === "number" ? value > 0 : Object.keys(value).length > 0,
                     ),
@@ -1139,6 +1165,37 @@ test("axe finds nothing to complain about on the first screen, from a phone to a
                 equal(await complaints(page, colorScheme), [], `${width} ${colorScheme}`);
                 await leave(page);
             }
+    });
+});
+
+test("nothing is cut on a tablet, and the help's button hides nothing on a phone", async () => {
+    await serving(example("load-go1.23"), async (open, _, leave) => {
+        for (const width of [768, 900]) {
+            const page = await open("", { viewport: { width, height: 800 } });
+            /* Of what is beyond the right edge, and of tabs that have to be scrolled to. */
+            const cut = await page.evaluate(() =>
+                [...document.querySelectorAll("header *, .tools.lanes *, [role=tablist] *")]
+                    .filter((of) => of.checkVisibility() && !of.closest(".hidden, .label"))
+                    .filter((of) => of.getBoundingClientRect().right > innerWidth)
+                    .map((of) => of.textContent),
+            );
+            equal(cut, [], `${width}`);
+            await leave(page);
+        }
+        const page = await open("", { viewport: { width: 390, height: 844 } });
+        await page.keyboard.press("?");
+        const foot = await page.locator(".help").evaluate((of) => {
+            const foot = of.querySelector(".foot");
+            const edge = of.getBoundingClientRect();
+            const { left, right, bottom } = foot.getBoundingClientRect();
+            return {
+                isWide: left <= edge.left && right >= edge.right && bottom >= edge.bottom,
+                background: getComputedStyle(foot).backgroundColor,
+            };
+        });
+        /* Texts scroll behind all of it, and are not seen through it. */
+        ok(foot.isWide, "as wide as the dialog");
+        equal(foot.background, `rgb(${color("raised").join(", ")})`, "its background");
     });
 });
 

@@ -68,12 +68,48 @@ test("no column is cut in a window of 1280 px, and on a phone the first stays", 
     }
 });
 
+test("texts on drawings end with an ellipsis where they have no room, and a few letters are left out", async () => {
+    for (const [width, name] of [
+        [1280, "shop-c"],
+        [390, "shop-c"],
+        [390, "load-go1.23"],
+    ]) {
+        const page = await open(ofExample(name), { viewport: { width, height: 844 } });
+        const texts = () =>
+            page.$$eval(":is(.flames, .timeline) :is(text, span)", (all) =>
+                all.map((of) => ({
+                    text: of.textContent,
+                    box: of.getBoundingClientRect().width,
+                    room: of.closest("svg").getBoundingClientRect().width,
+                    isShortened: getComputedStyle(of).textOverflow === "ellipsis",
+                    letters:
+                        of.getBoundingClientRect().width /
+                        parseFloat(getComputedStyle(of).fontSize),
+                })),
+            );
+        const all = (await texts()).filter((of) => of.text !== "" && of.box > 0);
+        ok(all.length > 5, `${name} ${width}: ${all.length} texts`);
+        for (const of of all) {
+            ok(
+                of.isShortened && of.box <= of.room + 0.5,
+                `${name} ${width}: ${JSON.stringify(of)}`,
+            );
+            ok(of.letters > 3, `${name} ${width}: ${JSON.stringify(of)}`);
+        }
+        if (name === "shop-c") continue; // no frame is too narrow for a name
+        /* A frame that a click has widened to the page has its name. */
+        const bare = await page.$(".flames > svg:not(:has(span))");
+        await bare.dispatchEvent("click");
+        equal((await bare.$$("span")).length, 1, "its name");
+    }
+});
+
 test("frames have the colours and names that they have in the page, reasons those of their waits", async () => {
     /* By name: the colours as they are drawn. */
     const inReport = (page) =>
         page.$$eval("#flame-running .flames > svg", (all) =>
             all.map((of) => [
-                of.querySelector("text")?.textContent,
+                of.querySelector("span")?.textContent,
                 getComputedStyle(of.querySelector("rect")).fill,
             ]),
         );
