@@ -116,7 +116,7 @@ static bool sleeps_often(const struct outside_row *row)
 
 /*
  * Whether the only other thread of a C program is the main one, which meanwhile waits for the exit
- * of those that sleep there: the program changes nothing for which they could look.
+ * of the one that sleeps there: the program changes nothing for which it could look.
  */
 static bool is_only_joined(const struct findings *findings, const struct outside_row *row)
 {
@@ -125,7 +125,7 @@ static bool is_only_joined(const struct findings *findings, const struct outside
     uint64_t threads = 0;
     for (size_t i = 0; i < waits->count; i++)
         threads += waits->items[i]->workers;
-    return !waits->is_go && group && row->longest.goroutine != 1 && threads == group->workers + 1 &&
+    return !waits->is_go && group && !row->of_main && group->workers == 1 && threads == 2 &&
            finding_all_awaited(findings, row->waiter,
                                JOINED_SHARE *
                                    time_share(findings, blame_union_ns(&row->at_least_one)));
@@ -133,13 +133,16 @@ static bool is_only_joined(const struct findings *findings, const struct outside
 
 /*
  * Whether the program may be slower for these sleeps: the main goroutine sleeps so, several kinds
- * do, or others wait for what those do. One that nothing waits for, such as one that reads a
- * sensor, keeps a pace.
+ * do, others wait for what those do, or nothing else is done meanwhile. One beside work that does
+ * not wait for it, such as one that reads a sensor, keeps a pace.
  */
 static bool is_of_use(const struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
-    if (row->longest.goroutine == 1 || row->waiters_differ)
+    int64_t work = findings->activity->sums.running_ns;
+    ns_add(&work, findings->activity->sums.runnable_ns);
+    if (row->of_main || row->waiters_differ ||
+        ns_between(row->exec_ns, work) < blame_union_ns(&row->at_least_one) / 2)
         return true;
     for (size_t i = 0; i < blame->count; i++)
         if (blame->rows[i].start == row->waiter &&

@@ -5630,16 +5630,16 @@ def only_joined(other=False, two=False):
         trace.start(21, 2, 3)
     trace.log(30, 0, "wait", "join main.consume")
     trace.block(31, 0, "sync", ("main.main",))
-    now = 100
+    now, length = 100, (2 if two else 4) * MS
     for _ in range(300):
         trace.block(now, 1, "sleep", ("time.Sleep", "main.consume"))
-        trace.at(now + 4 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
-        trace.start(now + 4 * MS + 10, 1, 2)
+        trace.at(now + length, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(now + length + 10, 1, 2)
         if two:
-            trace.block(now + 2 * MS, 2, "sleep", ("time.Sleep", "main.consume"))
-            trace.at(now + 4 * MS + 1, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
-            trace.start(now + 4 * MS + 11, 2, 3)
-        now += 4 * MS + 50 * US
+            trace.block(now + 10, 2, "sleep", ("time.Sleep", "main.consume"))
+            trace.at(now + length + 1, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
+            trace.start(now + length + 11, 2, 3)
+        now += length + 50 * US
     if two:
         trace.at(now + 20, 2, "GoDestroy")
     if other:
