@@ -223,6 +223,18 @@ static bool ends_itself(const struct findings *findings, const struct place *pla
     return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
 }
 
+/* Whether at least half of the waits for locks that timed out are known to be for whose holds. */
+static bool is_holder_known(const struct findings *findings, const trail_wait *wait)
+{
+    const struct blame *blame = &findings->waits->blame;
+    uint64_t known = 0;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].lock && blame->rows[i].function != 0 &&
+            wait_kind_name(&findings->analysis->names, blame->rows[i].wait) == wait->reason)
+            known += blame->rows[i].waits;
+    return known >= wait->timed_out / 2;
+}
+
 /* The same with waits that time out. */
 void finding_time_outs(struct findings *findings)
 {
@@ -236,8 +248,9 @@ void finding_time_outs(struct findings *findings)
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct wait_facts *facts = facts_of(findings, wait->reason);
-            if (facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
-                continue; /* a lock that others hold: it is given up */
+            bool locks = facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
+            if (locks && is_holder_known(findings, wait))
+                continue; /* it does not poll: others are to blame */
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
@@ -253,11 +266,16 @@ void finding_time_outs(struct findings *findings)
                                                         : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",
-                        SHOWN(name), counted(wait->timed_out).text, counted(spread->count).text,
-                        SHOWN(reason), duration(mean(spread->sum_ns, spread->count)).text);
-            finding_advise(findings, "Wake it when there is something to do, and wait without a "
-                                     "time limit or with a longer one.");
+                        "%.*s %s: %s of %s waits (%.*s) timed out, after %s on average",
+                        SHOWN(name), locks ? "waits in vain" : "polls",
+                        counted(wait->timed_out).text, counted(spread->count).text, SHOWN(reason),
+                        duration(mean(spread->sum_ns, spread->count)).text);
+            if (locks) {
+                finding_explain(findings, "Which function held it meanwhile is not known.");
+                finding_advise(findings, "See what takes it, and does not release it for so long.");
+            } else
+                finding_advise(findings, "Wake it when there is something to do, and wait without "
+                                         "a time limit or with a longer one.");
         }
     }
 }

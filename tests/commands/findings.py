@@ -5552,8 +5552,8 @@ def of_several_rounds_the_straggler_says_what_it_waited_for():
     assert "This was the longest of 4 times, 80.0 ms in all. For 100 % of that time it was itself waiting (sleep at main.archive (main.go:11))." in text, text
 
 
-def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, by=("main.dump", "main.writer"), thread=2):
-    """Two goroutines wait for a lock up to a limit, again and again, while a third one holds it, asleep."""
+def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, released=True):
+    """Two goroutines wait for a lock up to a limit, again and again, while a third one holds it, asleep, and may release it."""
     trace = Trace(3)
     for g in (1, 2, 3):
         trace.here(g, 2, g - 1)
@@ -5570,7 +5570,8 @@ def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=
         now += limit + 10 * US
     trace.at(MS + held, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
     trace.start(MS + held + 10, 2, 3)
-    trace.log(MS + held + 20, thread, "held", f"{hold or kind} {MS + held - taken}ns", by)
+    if released:
+        trace.log(MS + held + 20, 2, "held", f"{hold or kind} {MS + held - taken}ns", ("main.dump", "main.writer"))
     end = MS + held + 100
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
@@ -5592,6 +5593,13 @@ def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
     assert text.startswith("main.dump (main.go:10) held rwlock stats_rw for 70.0 ms "), text
     equal(gives_up(kind="rwlock to write stats_rw", hold="rwlock to read stats_rw"), {})
     equal(gives_up(hold="mutex other_mu"), {})
+    # Many are kept as well; all are counted.
+    text = gives_up(limit=100 * US, held=200 * MS)["lock-serialises"]["text"]
+    assert "3,636 waits took 364 ms, the longest 100 us at main.look " in text, text
+    # Nothing says what held it.
+    found = gives_up(limit=MS, held=400 * MS, released=False)
+    equal(list(found), ["polling"])
+    assert found["polling"]["text"].startswith("main.reader waits in vain: 792 of 792 waits (mutex) timed out, after 1.00 ms on average."), found
 
 
 @test
