@@ -219,8 +219,8 @@ void finding_late(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        bool barrier = (facts && facts->kind == WIRE_WAIT_BARRIER) ||
-                       wait_is_own_barrier(findings, row);
+        bool barrier =
+            (facts && facts->kind == WIRE_WAIT_BARRIER) || wait_is_own_barrier(findings, row);
         if (!barrier || !wait_of_holder(findings, row) || ns < BALANCE_LEAST ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             time_share(findings, ns) < BALANCE_SHARE)

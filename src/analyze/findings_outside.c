@@ -28,8 +28,8 @@
 #define OUTSIDE_LEAST   INT64_C(50000000)
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
-#define JOINED_SHARE    0.9 /* of such sleeps */
-#define USE_LEAST       0.1
+#define JOINED_SHARE    0.9 /* of the time of such sleeps */
+#define USE_LEAST       0.1 /* of the time */
 #define LATE_SHARE      0.8
 #define LATE_LEAST      0.3
 #define TICKS_LEAST     20

@@ -101,7 +101,7 @@ static bool is_given_up(const struct chains *chains, uint32_t lock)
         if (wait->lock != lock)
             continue;
         ns_add(&all, wait->end_ns - wait->begin_ns);
-        ns_add(&timed, wait->end == CHAIN_TIMED ? wait->end_ns - wait->begin_ns : 0);
+        ns_add(&timed, wait->timed_out ? wait->end_ns - wait->begin_ns : 0);
     }
     return timed > all / 2;
 }

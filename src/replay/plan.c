@@ -178,7 +178,7 @@ static void free_lock(struct plan *plan, const struct chains *chains, size_t loc
 {
     plan->free[lock] = true;
     for (size_t i = 0; i < chains->wait_count; i++)
-        if (chains->waits[i].lock == lock && chains->waits[i].end == CHAIN_TIMED)
+        if (chains->waits[i].lock == lock && chains->waits[i].timed_out)
             plan->waits[i] = 0;
 }
 

@@ -743,7 +743,7 @@ def a_holder_that_is_ready_without_a_cpu_is_named():
     found = holder_waits_for_a_cpu(ready=200 * MS)
     assert "lock-serialises" not in found and "lock-contention" not in found, found
     text = found["holder-not-running"]["text"]
-    assert text.startswith("main.vacuum (main.go:10) held mutex user_mu for 300 ms while others waited, and was ready without a CPU for most of that. 1 wait, 300 ms in all, the longest 300 ms at main.lookup (main.go:10). For 67 % of that time the holder was ready but had no CPU. main.burn ran most."), text
+    assert text.startswith("main.vacuum (main.go:10) held mutex user_mu for 300 ms while others waited, and was ready without a CPU for most of that. 1 wait of 300 ms at main.lookup (main.go:10). For 67 % of that time the holder was ready but had no CPU. main.burn ran most."), text
     equal(found["holder-not-running"]["gain_ns"], 200 * MS)
     # It had a CPU for more than half of its holds, or lacked one for less than a fifth of the time.
     assert "holder-not-running" not in holder_waits_for_a_cpu(ready=149 * MS, of=700 * MS)
@@ -781,10 +781,10 @@ def child_ends(ns=60 * MS, of=100 * MS, recorded=True, second=0):
 @test
 def a_child_that_is_recorded_is_named_below_what_it_waits_for():
     found = child_ends()["outside"]
-    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms, which app (12): main ended by its exit. "), found
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait of 60.0 ms, which app (12): main ended by its exit. "), found
     assert abs(found["weight"] - 0.15) < 1e-3 and found["gain_ns"] == 60 * MS, found
     found = child_ends(recorded=False)["outside"]
-    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. At most "), found
+    assert found["text"].startswith("main.build (main.go:10) waited for child processes for 60 % of the time. 1 wait of 60.0 ms. At most "), found
     assert abs(found["weight"] - 0.6) < 1e-3, found
     # Main and its children use 85 % of two CPUs, or wait for one.
     assert "outside" not in child_ends(second=31 * MS) and "outside" in child_ends(second=10 * MS)
@@ -820,7 +820,7 @@ def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     assert "Meanwhile" not in shell(caller="sh (12): reader", reads=60 * MS)  # of the same process
     # Where the shell has no symbols, its caller comes first.
     text = shell(reads=60 * MS, waits_in=("dash+0xbcbf",))
-    assert text.startswith("main.ask (main.go:10) waited for sh, which waited for child processes for 60 % of the time. 1 wait, 60.0 ms in all, "), text
+    assert text.startswith("main.ask (main.go:10) waited for sh, which waited for child processes for 60 % of the time. 1 wait of 60.0 ms, "), text
     assert "Meanwhile" not in text and "dash" not in text, text
     assert shell(reads=29 * MS, waits_in=("dash+0xbcbf",)).startswith("dash+0xbcbf"), text
     # What ended its wait is not known, as where all that have the pipe have ended.
@@ -842,7 +842,7 @@ def collects(ns, of, reason="wait until GC ends", inner=()):
 @test
 def a_program_that_waits_for_collections_that_it_asked_for_says_where():
     found = collects(60 * MS, 300 * MS)["forced-gc"]
-    assert found["text"].startswith("main.flush (main.go:11) asked for garbage collections and waited for their end for 20 % of the time. 1 wait, 60.0 ms in all, the longest 60.0 ms. "), found
+    assert found["text"].startswith("main.flush (main.go:11) asked for garbage collections and waited for their end for 20 % of the time. 1 wait of 60.0 ms. "), found
     equal((found["function"], found["gain_ns"]), ("main.flush", 60 * MS))
     equal(collects(60 * MS, 301 * MS), {})
     # Before Go 1.22, only the stack says for what it waits.
@@ -2462,7 +2462,7 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
 @test
 def one_of_different_threads_that_sleeps_long_holds_up_what_waits_for_its_exit():
     text = exits(80 * MS, count=2, first="main.draw")["straggler"]["text"]
-    assert text.startswith("main.load held up main.deposit (main.go:10). Its exit was waited for during 97 % of the time (1 wait, 98.0 ms in all"), text
+    assert text.startswith("main.load held up main.deposit (main.go:10). Its exit was waited for during 97 % of the time (1 wait of 98.0 ms"), text
     assert "For 99 % of that time it was itself waiting (sleep at main.load (main.go:10))." in text, text
     assert "straggler" not in exits(30 * MS, count=2, first="main.draw")
     assert "straggler" not in exits(80 * MS, count=2, first="main.draw", naps=3)  # a pace
@@ -3830,7 +3830,7 @@ def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran
 def a_pool_that_got_all_its_work_at_once_is_too_small():
     text = batched()["pool-too-small"]["text"]
     assert text.startswith("main.fetch is the bottleneck: its pool of 2 threads is too small. The pool hardly waited for work ("), text
-    assert "(mostly sleep in main.load). Others waited for it at main.finish (main.go:10) (join fetch) during 99 % of the time: 1 wait, " in text, text
+    assert "(mostly sleep in main.load). Others waited for it at main.finish (main.go:10) (join fetch) during 99 % of the time: 1 wait of " in text, text
     # Threads of their own pace take no work; one has no pool; a few long sleeps are no pieces of work.
     equal(batched(took=0), {})
     equal(batched(workers=1), {})
@@ -4730,7 +4730,7 @@ def an_answer_in_poll_is_slow_if_what_serves_it_took_its_time():
 def much_of_the_time_outside_the_program_is_said():
     found = outside([60 * MS], "connect 10.0.0.1:5432", of=200 * MS)
     equal(list(found), ["outside"])
-    assert "main.ask (main.go:10) waited for something outside the program (connect 10.0.0.1:5432) for 30 % of the time. 1 wait, 60.0 ms in all" in found["outside"]["text"], found
+    assert "main.ask (main.go:10) waited for something outside the program (connect 10.0.0.1:5432) for 30 % of the time. 1 wait of 60.0 ms" in found["outside"]["text"], found
     for wait, least in (("connect 10.0.0.1:5432", 30), ("file data", 30), ("name look-up db", 15), ("child process", 15), ("page fault", 10)):
         equal(list(outside([least * 5 * MS], wait, of=500 * MS)), ["outside"])
         equal(outside([(least * 5 - 1) * MS], wait, of=500 * MS), {})
@@ -5085,7 +5085,7 @@ def called(inside, of, group=True, function="syscall.Flock", sleeps=False):
 @test
 def a_system_call_that_the_end_of_a_go_program_waits_for_is_named():
     text = called(60 * MS, 120 * MS)["blocking-calls"]["text"]
-    assert text.startswith("main.lock (main.go:11) waited for file locks for 50 % of the time. 1 call, 60.0 ms") and "At most 60.0 ms of 120 ms would be saved." in text, text
+    assert text.startswith("main.lock (main.go:11) waited for file locks for 50 % of the time. 1 call of 60.0 ms") and "At most 60.0 ms of 120 ms would be saved." in text, text
     assert called(60 * MS, 120 * MS, function="syscall.Mount")["blocking-calls"]["text"].startswith("main.lock (main.go:11) waited in system calls for 50 % of the time.")
     assert "blocking-calls" not in called(60 * MS, 122 * MS)
     assert "blocking-calls" not in called(60 * MS, 120 * MS, group=False)
@@ -5246,7 +5246,7 @@ def one_that_sleeps_on_when_its_end_is_waited_for_is_named():
         found = asleep(in_c=in_c)
         equal(list(found), ["sleeper"])
         text = found["sleeper"]["text"]
-        assert re.match(r"main\.stop \(main\.go:1[01]\) waited for the end of main\.refresher, which was asleep\. 1 wait, 100 ms in all, the longest 100 ms, 83 % of the time\. "
+        assert re.match(r"main\.stop \(main\.go:1[01]\) waited for the end of main\.refresher, which was asleep\. 1 wait of 100 ms, 83 % of the time\. "
                         r"For 100 % of that time it was itself waiting \(sleep at main\.refresh \(main\.go:1[01]\)\)\. The sleep had begun before, and nothing ends a sleep early\. "
                         r"If it is asked to end meanwhile, let it wait for that, with a time limit, instead of sleeping\.$", text), text
         equal(found["sleeper"]["gain_ns"], 0)  # the sleep may be the work

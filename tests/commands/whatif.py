@@ -298,6 +298,7 @@ def a_lock_that_is_free_is_not_waited_for_up_to_a_limit():
         t.block(50 * i, 1, "mutex a_mu", "take", "main")
         t.wake(50 * i + 50, TIMER, 1)
         t.start(50 * i + 50, 1)
+        t.log(50 * i + 50, 1, "wait", "timed out")
     t.release(205, 2, "mutex a_mu", 205)
     t.block(206, 2, "condition idle")
     t.end(225, 1)
@@ -576,7 +577,7 @@ def the_predicted_gain_is_the_one_of_the_mended_program():
         found = first_finding(shop + ".trace")
         assert "no earlier, but the median task 'request' takes" in found["replayed"], found
         equal(found["gain_title"], "median task would take")
-        then, now = found["gain_figure"].split(", not ")
+        then, now = found["gain_figure"].split(" instead of ")
         assert f" {then} instead of {now}" in found["replayed"], found
         said = answer("whatif", *found["whatif"], shop + ".trace")["then"]
         tasks = answer("tasks", "--members", shop + "-fixed.trace")["tasks"]
