@@ -362,7 +362,7 @@ static void resume(struct blame_past *own, struct blame_wait *wait)
 
 static bool add(struct blame *blame, const struct blame_wait *wait)
 {
-    struct blame_past late = {.next = 0}; /* what was counted later is in order without it */
+    struct blame_past late = {.next = 0}; /* its own was put when it ended */
     struct blame_past *own = wait->late ? &late : past_of(blame, wait->goroutine);
     struct blame_wait resumed;
     if (!own)

@@ -466,12 +466,14 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
                     SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
-    if (calls.place && !leads)
+    finding_last(findings)->weight /= 4;
+    if (leads)
+        return;
+    if (calls.place)
         finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
                         SHOWN(waiter));
-    else if (known && !leads)
+    else if (known)
         explain_reader(findings, row, &own);
-    finding_last(findings)->weight /= 4;
 }
 
 /*

@@ -90,16 +90,16 @@ static const struct chain_wait *wait_of(const struct chains *chains, const trail
 }
 
 /*
- * Whether most of the waits for the lock ended at their time limit: what is done instead of waiting
- * is not known then, nor are these waits for other threads to the replay.
+ * Whether waits for the lock ended at their time limit for most of their time: how often the lock
+ * would be tried for without them is not known.
  */
 static bool is_given_up(const struct chains *chains, uint32_t lock)
 {
     int64_t all = 0, timed = 0;
     for (size_t i = 0; i < chains->wait_count; i++) {
         const struct chain_wait *wait = &chains->waits[i];
-        if (wait->lock != lock)
-            continue;
+        if (wait->lock != lock || wait->end_ns <= wait->begin_ns)
+            continue; /* or it has not ended */
         ns_add(&all, wait->end_ns - wait->begin_ns);
         ns_add(&timed, wait->timed_out ? wait->end_ns - wait->begin_ns : 0);
     }
