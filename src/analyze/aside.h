@@ -6,7 +6,7 @@
 
 #include <trail/read.h>
 
-enum { ASIDE_ITEM_SIZE = 120 };
+enum { ASIDE_ITEM_SIZE = 144 };
 
 /* Takes an item. Returns false on out of memory: no further item is taken then. */
 typedef bool aside_take(void *of, const void *item);

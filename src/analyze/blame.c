@@ -177,10 +177,20 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
     return number;
 }
 
+/* What of a part of several waits in one is not between them. */
+static int64_t waited_ns(const struct blame_wait *wait, int64_t part_ns)
+{
+    double between =
+        (double)wait->between_ns * share_of(part_ns, ns_between(wait->begin_ns, wait->end_ns));
+    return between < (double)part_ns ? part_ns - (int64_t)between : 0;
+}
+
 /* Counts the part of the wait that is `part`. All parts of a wait are counted in order. */
 static void row_add(struct blame_row *row, const struct blame_wait *wait, const struct piece *part)
 {
     int64_t ns = ns_between(part->begin_ns, part->end_ns);
+    if (wait->times > 0)
+        ns = waited_ns(wait, ns);
     blame_union_add(&row->held, part->begin_ns, part->end_ns);
     blame_union_add(&row->serial, part->begin_serial, part->end_serial);
     if (row->lock && !wait->lock)
@@ -190,10 +200,14 @@ static void row_add(struct blame_row *row, const struct blame_wait *wait, const 
         row->last_begin_ns == wait->begin_ns) {
         ns_add(&row->last.ns, ns);
     } else {
-        row->waits++;
+        row->waits += wait->times > 0 ? wait->times : 1;
         row->last =
             (trail_longest){.ns = ns, .begin_ns = part->begin_ns, .goroutine = wait->goroutine};
         row->last_begin_ns = wait->begin_ns;
+    }
+    if (wait->times > 0) {
+        row->last.ns = earlier(row->last.ns, wait->longest_ns);
+        row->last.begin_ns = wait->longest_begin_ns;
     }
     if (row->last.ns > row->longest.ns) {
         row->longest = row->last;
@@ -348,7 +362,7 @@ static void resume(struct blame_past *own, struct blame_wait *wait)
 
 static bool add(struct blame *blame, const struct blame_wait *wait)
 {
-    struct blame_past late = {.next = 0}; /* what was counted later is in order without it */
+    struct blame_past late = {.next = 0}; /* its own was put when it ended */
     struct blame_past *own = wait->late ? &late : past_of(blame, wait->goroutine);
     struct blame_wait resumed;
     if (!own)

@@ -105,6 +105,10 @@ struct blame_wait {
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place, caller;
+
+    /* Of several waits in one, one after the other: how many, the longest, and what is between. */
+    uint32_t times; /* 0: it is one */
+    int64_t longest_ns, longest_begin_ns, between_ns;
 };
 
 /* Waits for work or results of goroutines with one start function that those with another one

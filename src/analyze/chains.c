@@ -339,8 +339,12 @@ static bool wait_end(struct chains *chains, struct chain_goroutine *g,
 static void take_time_out(const struct chains *chains, const trail_event *event)
 {
     const struct chain_goroutine *g = find(chains, event->goroutine);
-    if (g && g->last != CHAIN_NONE && g->last < chains->wait_count)
-        chains->waits[g->last].end = CHAIN_TIMED;
+    struct chain_wait *last =
+        g && g->last < chains->wait_count ? &chains->waits[g->last] : NULL; /* CHAIN_NONE is more */
+    if (!last)
+        return;
+    last->end = CHAIN_TIMED;
+    last->timed_out = true;
 }
 
 /* MARK: Goroutines */

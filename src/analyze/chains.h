@@ -79,7 +79,8 @@ struct chain_wait {
     int64_t begin_ns, end_ns;
     uint32_t thread, lock; /* CHAIN_NONE: not a lock */
     uint8_t end;
-    bool gc; /* waits for the garbage collector */
+    bool timed_out; /* of CHAIN_TIMED, by the program's own limit */
+    bool gc;        /* waits for the garbage collector */
 };
 
 /* Running between two known stacks, of goroutines of one name. */

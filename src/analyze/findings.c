@@ -558,16 +558,16 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
                     "mostly those of %s",
                     word(findings, TERM_tasks), percent, of_whom);
     finding_explain(findings,
-                    "The %s of %s waited %s for a CPU, the longest time %s. On average %.1f had "
-                    "work and %.1f ran, of %s %s.",
+                    "The %s of %s waited %s for a CPU, at most %s at once. On average %.1f had "
+                    "work, %.1f ran; there %s %s %s.",
                     word(findings, TERM_tasks), of_whom, duration(most->row.ready.sum_ns).text,
                     duration(most->row.ready_longest.ns).text, wanted, ran,
-                    counted(activity->procs).text,
+                    activity->procs == 1 ? "is" : "are", counted(activity->procs).text,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
     if (others)
         finding_explain(findings,
-                        "%s. The cause is outside of the program, and other times in this "
-                        "trace are longer by it.",
+                        "%s. The cause is outside of the program; it lengthens other times in this "
+                        "trace, too.",
                         why);
     else
         explain_runner(findings, most);

@@ -59,7 +59,7 @@ static inline struct count_words counted(uint64_t count)
     return words;
 }
 
-/* "3 waits, 1.20 s in all, the longest 900 ms". */
+/* "3 waits, 1.20 s in all, the longest 900 ms", or "1 wait of 900 ms". */
 struct several {
     char text[4 * DURATION_SIZE];
 };
@@ -68,9 +68,12 @@ static inline struct several several(uint64_t count, const char *what, int64_t s
                                      int64_t longest_ns)
 {
     struct several words = {.text = ""};
-    (void)snprintf(words.text, sizeof words.text, "%s %s%s, %s in all, the longest %s",
-                   counted(count).text, what, plural_s(count), duration(sum_ns).text,
-                   duration(longest_ns).text);
+    if (count == 1)
+        (void)snprintf(words.text, sizeof words.text, "1 %s of %s", what, duration(sum_ns).text);
+    else
+        (void)snprintf(words.text, sizeof words.text, "%s %s%s, %s in all, the longest %s",
+                       counted(count).text, what, plural_s(count), duration(sum_ns).text,
+                       duration(longest_ns).text);
     return words;
 }
 

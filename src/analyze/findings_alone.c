@@ -307,6 +307,6 @@ void finding_unseen(struct findings *findings)
             word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
             counted(group->unseen).text);
         explain_unseen(findings, group, share, known_ns);
-        finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
+        finding_advise(findings, "'perf record -e sched:sched_switch -g' shows in which.");
     }
 }

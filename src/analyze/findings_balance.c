@@ -209,22 +209,8 @@ static bool has_ended_before(const struct findings *findings, const struct blame
 }
 
 /*
- * Whether what the program's end needs waits at a latch for the last of several. A latch that one
- * goroutine opens may be how it ends others.
- */
-static bool is_last_at_latch(const struct findings *findings, const struct blame_row *row)
-{
-    const struct wait_facts *facts = facts_of(findings, row->wait);
-    const struct wait_group *own = waits_find_group(findings->waits, row->start);
-    return facts && facts->kind == WIRE_WAIT_LATCH &&
-           wait_is_needed(findings, &row->longest, row->waiter, BALANCE_SHARE) &&
-           ((own && own->workers > 1) ||
-            has_ended_before(findings, row, row->longest.begin_ns + row->longest.ns / 2));
-}
-
-/*
- * One goroutine comes last to a barrier, to a condition variable used as one, or to a latch, since
- * it waits for something else before.
+ * One goroutine comes last to a barrier, or to a condition variable used as one, since it waits for
+ * something else before.
  */
 void finding_late(struct findings *findings)
 {
@@ -233,8 +219,8 @@ void finding_late(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        bool barrier = (facts && facts->kind == WIRE_WAIT_BARRIER) ||
-                       wait_is_own_barrier(findings, row) || is_last_at_latch(findings, row);
+        bool barrier =
+            (facts && facts->kind == WIRE_WAIT_BARRIER) || wait_is_own_barrier(findings, row);
         if (!barrier || !wait_of_holder(findings, row) || ns < BALANCE_LEAST ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             time_share(findings, ns) < BALANCE_SHARE)

@@ -28,8 +28,8 @@
 #define OUTSIDE_LEAST   INT64_C(50000000)
 #define CALLS_LEAST     8 /* blocking calls at once, on average */
 #define LATE_TIMES      20
-#define JOINED_SHARE    0.9 /* of such sleeps */
-#define USE_LEAST       0.1
+#define JOINED_SHARE    0.9 /* of the time of such sleeps */
+#define USE_LEAST       0.1 /* of the time */
 #define LATE_SHARE      0.8
 #define LATE_LEAST      0.3
 #define TICKS_LEAST     20
@@ -116,7 +116,7 @@ static bool sleeps_often(const struct outside_row *row)
 
 /*
  * Whether the only other thread of a C program is the main one, which meanwhile waits for the exit
- * of those that sleep there: the program changes nothing for which they could look.
+ * of the one that sleeps there: the program changes nothing for which it could look.
  */
 static bool is_only_joined(const struct findings *findings, const struct outside_row *row)
 {
@@ -125,7 +125,7 @@ static bool is_only_joined(const struct findings *findings, const struct outside
     uint64_t threads = 0;
     for (size_t i = 0; i < waits->count; i++)
         threads += waits->items[i]->workers;
-    return !waits->is_go && group && row->longest.goroutine != 1 && threads == group->workers + 1 &&
+    return !waits->is_go && group && !row->of_main && group->workers == 1 && threads == 2 &&
            finding_all_awaited(findings, row->waiter,
                                JOINED_SHARE *
                                    time_share(findings, blame_union_ns(&row->at_least_one)));
@@ -133,13 +133,16 @@ static bool is_only_joined(const struct findings *findings, const struct outside
 
 /*
  * Whether the program may be slower for these sleeps: the main goroutine sleeps so, several kinds
- * do, or others wait for what those do. One that nothing waits for, such as one that reads a
- * sensor, keeps a pace.
+ * do, others wait for what those do, or nothing else is done meanwhile. One beside work that does
+ * not wait for it, such as one that reads a sensor, keeps a pace.
  */
 static bool is_of_use(const struct findings *findings, const struct outside_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
-    if (row->longest.goroutine == 1 || row->waiters_differ)
+    int64_t work = findings->activity->sums.running_ns;
+    ns_add(&work, findings->activity->sums.runnable_ns);
+    if (row->of_main || row->waiters_differ ||
+        ns_between(row->exec_ns, work) < blame_union_ns(&row->at_least_one) / 2)
         return true;
     for (size_t i = 0; i < blame->count; i++)
         if (blame->rows[i].start == row->waiter &&
@@ -220,6 +223,18 @@ static bool ends_itself(const struct findings *findings, const struct place *pla
     return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
 }
 
+/* Whether at least half of the waits for locks that timed out are known to be for whose holds. */
+static bool is_holder_known(const struct findings *findings, const trail_wait *wait)
+{
+    const struct blame *blame = &findings->waits->blame;
+    uint64_t known = 0;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].lock && blame->rows[i].function != 0 &&
+            wait_kind_name(&findings->analysis->names, blame->rows[i].wait) == wait->reason)
+            known += blame->rows[i].waits;
+    return known >= wait->timed_out / 2;
+}
+
 /* The same with waits that time out. */
 void finding_time_outs(struct findings *findings)
 {
@@ -233,8 +248,9 @@ void finding_time_outs(struct findings *findings)
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct wait_facts *facts = facts_of(findings, wait->reason);
-            if (facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
-                continue; /* a lock that others hold: it is given up */
+            bool locks = facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
+            if (locks && is_holder_known(findings, wait))
+                continue; /* it does not poll: others are to blame */
             const struct place *place = condition_place(findings, wait);
             uint64_t part = ends_itself(findings, place) ? 4 : 2;
             if (wait->timed_out * part < spread->count)
@@ -250,11 +266,16 @@ void finding_time_outs(struct findings *findings)
                                                         : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %s of %s waits (%.*s) timed out, after %s on average",
-                        SHOWN(name), counted(wait->timed_out).text, counted(spread->count).text,
-                        SHOWN(reason), duration(mean(spread->sum_ns, spread->count)).text);
-            finding_advise(findings, "Wake it when there is something to do, and wait without a "
-                                     "time limit or with a longer one.");
+                        "%.*s %s: %s of %s waits (%.*s) timed out, after %s on average",
+                        SHOWN(name), locks ? "waits in vain" : "polls",
+                        counted(wait->timed_out).text, counted(spread->count).text, SHOWN(reason),
+                        duration(mean(spread->sum_ns, spread->count)).text);
+            if (locks) {
+                finding_explain(findings, "Which function held it meanwhile is not known.");
+                finding_advise(findings, "See what takes it, and does not release it for so long.");
+            } else
+                finding_advise(findings, "Wake it when there is something to do, and wait without "
+                                         "a time limit or with a longer one.");
         }
     }
 }
@@ -445,12 +466,14 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
                     SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", row_words(row).text,
                     SHOWN(start));
-    if (calls.place && !leads)
+    finding_last(findings)->weight /= 4;
+    if (leads)
+        return;
+    if (calls.place)
         finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
                         SHOWN(waiter));
-    else if (known && !leads)
+    else if (known)
         explain_reader(findings, row, &own);
-    finding_last(findings)->weight /= 4;
 }
 
 /*

@@ -164,6 +164,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
     row->beginners += now->ends++ == 0;
     blame_union_add(&row->at_least_one, now->begin_ns, end_ns);
     row->waiters_differ |= row->spread.count > 0 && row->waiter != now->waiter;
+    row->of_main |= goroutine == 1;
     if (ns > row->longest.ns) {
         row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};
         row->wait = now->wait;

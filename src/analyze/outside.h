@@ -29,6 +29,7 @@ struct outside_row {
     trail_longest longest;
     trail_name waiter;        /* of the longest: start function */
     bool waiters_differ;      /* another one waited here, too */
+    bool of_main;             /* the main goroutine did */
     uint64_t longest_ends;    /* `ends` of the goroutine with the longest, at its last wait here */
     uint64_t beginners;       /* goroutines whose first wait of all is here */
     struct outside_peer peer; /* of the longest */

@@ -136,14 +136,19 @@ static bool take_hold(struct waits *waits, const trail_event *event)
     *last = (struct last_hold){text.kind, object, at};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
-    /* Readers share an rwlock: that one has it does not keep others from it. */
-    bool shared = text_begins(message, "rwlock to read");
-    return !waits->given_up || shared ||
-           waits_blame_given_up(waits, lock_key(text.kind, object),
-                                &(struct held){event->goroutine,
-                                               waits_start(waits, event->goroutine), at.function,
-                                               waits_name_frame(waits, &at),
-                                               event->time_ns - text.held_ns, sum->ns});
+    /* Readers share an rwlock: that one released it does not say that it alone kept others out. */
+    if (!waits->given_up || text_begins(message, "rwlock to read"))
+        return true;
+    struct held held = {
+        .goroutine = event->goroutine,
+        .start = waits_start(waits, event->goroutine),
+        .function = at.function,
+        .place = waits_name_frame(waits, &at),
+        .taken_ns = event->time_ns,
+        .all_ns = sum->ns,
+    };
+    ns_add(&held.taken_ns, -text.held_ns);
+    return waits_blame_given_up(waits, lock_key(text.kind, object), &held);
 }
 
 /* Returns the hold of the lock that the goroutine has logged last; NULL: it was another lock's. */
@@ -697,7 +702,7 @@ static bool window_begins(void *part, int64_t ns)
     objects_clear(&waits->rwlocks);
     objects_clear(&waits->hold_sums);
     if (waits->given_up)
-        waits->given_up->count = 0;
+        waits->given_up->count = waits->given_up->locks = 0;
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);

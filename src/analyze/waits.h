@@ -202,9 +202,12 @@ struct owned {
  */
 enum { GIVEN_UP_MOST = 1024 };
 struct given_up {
-    uint64_t locks[GIVEN_UP_MOST]; /* lock_key of each */
-    struct blame_wait waits[GIVEN_UP_MOST];
+    struct given_up_wait {
+        uint64_t lock;          /* lock_key; 0: it is part of another one */
+        struct blame_wait wait; /* or several, one after the other */
+    } of[GIVEN_UP_MOST];
     size_t count;
+    uint64_t locks; /* a bit for each lock among them, perhaps shared with others */
 };
 
 /* A hold of a lock that has ended. */

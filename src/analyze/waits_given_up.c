@@ -1,20 +1,67 @@
 /*
  * Waits for locks that were given up at their time limit, because another goroutine had the lock.
  * Nothing ended them; what held the lock is known when it releases it, since recordings of C
- * programs have the length of each hold. Until then they are kept, the last ones of all locks.
+ * programs have the length of each hold. Until then they are kept, the last ones of all locks;
+ * where they are many, each two of a goroutine become one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/waits.h"
+#include "base/share.h"
 
-/* Drops the older half. */
+#define NEIGHBOURS  64  /* so far on is the next wait of a goroutine looked for */
+#define WITHIN_PART 0.8 /* of a wait: a hold that covers it leaves no time for another one */
+
+static uint64_t bit_of(uint64_t lock)
+{
+    return UINT64_C(1) << (lock * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+/* Makes `wait`, and the next one of its goroutine, one wait. */
+static void join(struct blame_wait *wait, const struct blame_wait *next)
+{
+    ns_add(&wait->between_ns, ns_between(wait->end_ns, next->begin_ns));
+    ns_add(&wait->between_ns, next->between_ns);
+    if (next->longest_ns > wait->longest_ns) {
+        wait->longest_ns = next->longest_ns;
+        wait->longest_begin_ns = next->longest_begin_ns;
+    }
+    wait->times += next->times;
+    wait->end_ns = next->end_ns;
+    wait->end_serial = next->end_serial;
+}
+
+static void join_next(struct given_up *kept, size_t i)
+{
+    struct given_up_wait *of = &kept->of[i];
+    for (size_t n = i + 1; n < kept->count && n <= i + NEIGHBOURS; n++) {
+        struct given_up_wait *next = &kept->of[n];
+        if (next->lock != of->lock || next->wait.goroutine != of->wait.goroutine)
+            continue;
+        if (next->wait.at == of->wait.at && next->wait.begin_ns >= of->wait.end_ns) {
+            join(&of->wait, &next->wait);
+            next->lock = 0;
+        }
+        return;
+    }
+}
+
+/* Makes one wait of each two; if too few are, drops the older half. */
 static void make_room(struct given_up *kept)
 {
-    size_t half = GIVEN_UP_MOST / 2;
-    memmove(kept->locks, kept->locks + half, half * sizeof *kept->locks);
-    memmove(kept->waits, kept->waits + half, half * sizeof *kept->waits);
-    kept->count = half;
+    size_t left = 0, half = GIVEN_UP_MOST / 2;
+    for (size_t i = 0; i < kept->count; i++) {
+        if (kept->of[i].lock == 0)
+            continue;
+        join_next(kept, i);
+        kept->of[left++] = kept->of[i];
+    }
+    if (left > GIVEN_UP_MOST - half / 2) {
+        memmove(kept->of, kept->of + left - half, half * sizeof *kept->of);
+        left = half;
+    }
+    kept->count = left;
 }
 
 bool waits_give_up(struct waits *waits, uint64_t lock, const struct blame_wait *wait)
@@ -26,15 +73,34 @@ bool waits_give_up(struct waits *waits, uint64_t lock, const struct blame_wait *
         return false;
     if (kept->count == GIVEN_UP_MOST)
         make_room(kept);
-    kept->locks[kept->count] = lock;
-    kept->waits[kept->count++] = *wait;
+    struct given_up_wait *of = &kept->of[kept->count++];
+    *of = (struct given_up_wait){lock, *wait};
+    of->wait.times = 1;
+    of->wait.longest_ns = ns_between(wait->begin_ns, wait->end_ns);
+    of->wait.longest_begin_ns = wait->begin_ns;
+    kept->locks |= bit_of(lock);
     return true;
 }
 
-/* Whether a hold since that time, which the text of the log rounds, is the only one in the wait. */
+/* Whether a hold since that time covers most of the wait, which then had no other holder. */
 static bool is_within(const struct blame_wait *wait, int64_t taken_ns)
 {
-    return ns_between(wait->begin_ns, taken_ns) <= ns_between(wait->begin_ns, wait->end_ns) / 5;
+    int64_t begin_ns = taken_ns > wait->begin_ns ? taken_ns : wait->begin_ns;
+    return share_of(ns_between(begin_ns, wait->end_ns), ns_between(wait->begin_ns, wait->end_ns)) >=
+           WITHIN_PART;
+}
+
+static bool blame_on(struct waits *waits, struct blame_wait *wait, const struct held *held)
+{
+    if (wait->goroutine == held->goroutine || !is_within(wait, held->taken_ns))
+        return true; /* several had the lock, or it is not known what did */
+    wait->late = true;
+    wait->waker = held->goroutine;
+    wait->start = held->start;
+    wait->function = held->function;
+    wait->place = held->place;
+    wait->held_ns = held->all_ns;
+    return blame_add(&waits->blame, wait);
 }
 
 bool waits_blame_given_up(struct waits *waits, uint64_t lock, const struct held *held)
@@ -42,27 +108,19 @@ bool waits_blame_given_up(struct waits *waits, uint64_t lock, const struct held 
     struct given_up *kept = waits->given_up;
     size_t left = 0;
     bool fine = true;
-    for (size_t i = 0; kept && i < kept->count; i++) {
-        struct blame_wait *wait = &kept->waits[i];
-        if (kept->locks[i] != lock) {
-            if (left < i) {
-                kept->locks[left] = kept->locks[i];
-                kept->waits[left] = *wait;
-            }
-            left++;
+    if (!kept || !(kept->locks & bit_of(lock)))
+        return true;
+    kept->locks = 0;
+    for (size_t i = 0; i < kept->count; i++) {
+        if (kept->of[i].lock == lock) {
+            fine = blame_on(waits, &kept->of[i].wait, held) && fine;
             continue;
         }
-        if (wait->goroutine == held->goroutine || !is_within(wait, held->taken_ns))
-            continue; /* several had the lock, or it is not known what did */
-        wait->late = true;
-        wait->waker = held->goroutine;
-        wait->start = held->start;
-        wait->function = held->function;
-        wait->place = held->place;
-        wait->held_ns = held->all_ns;
-        fine = blame_add(&waits->blame, wait) && fine;
+        kept->locks |= bit_of(kept->of[i].lock);
+        if (left < i)
+            kept->of[left] = kept->of[i];
+        left++;
     }
-    if (kept)
-        kept->count = left;
+    kept->count = left;
     return fine;
 }

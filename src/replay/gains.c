@@ -89,6 +89,23 @@ static const struct chain_wait *wait_of(const struct chains *chains, const trail
     return NULL;
 }
 
+/*
+ * Whether waits for the lock ended at their time limit for most of their time: how often the lock
+ * would be tried for without them is not known.
+ */
+static bool is_given_up(const struct chains *chains, uint32_t lock)
+{
+    int64_t all = 0, timed = 0;
+    for (size_t i = 0; i < chains->wait_count; i++) {
+        const struct chain_wait *wait = &chains->waits[i];
+        if (wait->lock != lock || wait->end_ns <= wait->begin_ns)
+            continue; /* or it has not ended */
+        ns_add(&all, wait->end_ns - wait->begin_ns);
+        ns_add(&timed, wait->timed_out ? wait->end_ns - wait->begin_ns : 0);
+    }
+    return timed > all / 2;
+}
+
 /* Sets the change that removes the cause. Returns false if there is none. */
 static bool make_question(const struct gains *gains, const trail_finding *finding,
                           enum change_kind kind, struct question *question)
@@ -99,7 +116,7 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
     question->change = (struct change){.kind = kind};
     switch (kind) {
     case CHANGE_FREE:
-        if (!wait || wait->lock == CHAIN_NONE ||
+        if (!wait || wait->lock == CHAIN_NONE || is_given_up(chains, wait->lock) ||
             !take_name(question, names_text(chains->names, chains->locks[wait->lock].name)))
             return false;
         break;

@@ -173,6 +173,15 @@ static bool is_io(const struct chains *chains, const struct chain_wait *wait, co
            is_function(names_text(chains->names, plan_wait_name(chains, wait)), name);
 }
 
+/* No thread waits for the lock, nor up to its time limit. */
+static void free_lock(struct plan *plan, const struct chains *chains, size_t lock)
+{
+    plan->free[lock] = true;
+    for (size_t i = 0; i < chains->wait_count; i++)
+        if (chains->waits[i].lock == lock && chains->waits[i].timed_out)
+            plan->waits[i] = 0;
+}
+
 static bool take(struct plan *plan, const struct chains *chains, const struct change *change)
 {
     trail_name region;
@@ -182,7 +191,7 @@ static bool take(struct plan *plan, const struct chains *chains, const struct ch
         for (size_t i = 0; i < chains->lock_count; i++)
             if (is_lock(chains, &chains->locks[i], change->name)) {
                 if (change->kind == CHANGE_FREE)
-                    plan->free[i] = true;
+                    free_lock(plan, chains, i);
                 else
                     plan->locks[i] *= (float)change->factor;
             }

@@ -13,7 +13,7 @@ static const struct {
 } replayed[] = {
     {"end", "would save", false},
     {"median", "median task would take", true},
-    {"p99", "99 % of tasks would take", true},
+    {"p99", "99 % of tasks would take at most", true},
     {"waits", "less waiting", false},
 };
 
@@ -28,7 +28,7 @@ static void put_replayed(const trail_finding *finding, bool compares, char *figu
     int64_t now = finding->replayed_now_ns, then = finding->replayed_then_ns;
     char before[DURATION_SIZE], after[DURATION_SIZE];
     if (compares)
-        (void)snprintf(figure, size, "%s, not %s", duration_text(after, then, DURATION_WORDS),
+        (void)snprintf(figure, size, "%s instead of %s", duration_text(after, then, DURATION_WORDS),
                        duration_text(before, now, DURATION_WORDS));
     else
         (void)snprintf(figure, size, "%s",

@@ -289,6 +289,23 @@ def a_lock_that_is_free_makes_none_wait():
 
 
 @test
+def a_lock_that_is_free_is_not_waited_for_up_to_a_limit():
+    """G 2 holds a_mu from 0 to 205; main gives up waiting for it after 50, four times, works for 5, and for 20 more."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    for i in range(4):
+        t.block(50 * i, 1, "mutex a_mu", "take", "main")
+        t.wake(50 * i + 50, TIMER, 1)
+        t.start(50 * i + 50, 1)
+        t.log(50 * i + 50, 1, "wait", "timed out")
+    t.release(205, 2, "mutex a_mu", 205)
+    t.block(206, 2, "condition idle")
+    t.end(225, 1)
+    near(then(t.make("limit"), "--free=a_mu"), 25)
+
+
+@test
 def a_lock_that_is_held_for_half_the_time():
     near(then(lock(), "--hold=a_mu=0.5x"), 40)  # released at 20
     near(then(lock(), "--hold=a_mu=0.25x"), 30)  # released at 10, when main wants it
@@ -560,7 +577,7 @@ def the_predicted_gain_is_the_one_of_the_mended_program():
         found = first_finding(shop + ".trace")
         assert "no earlier, but the median task 'request' takes" in found["replayed"], found
         equal(found["gain_title"], "median task would take")
-        then, now = found["gain_figure"].split(", not ")
+        then, now = found["gain_figure"].split(" instead of ")
         assert f" {then} instead of {now}" in found["replayed"], found
         said = answer("whatif", *found["whatif"], shop + ".trace")["then"]
         tasks = answer("tasks", "--members", shop + "-fixed.trace")["tasks"]
