@@ -140,8 +140,11 @@ static int write_batches(struct load *load)
         code = request->store->write(&load->place, &batch);
         i += batch.count;
         load->code = worse_exit(load->code, batch.code);
-        load->loaded += code == EXIT_GOOD ? batch.count : 0;
-        load->damaged += code == EXIT_GOOD ? batch.damaged : 0;
+        if (code == EXIT_GOOD) {
+            load->loaded += batch.count - batch.unopened;
+            load->unreadable += batch.unopened;
+            load->damaged += batch.damaged;
+        }
     }
     return code;
 }

@@ -29,7 +29,8 @@ struct load_batch {
     size_t count;
     const char *host;
     size_t damaged; /* set: how many traces were damaged and read only in part; each was reported */
-    int code;       /* set: the worst exit code of reading the traces */
+    size_t unopened; /* set: how many have no rows, as when removed meanwhile; each was reported */
+    int code;        /* set: the worst exit code of reading the traces */
 };
 
 struct load_merged {
@@ -51,6 +52,9 @@ extern const struct load_store load_stores[];
 
 /* Adds an ID given in hexadecimal digits. Returns false if out of memory. */
 bool load_add_id(struct idmap *ids, const char *digits, size_t size);
+
+/* The table of a DuckDB database that is there while a batch is not complete. */
+#define LOAD_UNFINISHED "trail_unfinished"
 
 /* MARK: Parquet */
 

@@ -24,6 +24,8 @@ bool load_add_id(struct idmap *ids, const char *digits, size_t size)
     return idmap_put(ids, strtoull(text, NULL, 16), ids);
 }
 
+#define IS_LOCKED "%s: another trail load writes there"
+
 /* MARK: Traces in DuckDB */
 
 /* A database that contains the tables of a batch's traces. */
@@ -76,6 +78,8 @@ static void session_close(struct session *session, struct load_batch *batch)
     batch->code = session->sql.code;
     for (size_t i = 0; session->sql.reported && i < batch->count; i++)
         batch->damaged += session->sql.reported[i];
+    batch->unopened = session->sql.unopened;
+    batch->damaged -= batch->unopened;
     duckdb_end(&session->duckdb);
     sql_tables_free(&session->sql);
     free(session->inputs);
@@ -94,7 +98,7 @@ static int take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids)
     bool good = true;
     int code = EXIT_GOOD;
     if (duckdb->query(duckdb->connection, sql, &result) != 0) {
-        duckdb_print_error(duckdb->result_error(&result));
+        (void)duckdb_print_error(duckdb->result_error(&result));
         code = EXIT_INOUT;
     }
     while (code == EXIT_GOOD && (chunk = duckdb->fetch_chunk(result))) {
@@ -189,8 +193,7 @@ static int lock_folder(struct load_place *place)
     place->lock = open(place->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (place->lock >= 0 && flock(place->lock, LOCK_EX | LOCK_NB) == 0)
         return EXIT_GOOD;
-    print_message(errno == EWOULDBLOCK ? "%s: another trail load writes there" : "%s: %m",
-                  place->name);
+    print_message(errno == EWOULDBLOCK ? IS_LOCKED : "%s: %m", place->name);
     return EXIT_INOUT;
 }
 
@@ -247,10 +250,10 @@ static int write_parquet(const struct load_place *place, struct load_batch *batc
 
 /*
  * The tables of a batch are written in as many transactions, because each has a connection of its
- * own. While they are committed, a table of the batch's IDs is there: what an interrupted batch has
- * left is removed by the next run.
+ * own. Until all are committed, UNFINISHED lists the IDs of the batch; the next run deletes the
+ * rows of these traces.
  */
-#define UNFINISHED "store.trail_unfinished"
+#define UNFINISHED "store." LOAD_UNFINISHED
 
 /* Creates missing tables, and adds no rows: fails if one is a view, which could be endless. */
 static int create_tables(struct duckdb *duckdb)
@@ -268,21 +271,15 @@ static int create_tables(struct duckdb *duckdb)
     return code;
 }
 
-static bool has_unfinished(struct duckdb *duckdb)
-{
-    duckdb_result result;
-    bool has = duckdb->query(duckdb->connection, "DELETE FROM " UNFINISHED " WHERE false",
-                             &result) == 0; /* an error also if it is a view */
-    duckdb->destroy_result(&result);
-    return has;
-}
-
+/* A view of that name, which could be endless, is refused. */
 static int remove_unfinished(struct duckdb *duckdb)
 {
     char sql[200];
-    int code = duckdb_run(duckdb, "BEGIN");
+    int code = duckdb_run(duckdb, "BEGIN; CREATE TABLE IF NOT EXISTS " UNFINISHED
+                                  " (trace VARCHAR); DELETE FROM " UNFINISHED " WHERE false");
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
-        (void)snprintf(sql, sizeof sql, "DELETE FROM store.%s WHERE trace IN (FROM " UNFINISHED ")",
+        (void)snprintf(sql, sizeof sql,
+                       "DELETE FROM store.%s WHERE CAST(trace AS VARCHAR) IN (FROM " UNFINISHED ")",
                        trail_table_get((trail_table_id)i)->name);
         code = duckdb_run(duckdb, sql);
     }
@@ -327,39 +324,63 @@ static int attach(struct duckdb *duckdb, const char *file)
     return code;
 }
 
-static int write_database(const struct load_place *place, struct load_batch *batch)
+/* Only one process has a database attached; the lock keeps others away between the batches, too. */
+static int lock_database(struct load_place *place)
+{
+    place->lock = open(place->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (place->lock < 0 || flock(place->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return EXIT_GOOD;
+    print_message(IS_LOCKED, place->name);
+    return EXIT_INOUT;
+}
+
+typedef int (*database_fn)(struct session *session, void *context);
+
+static int with_database(const struct load_place *place, struct load_batch *batch, database_fn use,
+                         void *context)
 {
     struct session session = {0};
     int code = session_open(&session, batch);
     if (code == EXIT_GOOD)
         code = attach(&session.duckdb, place->name);
     if (code == EXIT_GOOD)
-        code = note_unfinished(&session.duckdb, batch);
-    if (code == EXIT_GOOD)
-        code = add_rows(&session);
+        code = use(&session, context);
     if (code == EXIT_GOOD)
         code = duckdb_run(&session.duckdb, "DETACH store");
     session_close(&session, batch);
     return code == EXIT_GOOD ? code : EXIT_INOUT;
 }
 
+static int add_batch(struct session *session, void *batch)
+{
+    int code = note_unfinished(&session->duckdb, batch);
+    return code == EXIT_GOOD ? add_rows(session) : code;
+}
+
+static int write_database(const struct load_place *place, struct load_batch *batch)
+{
+    return with_database(place, batch, add_batch, batch);
+}
+
+static int prepare_database(struct session *session, void *context)
+{
+    struct load_place *place = context;
+    struct duckdb *duckdb = &session->duckdb;
+    int code = place->lock < 0 ? lock_database(place) : EXIT_GOOD;
+    if (code == EXIT_GOOD)
+        code = create_tables(duckdb);
+    if (code == EXIT_GOOD)
+        code = remove_unfinished(duckdb);
+    return code == EXIT_GOOD ? take_ids(duckdb, SELECT_IDS "store.traces" ARE_IDS, &place->known)
+                             : code;
+}
+
+/* Locked before it is attached, or else, if it is new, thereafter. */
 static int open_database(struct load_place *place)
 {
     struct load_batch none = {.host = ""};
-    struct session session = {0};
-    int code = session_open(&session, &none);
-    if (code == EXIT_GOOD)
-        code = attach(&session.duckdb, place->name);
-    if (code == EXIT_GOOD)
-        code = create_tables(&session.duckdb);
-    if (code == EXIT_GOOD && has_unfinished(&session.duckdb))
-        code = remove_unfinished(&session.duckdb);
-    if (code == EXIT_GOOD)
-        code = take_ids(&session.duckdb, SELECT_IDS "store.traces" ARE_IDS, &place->known);
-    if (code == EXIT_GOOD)
-        code = duckdb_run(&session.duckdb, "DETACH store");
-    session_close(&session, &none);
-    return code == EXIT_GOOD ? code : EXIT_INOUT;
+    int code = lock_database(place);
+    return code == EXIT_GOOD ? with_database(place, &none, prepare_database, place) : code;
 }
 
 const struct load_store load_stores[] = {

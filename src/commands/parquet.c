@@ -98,7 +98,6 @@ int parquet_write_one(struct sql_tables *sql, trail_table_id table, const char *
     struct parquet parquet = {0};
     char *statement = copy_to(&parquet, (int)table, strdup(path), false);
     int code = statement ? duckdb_run(sql->duckdb, statement) : exit_no_memory();
-    sql_tables_forget(sql);
     free(statement);
     return finish(&parquet, code == EXIT_GOOD ? code : EXIT_INOUT);
 }
@@ -117,17 +116,16 @@ int parquet_write(struct sql_tables *sql, const char *folder, const char *name)
 {
     struct parquet parquet = {0};
     struct sql_use uses[TRAIL_TABLES] = {0};
+    char *statements[TRAIL_TABLES] = {0};
     int code = EXIT_GOOD;
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
         char *path = path_of(sql, i, folder, name);
-        code = path ? make_folder_of(&parquet.folders, path) : EXIT_GOOD;
-        uses[i].sql = copy_to(&parquet, i, path, true);
-        if (!uses[i].sql)
-            code = exit_no_memory();
+        uses[i].sql = statements[i] = copy_to(&parquet, i, path, true);
+        code = statements[i] ? make_folder_of(&parquet.folders, path) : exit_no_memory();
     }
     if (code == EXIT_GOOD)
         code = sql_pass(sql, uses);
     for (int i = 0; i < TRAIL_TABLES; i++)
-        free(uses[i].sql);
+        free(statements[i]);
     return finish(&parquet, code);
 }

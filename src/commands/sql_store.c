@@ -55,6 +55,25 @@ static int open_parquet(struct duckdb *duckdb, const char *folder)
     return code == EXIT_GOOD ? allow_folder(duckdb, folder) : code;
 }
 
+/* The tables of a batch are committed one after the other (load_stores.c). */
+static void warn_unfinished(struct duckdb *duckdb, const char *file)
+{
+    duckdb_result result;
+    void *chunk = NULL;
+    if (duckdb->query(duckdb->connection,
+                      "FROM duckdb_tables() WHERE database_name = 'trail_store'"
+                      " AND table_name = '" LOAD_UNFINISHED "'",
+                      &result) == 0)
+        chunk = duckdb->fetch_chunk(result);
+    if (chunk && duckdb->data_chunk_get_size(chunk) > 0)
+        print_message("%s: its last batch is incomplete; 'trail load --to=duckdb:%s TRACE...' "
+                      "removes it",
+                      file, file);
+    if (chunk)
+        duckdb->destroy_data_chunk(&chunk);
+    duckdb->destroy_result(&result);
+}
+
 static int open_duckdb(struct duckdb *duckdb, const char *file)
 {
     int code = run_made(duckdb, sql_statement_with("ATTACH ", file, " AS trail_store (READ_ONLY)"));
@@ -64,6 +83,8 @@ static int open_duckdb(struct duckdb *duckdb, const char *file)
         (void)snprintf(sql, sizeof sql, VIEW "trail_store.%s", table, table);
         code = duckdb_run(duckdb, sql);
     }
+    if (code == EXIT_GOOD)
+        warn_unfinished(duckdb, file);
     return code;
 }
 

@@ -156,21 +156,18 @@ void duckdb_end(struct duckdb *duckdb)
         duckdb->close(&duckdb->database);
 }
 
-void duckdb_print_error(const char *message)
+bool duckdb_print_error(const char *message)
 {
     static const char memory[] = "Out of Memory Error: ";
     if (!message)
         message = "DuckDB gave no reason";
     if (strncmp(message, memory, strlen(memory)) != 0) {
         print_message_lines(message);
-        return;
+        return false;
     }
-    /* DuckDB's message names settings that queries cannot change. */
     print_message("the query needs more memory: %.*s", (int)strcspn(message + strlen(memory), "\n"),
                   message + strlen(memory));
-    fputs("trail: allow it more with --memory-limit=4G, or to use disk space with "
-          "--spill=DIR;\ntrail: --from=TIME and --to=TIME select less data\n",
-          stderr);
+    return true;
 }
 
 int duckdb_run(struct duckdb *duckdb, const char *sql)
@@ -178,7 +175,7 @@ int duckdb_run(struct duckdb *duckdb, const char *sql)
     duckdb_result result;
     int code = EXIT_GOOD;
     if (duckdb->query(duckdb->connection, sql, &result) != 0) {
-        duckdb_print_error(duckdb->result_error(&result));
+        (void)duckdb_print_error(duckdb->result_error(&result));
         code = EXIT_USAGE;
     }
     duckdb->destroy_result(&result);

@@ -103,12 +103,10 @@ typedef void (*duckdb_fill_fn)(void *info, void *chunk);
     FUNCTION(int, prepared_statement_column_type, (void *statement, uint64_t column))              \
     FUNCTION(int, execute_prepared, (void *statement, duckdb_result *result))                      \
     FUNCTION(int, execute_prepared_streaming, (void *statement, duckdb_result *result))            \
-    FUNCTION(void *, create_data_chunk, (void **types, uint64_t columns))                          \
     FUNCTION(uint64_t, data_chunk_get_size, (void *chunk))                                         \
     FUNCTION(void, data_chunk_set_size, (void *chunk, uint64_t size))                              \
     FUNCTION(void *, data_chunk_get_vector, (void *chunk, uint64_t column))                        \
     FUNCTION(void, destroy_data_chunk, (void **chunk))                                             \
-    FUNCTION(void, vector_reference_vector, (void *to, void *from))                                \
     FUNCTION(void *, vector_get_data, (void *vector))                                              \
     FUNCTION(uint64_t *, vector_get_validity, (void *vector))                                      \
     FUNCTION(void, vector_ensure_validity_writable, (void *vector))                                \
@@ -177,8 +175,9 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
 /* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
 
-/* Prints a message from DuckDB, replacing its own advice with options of trail sql. */
-void duckdb_print_error(const char *message);
+/* Prints a message from DuckDB, without its own advice. Returns whether its limit of memory was
+ * reached. */
+bool duckdb_print_error(const char *message);
 
 /* Runs statements without a result. Returns an exit code, after a message on an error. */
 int duckdb_run(struct duckdb *duckdb, const char *sql);

@@ -1,33 +1,40 @@
 /* See pass.h. */
 #include "sql/pass.h"
 
+#include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cpu_quota.h"
 #include "ui/cli.h"
 
 /*
- * Bytes of a table's rows that may wait. DuckDB writes 122,880 rows at a time, in which it takes no
- * others; meanwhile there is room for as many.
+ * Bytes of each table's rows that may wait. DuckDB takes no rows while it writes a row group of
+ * 122,880; a queue holds about as many.
  */
 #define WAITING_SIZE ((size_t)32 << 20)
 
-#define MAX_COLUMNS 32 /* trail_tables_options.wanted has a bit for each */
+/* Those that trail_tables_options.wanted has a bit for. */
+#define MAX_COLUMNS (8 * sizeof(((trail_tables_options *)NULL)->wanted[0]))
 
+/* Of the statements, of which each has a thread. */
+#define STACK_SIZE ((size_t)1 << 20)
+
+/* A copy of rows, with all columns, in one block of memory. */
 struct chunk {
     struct chunk *next;
-    void *rows; /* a data chunk of DuckDB with all columns */
     size_t size;
+    size_t count;
+    trail_values columns[MAX_COLUMNS];
+    _Alignas(8) char data[];
 };
 
 /* The rows of a table that wait for its statement. Protected by the pass's lock. */
 struct flow {
     struct chunk *first, **last;
     size_t size;
-    bool ended; /* its statement takes no more */
     pthread_cond_t changed;
-    void *types[MAX_COLUMNS];
-    size_t row_size; /* of what has a fixed size */
+    struct chunk *taken; /* by its statement, whose thread alone uses this member */
 };
 
 struct statement {
@@ -45,8 +52,8 @@ struct sql_pass {
     struct statement statements[TRAIL_TABLES];
     pthread_mutex_t lock; /* protects the members below */
     size_t next_file;
-    bool over; /* all traces were read */
-    int code;  /* not EXIT_GOOD: an error was reported, and everything stops */
+    bool over;   /* all traces were read */
+    bool failed; /* an error was reported, and everything stops */
 };
 
 /* MARK: Flows */
@@ -58,57 +65,90 @@ static void wake_all(struct sql_pass *pass)
         pthread_cond_broadcast(&pass->flows[i].changed);
 }
 
-static void stop(struct sql_pass *pass, int code)
+/* Stops everything. Returns whether this is the first error, which the caller reports. */
+static bool fail(struct sql_pass *pass)
 {
     pthread_mutex_lock(&pass->lock);
-    pass->code = code;
+    bool first = !pass->failed;
+    pass->failed = true;
     wake_all(pass);
     pthread_mutex_unlock(&pass->lock);
+    return first;
 }
 
-static void chunk_free(const struct duckdb *duckdb, struct chunk *chunk)
+static size_t padded(size_t size)
 {
-    if (chunk)
-        duckdb->destroy_data_chunk(&chunk->rows);
-    free(chunk);
+    return (size + 7) / 8 * 8;
 }
 
-/* Returns NULL if out of memory. */
-static struct chunk *chunk_new(const struct duckdb *duckdb, const struct flow *flow,
-                               const trail_rows *rows)
+/* Copies bytes to *end, moves *end behind them, to a multiple of 8, and returns the copy. */
+static void *put(char **end, const void *data, size_t size)
+{
+    char *copy = *end;
+    if (size > 0) /* the data of an empty text may be NULL */
+        memcpy(copy, data, size);
+    *end += padded(size);
+    return copy;
+}
+
+/* Returns the bytes of all values of a column, as put() copies them. */
+static size_t column_size(const trail_table_column *column, const trail_values *values,
+                          size_t count)
+{
+    size_t size = padded(count * scan_cell_size(column->cell));
+    if (values->valid)
+        size += (count + 63) / 64 * 8;
+    for (size_t row = 0; column->cell == TRAIL_CELL_TEXT && row < count; row++)
+        size += padded(values->text[row].size);
+    return size;
+}
+
+static void copy_column(trail_cell cell, trail_values *copy, const trail_values *values,
+                        size_t count, char **end)
+{
+    trail_string *texts = put(end, values->any, count * scan_cell_size(cell));
+    copy->any = texts;
+    if (values->valid)
+        copy->valid = put(end, values->valid, (count + 63) / 64 * 8);
+    for (size_t row = 0; cell == TRAIL_CELL_TEXT && row < count; row++)
+        texts[row].data = put(end, texts[row].data, texts[row].size);
+}
+
+/*
+ * Returns NULL if out of memory. No function of DuckDB is called, which would throw an exception
+ * then: only its own callers catch that.
+ */
+static struct chunk *chunk_new(const trail_rows *rows)
 {
     const trail_table *table = trail_table_get(rows->table);
-    struct chunk *chunk = calloc(1, sizeof *chunk);
+    size_t size = sizeof(struct chunk);
+    for (size_t i = 0; i < table->column_count; i++)
+        size += column_size(&table->columns[i], &rows->columns[i], rows->count);
+    struct chunk *chunk = malloc(size);
     if (!chunk)
         return NULL;
-    chunk->rows = duckdb->create_data_chunk((void **)(uintptr_t)flow->types, table->column_count);
-    chunk->size = flow->row_size * TRAIL_TABLE_ROWS;
-    for (size_t i = 0; i < table->column_count; i++) {
-        const trail_values *values = &rows->columns[i];
-        scan_give(duckdb, duckdb->data_chunk_get_vector(chunk->rows, i), table->columns[i].cell,
-                  values, rows->count, true);
-        for (size_t row = 0; table->columns[i].cell == TRAIL_CELL_TEXT && row < rows->count; row++)
-            chunk->size += values->text[row].size;
-    }
-    duckdb->data_chunk_set_size(chunk->rows, rows->count);
+    *chunk = (struct chunk){.size = size, .count = rows->count};
+    char *end = chunk->data;
+    for (size_t i = 0; i < table->column_count; i++)
+        copy_column(table->columns[i].cell, &chunk->columns[i], &rows->columns[i], rows->count,
+                    &end);
     return chunk;
 }
 
 /* Queues rows, when there is room. Returns false if no more are needed. */
 static bool add_rows(struct sql_pass *pass, const trail_rows *rows)
 {
-    const struct duckdb *duckdb = pass->tables->duckdb;
     struct flow *flow = &pass->flows[rows->table];
-    struct chunk *chunk = chunk_new(duckdb, flow, rows);
+    struct chunk *chunk = chunk_new(rows);
     if (!chunk) {
-        stop(pass, exit_no_memory());
+        if (fail(pass))
+            (void)exit_no_memory();
         return false;
     }
     pthread_mutex_lock(&pass->lock);
-    while (flow->first && flow->size + chunk->size > WAITING_SIZE && !flow->ended &&
-           pass->code == EXIT_GOOD)
+    while (flow->first && flow->size + chunk->size > WAITING_SIZE && !pass->failed)
         pthread_cond_wait(&flow->changed, &pass->lock);
-    bool needed = !flow->ended && pass->code == EXIT_GOOD;
+    bool needed = !pass->failed;
     if (needed) {
         *flow->last = chunk;
         flow->last = &chunk->next;
@@ -117,7 +157,7 @@ static bool add_rows(struct sql_pass *pass, const trail_rows *rows)
     }
     pthread_mutex_unlock(&pass->lock);
     if (!needed)
-        chunk_free(duckdb, chunk);
+        free(chunk);
     return needed;
 }
 
@@ -125,9 +165,9 @@ static bool add_rows(struct sql_pass *pass, const trail_rows *rows)
 static struct chunk *take_rows(struct sql_pass *pass, struct flow *flow)
 {
     pthread_mutex_lock(&pass->lock);
-    while (!flow->first && !pass->over && pass->code == EXIT_GOOD)
+    while (!flow->first && !pass->over && !pass->failed)
         pthread_cond_wait(&flow->changed, &pass->lock);
-    struct chunk *chunk = pass->code == EXIT_GOOD ? flow->first : NULL;
+    struct chunk *chunk = pass->failed ? NULL : flow->first;
     if (chunk) {
         flow->first = chunk->next;
         flow->last = chunk->next ? flow->last : &flow->first;
@@ -138,20 +178,38 @@ static struct chunk *take_rows(struct sql_pass *pass, struct flow *flow)
     return chunk;
 }
 
+/* DuckDB may throw out of this function, which therefore owns nothing. */
 void pass_take(struct sql_pass *pass, trail_table_id id, const uint64_t *columns, size_t count,
                void *to)
 {
     const struct duckdb *duckdb = pass->tables->duckdb;
-    struct chunk *chunk = take_rows(pass, &pass->flows[id]);
+    const trail_table *table = trail_table_get(id);
+    struct flow *flow = &pass->flows[id];
+    free(flow->taken);
+    struct chunk *chunk = flow->taken = take_rows(pass, flow);
     for (size_t i = 0; chunk && i < count; i++)
-        if (columns[i] < trail_table_get(id)->column_count)
-            duckdb->vector_reference_vector(duckdb->data_chunk_get_vector(to, i),
-                                            duckdb->data_chunk_get_vector(chunk->rows, columns[i]));
-    duckdb->data_chunk_set_size(to, chunk ? duckdb->data_chunk_get_size(chunk->rows) : 0);
-    chunk_free(duckdb, chunk);
+        if (columns[i] < table->column_count)
+            scan_give(duckdb, duckdb->data_chunk_get_vector(to, i), table->columns[columns[i]].cell,
+                      &chunk->columns[columns[i]], chunk->count, true);
+    duckdb->data_chunk_set_size(to, chunk ? chunk->count : 0);
 }
 
 /* MARK: Threads */
+
+/*
+ * What is lacking once may be there the next time: a part of the rows must not count as all of
+ * them.
+ */
+static void report(struct sql_pass *pass, size_t file, const trail_error *err, bool opened)
+{
+    struct sql_tables *tables = pass->tables;
+    bool lacks = err->code == TRAIL_NO_MEMORY || (err->code == TRAIL_IO && opened);
+    if (!lacks || fail(pass))
+        scan_report(tables, file, err);
+    pthread_mutex_lock(&tables->lock);
+    tables->unopened += !opened;
+    pthread_mutex_unlock(&tables->lock);
+}
 
 static void read_trace(struct sql_pass *pass, size_t file)
 {
@@ -168,7 +226,7 @@ static void read_trace(struct sql_pass *pass, size_t file)
             more = 0;
     }
     if (more < 0)
-        scan_report(pass->tables, file, &err);
+        report(pass, file, &err, scan.tables != NULL);
     scan_close(&scan);
 }
 
@@ -176,7 +234,7 @@ static void read_trace(struct sql_pass *pass, size_t file)
 static bool next_file(struct sql_pass *pass, size_t *file)
 {
     pthread_mutex_lock(&pass->lock);
-    bool is = pass->next_file < pass->tables->count && pass->code == EXIT_GOOD;
+    bool is = pass->next_file < pass->tables->count && !pass->failed;
     if (is)
         *file = pass->next_file++;
     pthread_mutex_unlock(&pass->lock);
@@ -192,21 +250,26 @@ static void *read_traces(void *context)
     return NULL;
 }
 
-/* Only the first error is reported. */
+/* Whether all rows of a table were taken. */
+static bool is_complete(struct sql_pass *pass, const struct flow *flow)
+{
+    pthread_mutex_lock(&pass->lock);
+    bool is = pass->over && !flow->first;
+    pthread_mutex_unlock(&pass->lock);
+    return is;
+}
+
 static void run(struct statement *statement, const char *sql)
 {
     struct sql_pass *pass = statement->pass;
     const struct duckdb *duckdb = pass->tables->duckdb;
     duckdb_result result;
-    bool good = duckdb->query(statement->connection, sql, &result) == 0;
-    pthread_mutex_lock(&pass->lock);
-    if (!good && pass->code == EXIT_GOOD) {
-        duckdb_print_error(duckdb->result_error(&result));
-        pass->code = EXIT_INOUT;
+    if (duckdb->query(statement->connection, sql, &result) != 0) {
+        if (fail(pass))
+            (void)duckdb_print_error(duckdb->result_error(&result));
+    } else if (!is_complete(pass, statement->flow) && fail(pass)) {
+        print_message("DuckDB did not take all rows of a table: %s", sql);
     }
-    statement->flow->ended = true;
-    wake_all(pass);
-    pthread_mutex_unlock(&pass->lock);
     duckdb->destroy_result(&result);
 }
 
@@ -217,12 +280,33 @@ static void *run_statement(void *context)
     return NULL;
 }
 
+/* Without arenas of their own, for each of which malloc reserves 64 MB of addresses. */
+static void limit_arenas(void)
+{
+#ifdef M_ARENA_MAX
+    (void)mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 static bool start_statement(struct statement *statement)
 {
     const struct duckdb *duckdb = statement->pass->tables->duckdb;
-    statement->started = duckdb->connect(duckdb->database, &statement->connection) == 0 &&
-                         pthread_create(&statement->thread, NULL, run_statement, statement) == 0;
-    return statement->started;
+    pthread_attr_t attributes;
+    if (duckdb->connect(duckdb->database, &statement->connection) != 0) {
+        print_message("DuckDB gives no connection to its database");
+        return false;
+    }
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) {
+        (void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
+        error = pthread_create(&statement->thread, &attributes, run_statement, statement);
+        pthread_attr_destroy(&attributes);
+    }
+    statement->started = error == 0;
+    if (error != 0)
+        print_message("cannot start a thread for each of the %d tables: %s; see ulimit -u and -v",
+                      TRAIL_TABLES, strerror(error));
+    return error == 0;
 }
 
 /* Reads all traces, in this thread and, where there are CPUs, in others. */
@@ -247,34 +331,23 @@ static void read_all(struct sql_pass *pass)
 
 /* MARK: The pass */
 
-static void flow_init(struct flow *flow, const struct duckdb *duckdb, const trail_table *table)
+static void flow_free(struct flow *flow)
 {
-    flow->last = &flow->first;
-    pthread_cond_init(&flow->changed, NULL);
-    for (size_t i = 0; i < table->column_count; i++) {
-        flow->types[i] = scan_type(duckdb, &table->columns[i]);
-        flow->row_size += table->columns[i].cell == TRAIL_CELL_TEXT ? sizeof(duckdb_text) : 8;
-    }
-}
-
-static void flow_free(struct flow *flow, const struct duckdb *duckdb)
-{
+    free(flow->taken);
     while (flow->first) {
         struct chunk *chunk = flow->first;
         flow->first = chunk->next;
-        chunk_free(duckdb, chunk);
+        free(chunk);
     }
-    for (size_t i = 0; i < MAX_COLUMNS && flow->types[i]; i++)
-        duckdb->destroy_logical_type(&flow->types[i]);
     pthread_cond_destroy(&flow->changed);
 }
 
 static void begin(struct sql_pass *pass, const struct sql_use uses[TRAIL_TABLES])
 {
-    const struct duckdb *duckdb = pass->tables->duckdb;
     pthread_mutex_init(&pass->lock, NULL);
     for (int i = 0; i < TRAIL_TABLES; i++) {
-        flow_init(&pass->flows[i], duckdb, trail_table_get((trail_table_id)i));
+        pass->flows[i].last = &pass->flows[i].first;
+        pthread_cond_init(&pass->flows[i].changed, NULL);
         pass->statements[i] =
             (struct statement){.pass = pass, .use = &uses[i], .flow = &pass->flows[i]};
     }
@@ -284,10 +357,10 @@ static void begin(struct sql_pass *pass, const struct sql_use uses[TRAIL_TABLES]
 static int end(struct sql_pass *pass)
 {
     struct duckdb *duckdb = pass->tables->duckdb;
-    int code = pass->code;
+    int code = pass->failed ? EXIT_INOUT : EXIT_GOOD;
     for (int i = 0; i < TRAIL_TABLES; i++) {
         duckdb->disconnect(&pass->statements[i].connection);
-        flow_free(&pass->flows[i], duckdb);
+        flow_free(&pass->flows[i]);
     }
     pthread_mutex_destroy(&pass->lock);
     pass->tables->pass = NULL;
@@ -302,19 +375,18 @@ int sql_pass(struct sql_tables *tables, const struct sql_use uses[TRAIL_TABLES])
     if (!pass)
         return exit_no_memory();
     pass->tables = tables;
+    limit_arenas();
     begin(pass, uses);
     for (int i = 0; i < TRAIL_TABLES && good; i++)
         good = start_statement(&pass->statements[i]);
-    if (good) {
+    if (good)
         read_all(pass);
-    } else {
-        print_message("cannot start a thread for each table");
-        stop(pass, EXIT_INOUT);
-    }
+    else
+        (void)fail(pass);
     for (int i = 0; i < TRAIL_TABLES; i++)
         if (pass->statements[i].started)
             pthread_join(pass->statements[i].thread, NULL);
-    for (int i = 0; i < TRAIL_TABLES && pass->code == EXIT_GOOD; i++)
+    for (int i = 0; i < TRAIL_TABLES && !pass->failed; i++)
         if (uses[i].then)
             run(&pass->statements[i], uses[i].then);
     return end(pass);

@@ -174,16 +174,21 @@ static void give_texts(const struct duckdb *duckdb, void *vector, const trail_va
     }
 }
 
+size_t scan_cell_size(trail_cell cell)
+{
+    return cell == TRAIL_CELL_TEXT                             ? sizeof(trail_string)
+           : cell == TRAIL_CELL_I64                            ? 8
+           : cell == TRAIL_CELL_I32 || cell == TRAIL_CELL_DATE ? 4
+                                                               : 1;
+}
+
 void scan_give(const struct duckdb *duckdb, void *vector, trail_cell cell,
                const trail_values *values, size_t count, bool copies)
 {
-    size_t size = cell == TRAIL_CELL_I64                              ? 8
-                  : cell == TRAIL_CELL_I32 || cell == TRAIL_CELL_DATE ? 4
-                                                                      : 1;
     if (cell == TRAIL_CELL_TEXT)
         give_texts(duckdb, vector, values, count, copies);
     else
-        memcpy(duckdb->vector_get_data(vector), values->any, count * size);
+        memcpy(duckdb->vector_get_data(vector), values->any, count * scan_cell_size(cell));
     if (!values->valid)
         return;
     duckdb->vector_ensure_validity_writable(vector);

@@ -14,7 +14,7 @@
 struct sql_pass;
 struct sql_tables;
 
-/* The data of a table function (tables.h); lives as long as the struct sql_tables. */
+/* The data of a table function; lives as long as the struct sql_tables. */
 struct sql_function {
     struct sql_tables *tables;
     trail_table_id id;
@@ -39,6 +39,7 @@ struct sql_tables {
     bool *reported;             /* by file: its error was reported */
     char (*ids)[TRACE_ID_SIZE]; /* IDs of the traces, by file; "": not known yet */
     int code;                   /* the worst exit code of reading the files */
+    size_t unopened;            /* files without any row in a pass; each was reported */
 };
 
 /* Owns the texts of its rows. */
@@ -59,6 +60,8 @@ void scan_report(struct sql_tables *tables, size_t file, const trail_error *err)
 
 /* Returns the type of a column, which the caller destroys. */
 void *scan_type(const struct duckdb *duckdb, const trail_table_column *column);
+
+size_t scan_cell_size(trail_cell cell);
 
 /* Puts values into a vector. Texts are copied, or remain those of the scan. */
 void scan_give(const struct duckdb *duckdb, void *vector, trail_cell cell,

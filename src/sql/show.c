@@ -343,6 +343,15 @@ static void table_cell(struct show *show, size_t column, const struct cell *cell
 
 /* MARK: Results */
 
+/* DuckDB's advice names settings that queries cannot change. */
+static void print_query_error(const char *message)
+{
+    if (duckdb_print_error(message))
+        fputs("trail: allow it more with --memory-limit=4G, or to use disk space with "
+              "--spill=DIR;\ntrail: --from=TIME and --to=TIME select less data\n",
+              stderr);
+}
+
 static void show_row(struct show *show, void *chunk, uint64_t row)
 {
     struct cell cell;
@@ -393,7 +402,7 @@ static int show_rows(struct show *show)
     }
     const char *message = duckdb->result_error(&show->result);
     if (message && *message) {
-        duckdb_print_error(message);
+        print_query_error(message);
         return EXIT_INOUT;
     }
     return show->failed ? EXIT_INOUT : EXIT_GOOD;
@@ -461,7 +470,7 @@ static char *as_text(const struct show *show, void *statement, const char *sql, 
 
 static int fail_result(struct duckdb *duckdb, duckdb_result *result)
 {
-    duckdb_print_error(duckdb->result_error(result));
+    print_query_error(duckdb->result_error(result));
     duckdb->destroy_result(result);
     return EXIT_USAGE;
 }
@@ -478,7 +487,7 @@ static int run_statement(struct duckdb *duckdb, void *statement)
 
 static int fail_statement(struct duckdb *duckdb, void **statement)
 {
-    duckdb_print_error(duckdb->prepare_error(*statement));
+    print_query_error(duckdb->prepare_error(*statement));
     duckdb->destroy_prepare(statement);
     return EXIT_USAGE;
 }
@@ -491,7 +500,7 @@ static int prepare_last(struct duckdb *duckdb, const char *sql, void **last)
     int code = EXIT_GOOD;
     *last = NULL;
     if (count == 0) {
-        duckdb_print_error(duckdb->extract_statements_error(all));
+        print_query_error(duckdb->extract_statements_error(all));
         code = EXIT_USAGE;
     }
     for (uint64_t i = 0; i < count && code == EXIT_GOOD; i++) {

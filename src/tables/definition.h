@@ -5,12 +5,13 @@
 
 #include <trail/tables.h>
 
-#define TABLES_MAX_COLUMNS 32
+#define TABLES_MAX_COLUMNS 32 /* trail_tables_options.wanted has a bit for each */
 
 /* clang-format off */
 #define TABLE(table, name, key, meaning) enum table##_columns {
 #define COLUMN(table, column, name, cell, nullable, words, meaning) table##_##column,
-#define COMMON(table) table##_OF_TRACE, table##_IN_FILE, table##_ON_HOST, table##_ON_DAY, table##_COLUMNS };
+#define COMMON(table) table##_OF_TRACE, table##_IN_FILE, table##_ON_HOST, table##_ON_DAY, table##_COLUMNS }; \
+    _Static_assert(table##_COLUMNS <= TABLES_MAX_COLUMNS, "a bit of trail_tables_options.wanted");
 /* clang-format on */
 #include "tables/tables.def"
 #undef TABLE

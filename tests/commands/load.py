@@ -120,8 +120,95 @@ def what_an_interrupted_run_left_in_a_database_is_removed():
     rows = "".join(f"INSERT INTO s.{table} BY NAME FROM {table};" for table in TABLES[:-1])
     left = f"ATTACH '{place}' AS s; {rows} CREATE TABLE s.trail_unfinished AS SELECT trace FROM traces"
     equal(run("sql", "--allow-files", "--host=h", TRACES[1], left)[0], 0)
+    warned = f"trail: {place}: its last batch is incomplete; 'trail load --to=duckdb:{place} TRACE...' removes it\n"
+    equal(run("sql", "--csv", f"duckdb:{place}", "SELECT count(*) AS n FROM traces"), (0, "n\n1\n", warned))
     equal(load(f"duckdb:{place}", *TRACES[:2]), (0, "1 trace loaded; 1 loaded before\n", ""))
     has(f"duckdb:{place}", TRACES[:2])
+    equal(run("sql", "--csv", f"duckdb:{place}", "SELECT count(*) AS n FROM traces"), (0, "n\n2\n", ""))
+
+
+def pieces(count):
+    """Traces of one day, which differ."""
+    paths = [written(f"piece-{i}.trace", content(EXAMPLES[1])[: 20000 + 100 * i]) for i in range(count)]
+    for path in paths:
+        os.utime(path, (86400, 86400))
+    return paths
+
+
+def in_the_middle(store, trace, act):
+    """Calls `act` when a load has seen that a file is a trace, and has not yet read its rows."""
+    pipe = fresh("pipe")
+    os.mkfifo(pipe)
+    p = subprocess.Popen([TRAIL, "load", f"--to={store}", "--host=h", trace, pipe], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, env={**os.environ, **SANITIZED})  # fmt: skip
+    with open(pipe, "wb"):  # when it is opened for reading, too
+        act()
+    out, err = p.communicate(timeout=240)
+    return p.returncode, out, err
+
+
+@test
+def a_trace_that_is_removed_meanwhile_is_not_loaded():
+    for store in stores():
+        trace = shutil.copy(TRACES[0], fresh("removed"))
+        code, out, err = in_the_middle(store, trace, lambda trace=trace: os.remove(trace))
+        equal((code, out), (3, "0 traces loaded; 2 files not readable\n"))
+        assert f"{trace}: No such file" in err, err
+        equal(load(store, TRACES[0]), (0, "1 trace loaded\n", ""))
+
+
+@test
+def only_one_writes_to_a_database():
+    for store in stores():
+        equal(load(store, TRACES[1])[0], 0)
+        second = []
+        equal(in_the_middle(store, TRACES[0], lambda store=store, second=second: second.append(load(store, TRACES[0])))[:2],
+              (1, "1 trace loaded; 1 file not readable\n"))
+        equal(second, [(3, "0 traces loaded\n", f"trail: {store.split(':', 1)[1]}: another trail load writes there\n")])
+        has(store, TRACES[:2])
+
+
+@test
+def a_statement_that_fails_is_reported_once_and_nothing_is_loaded():
+    folder, other = fresh("parquet"), fresh("parquet")
+    equal(load(f"parquet:{other}", *TRACES)[0], 0)
+    names = [os.path.relpath(path, other) for path in glob.glob(f"{other}/logs/*/*/*.parquet")]
+    assert len(names) > 0
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)))
+
+    def take_names():
+        for name in names:
+            os.mkdir(os.path.join(folder, os.path.dirname(name), f".{os.path.basename(name)}.{os.getpid()}.part"))
+
+    code, out, err = load(f"parquet:{folder}", *TRACES, preexec_fn=take_names)
+    equal((code, out, err.count("trail: ")), (3, "0 traces loaded\n", 1), err)
+    assert "directory" in err, err
+    equal([path for path in glob.glob(f"{folder}/**/*.parquet", recursive=True)], [])
+
+
+@test
+def short_memory_is_an_error_after_which_a_load_is_complete():
+    if SANITIZED:
+        return  # AddressSanitizer reserves too much
+    traces = pieces(4)
+    for size in (300 << 20, 500 << 20, 900 << 20):
+        for store in stores():
+            code, _, err = load(store, *traces, preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+            assert code in (1, 3), (size, code, err)
+            assert err.startswith("trail: "), err
+            load(store, *traces)
+            equal(run("sql", "--csv", store, "SELECT count(*) AS n, count(DISTINCT trace) AS d FROM traces")[:2], (0, "n,d\n4,4\n"))
+            equal(int(run("sql", "--csv", store, "SELECT count(*) AS n FROM events")[1].split()[1]),
+                  sum(len(run("print", trace)[1].splitlines()) for trace in traces))  # fmt: skip
+
+
+@test
+def several_traces_are_read_at_once():
+    traces = pieces(5)
+    for store in stores():
+        equal(load(store, *traces)[:2], (1, "5 traces loaded, of 5 only the good part\n"))
+        has(store, traces, damaged=1)
 
 
 # Tables, views, and functions.
@@ -315,14 +402,6 @@ def exports_into_the_same_folder_count():
     equal(run("export", "--to=parquet", "--host=h", TRACES[0], "-o", folder)[0], 0)
     equal(load(f"parquet:{folder}", *TRACES[:2]), (0, "1 trace loaded; 1 loaded before\n", ""))
     has(f"parquet:{folder}", TRACES[:2])
-
-
-def pieces(count):
-    """Traces of one day, which differ."""
-    paths = [written(f"piece-{i}.trace", content(EXAMPLES[1])[: 20000 + 100 * i]) for i in range(count)]
-    for path in paths:
-        os.utime(path, (86400, 86400))
-    return paths
 
 
 def files_of(folder):
