@@ -586,7 +586,7 @@ def tables_fit_the_terminal():
     assert {"p99", "max", "lock"} <= set(head.split()) and "held" not in head.split(), head
     # The metric is more important than percentiles, because rows differ by it.
     text = on_terminal("diff", traces[1], traces[2], columns=80).out.decode()
-    assert re.search(r"^ +A .* metric +of$", text, re.M) and "exec" in text, text
+    assert re.search(r"^ +A .* figure +of +metric$", text, re.M) and "exec" in text, text
     assert WIDE in in_pipe("goroutines", wide).out.decode()
     one = in_pipe("goroutines", wide, env={**ENV, "COLUMNS": "80"}).out.decode()
     assert one == narrow, one

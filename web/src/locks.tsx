@@ -174,7 +174,6 @@ export function LocksPanel() {
                 name="locks"
                 columns={columnsFor(of.locks)}
                 rows={of.locks}
-                sort={of.unfinished > 0 ? "waited so far" : "waited"}
                 onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."

@@ -80,23 +80,6 @@ for (const [name, finding] of [
         });
     });
 
-test("locks are sorted by the time waited, which their head says", async () => {
-    const { locks } = runJson("locks", example("shop-c"));
-    await serving(example("shop-c"), async (open) => {
-        const page = await open("#tab=locks");
-        equal(
-            (await rowsWhenThere(page)).map((row) => Number(row.waited)),
-            locks.map((lock) => lock.wait_ns).sort((a, b) => b - a),
-            "by the time waited",
-        );
-        equal(
-            await page.locator("th[aria-sort=descending]").allTextContents(),
-            ["waited ▼"],
-            "the arrow",
-        );
-    });
-});
-
 test("the filter of the lanes holds for the sums of a range, however many lanes match", async () => {
     const path = generated("many", "--goroutines=3000", "--events=60K");
     await serving(path, async (open, ask) => {

@@ -464,13 +464,13 @@ static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8
     return initial ? add_range(s, ranges, type, 0) : V2_ADVANCED;
 }
 
-/* Without its kind if damage has lost that. */
+/* Without its kind if damage has lost that; a converted trace has an empty string for it then. */
 static trail_string_handle stw_name(struct v2_order *o, uint64_t kind)
 {
     char name[V2_MAX_STRING + 32] = "stop-the-world (";
     size_t size = strlen(name);
     trail_string_handle handle;
-    if (!tables_string(o->tables, kind, &handle))
+    if (!tables_string(o->tables, kind, &handle) || o->tables->strings[handle].size == 0)
         return tables_extra_string(o->tables, name, size - strlen(" ("));
     trail_string text = o->tables->strings[handle]; /* any bytes, also 0 */
     memcpy(name + size, text.data, text.size);
