@@ -445,8 +445,8 @@ struct shm_executed {
 
 #define SHM_NOT_EXECUTED (UINT32_C(1) << 31)
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what changes often has its own cache
- * line. */
+/* What changes often has its own cache line. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct shm_header {
     uint64_t magic;
     uint32_t version;
