@@ -193,21 +193,6 @@ static void explain_own_wait(struct findings *findings, const struct straggler *
         wait_explain_own(findings, most);
 }
 
-/* Whether another goroutine that the same one created has ended before that time. */
-static bool has_ended_before(const struct findings *findings, const struct blame_row *row,
-                             int64_t ns)
-{
-    const struct waits *waits = findings->waits;
-    const struct wait_group *own = waits_find_group(waits, row->start);
-    for (size_t i = 0; own && i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
-        if (group != own && group->row.ended > 0 && group->row.created > 0 &&
-            group->creator == own->creator && group->last_end_ns <= ns)
-            return true;
-    }
-    return false;
-}
-
 /*
  * One goroutine comes last to a barrier, or to a condition variable used as one, since it waits for
  * something else before.
@@ -326,6 +311,21 @@ static const struct outside_row *slept_in(const struct findings *findings,
             return slept;
     }
     return NULL;
+}
+
+/* Whether another goroutine that the same one created has ended before that time. */
+static bool has_ended_before(const struct findings *findings, const struct blame_row *row,
+                             int64_t ns)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *own = waits_find_group(waits, row->start);
+    for (size_t i = 0; own && i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group != own && group->row.ended > 0 && group->row.created > 0 &&
+            group->creator == own->creator && group->last_end_ns <= ns)
+            return true;
+    }
+    return false;
 }
 
 /*
