@@ -146,8 +146,10 @@ TRAIL_API void trail_tables_close(trail_tables *tables);
 /* MARK: Writing */
 
 typedef enum trail_rows_format {
-    TRAIL_ROWS_CSV,      /* with a header line; NULL is empty, an empty text is "" */
-    TRAIL_ROWS_ROWBINARY /* ClickHouse's, for tables of its schema below */
+    TRAIL_ROWS_CSV,       /* with a header line; NULL is empty, an empty text is "" */
+    TRAIL_ROWS_ROWBINARY, /* ClickHouse's, for tables of its schema below */
+    TRAIL_ROWS_PARQUET    /* Apache Parquet, compressed with zstd; up to 122,880 rows of each wanted
+                           * table are kept in memory */
 } trail_rows_format;
 
 /*

@@ -58,7 +58,6 @@ struct export_format {
 int export_ctf(struct export_request *request);
 int export_profile(struct export_request *request);
 int export_tables(struct export_request *request);
-int export_parquet(struct export_request *request);
 
 /* Opens a reader as the request selects, calls `use`, and closes it. Returns the exit code of
  * `use`. */

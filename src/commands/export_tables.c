@@ -14,11 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "commands/parquet.h"
-#include "sql/tables.h"
-#include "symbols/symbols.h"
-#include "ui/folders.h"
+#include "commands/table_files.h"
 #include "ui/follow_up.h"
+#include "ui/traces.h"
 #include "words/vocabulary.h"
 
 struct tables_request {
@@ -113,86 +111,46 @@ static bool is_wanted(const struct tables_request *tables, int table)
 
 /* MARK: Folders */
 
+/* Whether the tables go into folders by host and day, whose names then have these columns. */
+static bool is_by_day(const struct tables_request *tables)
+{
+    return tables->all && tables->request->format->rows == TRAIL_ROWS_PARQUET;
+}
+
 /* Returns the path of a table; NULL if out of memory. */
 static char *path_of(const struct tables_request *tables, int table)
 {
     const char *output = tables->request->output;
+    const char *name = trail_table_get((trail_table_id)table)->name;
     char *path = NULL;
     if (!tables->all)
         return strdup(output ? output : "-");
-    if (asprintf(&path, "%s/%s%s", output, trail_table_get((trail_table_id)table)->name,
-                 tables->request->format->suffixes) < 0)
-        return NULL;
-    return path;
+    if (is_by_day(tables)) {
+        char *stem = NULL;
+        if (asprintf(&stem, "%s-%s", tables->file, tables->id) < 0)
+            return NULL;
+        path = table_files_path(output, table, tables->host, tables->day, stem);
+        free(stem);
+        return path;
+    }
+    return asprintf(&path, "%s/%s%s", output, name, tables->request->format->suffixes) < 0 ? NULL
+                                                                                           : path;
 }
 
-/* MARK: CSV and RowBinary */
-
-struct table_files {
-    struct output outputs[TRAIL_TABLES];
-    char *paths[TRAIL_TABLES];
-    bool open[TRAIL_TABLES];
-    struct folders folders;
-};
+/* MARK: Writing */
 
 static int open_files(const struct tables_request *tables, struct table_files *files,
                       trail_tables_options *options, trail_sink *sinks)
 {
-    int code = tables->all ? folders_make(&files->folders, tables->request->output) : EXIT_GOOD;
+    int code = EXIT_GOOD;
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++) {
         if (!is_wanted(tables, i))
             continue;
-        files->paths[i] = path_of(tables, i);
-        code = files->paths[i] ? open_output_beside(&files->outputs[i], files->paths[i])
-                               : exit_no_memory();
-        files->open[i] = code == EXIT_GOOD;
-        options->wanted[i] = TRAIL_ALL_COLUMNS;
+        code = table_files_open(files, i, path_of(tables, i), tables->all);
+        options->wanted[i] = is_by_day(tables) ? table_files_wanted(i) : TRAIL_ALL_COLUMNS;
         sinks[i] = output_sink(&files->outputs[i]);
     }
     return code;
-}
-
-/* Gives all files their final names or, on an error, removes the new ones. */
-static int name_files(struct table_files *files)
-{
-    bool fresh[TRAIL_TABLES] = {false};
-    bool good = true;
-    trail_error err;
-    for (int i = 0; i < TRAIL_TABLES && good; i++)
-        if (files->open[i])
-            good = output_settle(&files->outputs[i], files->paths[i], &err);
-    for (int i = 0; i < TRAIL_TABLES && good; i++) {
-        fresh[i] = files->open[i] && access(files->paths[i], F_OK) != 0;
-        if (files->open[i])
-            good = output_name(&files->outputs[i], files->paths[i], &err);
-    }
-    if (good)
-        return EXIT_GOOD;
-    for (int i = 0; i < TRAIL_TABLES; i++)
-        if (fresh[i])
-            (void)unlink(files->paths[i]);
-    return print_error_message(&err);
-}
-
-/* Reports errors of writing. */
-static int print_lost(const struct table_files *files, int code)
-{
-    for (int i = 0; i < TRAIL_TABLES; i++)
-        if (files->open[i] && files->outputs[i].reason)
-            code = print_output_error(files->paths[i], files->outputs[i].reason);
-    return code;
-}
-
-static int close_files(struct table_files *files, bool made, int code)
-{
-    int named = made ? name_files(files) : print_lost(files, EXIT_GOOD);
-    for (int i = 0; i < TRAIL_TABLES; i++) {
-        if (files->open[i])
-            output_drop(&files->outputs[i]);
-        free(files->paths[i]);
-    }
-    folders_end(&files->folders, made && named == EXIT_GOOD);
-    return worse_exit(code, named);
 }
 
 /* Closes a single file, which may be stdout. */
@@ -204,14 +162,6 @@ static int close_file(const struct tables_request *tables, struct table_files *f
         code = close_output(&files->outputs[i], files->paths[i], made, code);
     free(files->paths[i]);
     return code;
-}
-
-static bool any_lost(const struct table_files *files)
-{
-    for (int i = 0; i < TRAIL_TABLES; i++)
-        if (files->outputs[i].reason)
-            return true;
-    return false;
 }
 
 /* Reports what was left out. */
@@ -252,7 +202,7 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     bool opened = code == EXIT_GOOD, lost = false;
     if (opened &&
         trail_tables_write(reader, &options, request->format->rows, sinks, rows, &err) < 0) {
-        lost = any_lost(files);
+        lost = table_files_lost(files);
         code = lost ? EXIT_GOOD : print_error(request->word, &err);
     }
     for (int i = 0; opened && i < TRAIL_TABLES; i++)
@@ -260,7 +210,8 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     if (!lost)
         print_count(request, code, count);
     bool made = opened && !lost && (code == EXIT_GOOD || (code == EXIT_BAD && count > 0));
-    code = tables->all ? close_files(files, made, code) : close_file(tables, files, made, code);
+    code =
+        tables->all ? table_files_close(files, made, code) : close_file(tables, files, made, code);
     free(files);
     return code;
 }
@@ -284,91 +235,6 @@ int export_tables(struct export_request *request)
     input_free(&input);
     request->input = NULL;
     request->tables = NULL;
-    free(tables.file);
-    return code;
-}
-
-/* MARK: Parquet */
-
-/* One table, or all, whose files have the name of the trace and its ID. */
-static int copy_tables(const struct tables_request *tables, struct sql_tables *sql)
-{
-    const struct export_request *request = tables->request;
-    char *name = NULL;
-    memcpy(sql->ids[0], tables->id, sizeof tables->id);
-    if (!tables->all)
-        return worse_exit(parquet_write_one(sql, tables->only, request->output), sql->code);
-    if (asprintf(&name, "%s-%s", tables->file, tables->id) < 0)
-        return exit_no_memory();
-    int code = parquet_write(sql, request->output, name);
-    free(name);
-    return worse_exit(code, sql->code);
-}
-
-static int write_parquet(struct tables_request *tables, struct symbols *symbols)
-{
-    struct export_request *request = tables->request;
-    struct duckdb duckdb = {0};
-    struct duckdb_options options = {.files = true, .threads = "1"};
-    struct input input;
-    trail_error err = no_error();
-    const char *files[] = {tables->file};
-    struct sql_tables sql = {
-        .duckdb = &duckdb,
-        .inputs = &input,
-        .files = files,
-        .count = 1,
-        .host = tables->host,
-        .has_day = true,
-        .day = tables->day,
-        .window = request->window,
-        .reader = {.partial = true,
-                   .repair = request->repair,
-                   .ahead = true,
-                   .threads = input_limits.threads},
-    };
-    if (symbols) {
-        sql.reader.symbolize = symbols_find;
-        sql.reader.symbolize_context = symbols;
-    }
-    int code = input_init(&input, request->word, true, &err) < 0 ? print_error(request->word, &err)
-                                                                 : EXIT_GOOD;
-    trail_source *source = code == EXIT_GOOD ? input_open(&input, &err) : NULL;
-    trail_reader *reader = source ? trail_reader_open(source, &sql.reader, &err) : NULL;
-    if (code == EXIT_GOOD && !reader)
-        code = print_error(request->word, &err);
-    trail_reader_close(reader);
-    trail_source_close(source);
-    if (code == EXIT_GOOD)
-        input_trace_id(&input, tables->host, tables->id);
-    if (code == EXIT_GOOD)
-        code = duckdb_begin(&duckdb, &options);
-    if (code == EXIT_GOOD)
-        code = sql_tables_register(&sql);
-    if (code == EXIT_GOOD)
-        code = copy_tables(tables, &sql);
-    duckdb_end(&duckdb);
-    sql_tables_free(&sql);
-    input_free(&input);
-    return code;
-}
-
-int export_parquet(struct export_request *request)
-{
-    struct tables_request tables = {.request = request};
-    struct symbols *symbols = NULL;
-    trail_error err = no_error();
-    int code = find_all(&tables);
-    if (code == EXIT_GOOD && !request->output)
-        code = usage_error(request->command, "Parquet is written to a file or a folder: -o");
-    if (code == EXIT_GOOD && request->binary) {
-        symbols = symbols_open(NULL, request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            code = print_error(request->binary, &err);
-    }
-    if (code == EXIT_GOOD)
-        code = write_parquet(&tables, symbols);
-    close_binary(symbols);
     free(tables.file);
     return code;
 }

@@ -21,13 +21,16 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "commands/load_store.h"
-#include "commands/parquet.h"
 #include "ui/cli.h"
 
 /* Bytes of a batch in all tables, up to which its files are small, and of the batches that are
  * merged into one. */
 #define SMALL_SIZE  (UINT64_C(1) << 27)
 #define MERGED_SIZE (UINT64_C(1) << 29)
+
+/* The end of a COPY statement. */
+#define PARQUET_FORMAT                                                                             \
+    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)"
 
 /* This many small files may stay: merging each load's would write a day's rows over and over. */
 #define SMALL_COUNT ((size_t)16)

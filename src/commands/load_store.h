@@ -53,6 +53,20 @@ extern const struct load_store load_stores[];
 /* Adds an ID given in hexadecimal digits. Returns false if out of memory. */
 bool load_add_id(struct idmap *ids, const char *digits, size_t size);
 
+/* Adds the IDs that a query returns, which are texts. What a store calls an ID may be of any type. */
+int load_take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids);
+#define LOAD_SELECT_IDS "SELECT CAST(trace AS VARCHAR) FROM "
+#define LOAD_ARE_IDS    " WHERE trace IS NOT NULL"
+
+#define LOAD_IS_LOCKED "%s: another trail load writes there"
+
+/*
+ * The traces of a batch, to be read. False: out of memory. load_traces_end must be called in either
+ * case, and sets the results of the batch.
+ */
+bool load_traces_begin(struct traces *traces, const struct load_batch *batch);
+void load_traces_end(struct traces *traces, struct load_batch *batch);
+
 /* The table of a DuckDB database that is there while a batch is not complete. */
 #define LOAD_UNFINISHED "trail_unfinished"
 
@@ -67,6 +81,8 @@ char *load_pattern_in(const char *folder, const char *rest);
 /* globfree must be called in either case. */
 int load_find_files(const char *folder, const char *rest, glob_t *found);
 
+int load_open_parquet(struct load_place *place);
+int load_write_parquet(const struct load_place *place, struct load_batch *batch);
 int load_merge_parquet(const struct load_place *place, struct load_merged *merged);
 
 /* Removes what an interrupted merge has left. */

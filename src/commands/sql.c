@@ -194,8 +194,8 @@ static int64_t begin_of(const struct sql_tables *tables, size_t file)
     trail_error err;
     const trail_event *events;
     int64_t begin = 0;
-    trail_source *source = input_open(&tables->inputs[file], &err);
-    trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
+    trail_source *source = input_open(&tables->traces.inputs[file], &err);
+    trail_reader *reader = source ? trail_reader_open(source, &tables->traces.reader, &err) : NULL;
     if (reader && trail_reader_next_batch(reader, &events) > 0)
         begin = events[0].time_ns;
     trail_reader_close(reader);
@@ -210,11 +210,11 @@ static int64_t begin_of(const struct sql_tables *tables, size_t file)
 static void put_numbers(FILE *to, const struct sql_tables *tables)
 {
     fputs("CREATE MACRO trail_of(number, of_file) AS number", to);
-    for (size_t i = 0; tables->count > 1 && i < tables->count; i++) {
+    for (size_t i = 0; tables->traces.count > 1 && i < tables->traces.count; i++) {
         fputs(i == 0 ? " + (list_position([" : ", ", to);
-        sql_put_text(to, tables->files[i]);
+        sql_put_text(to, tables->traces.files[i]);
     }
-    fputs(tables->count > 1 ? "], of_file) - 1) * 1099511627776" : "", to);
+    fputs(tables->traces.count > 1 ? "], of_file) - 1) * 1099511627776" : "", to);
 }
 
 /*
@@ -224,12 +224,12 @@ static void put_numbers(FILE *to, const struct sql_tables *tables)
 static void put_since_start(FILE *to, const struct sql_tables *tables)
 {
     fputs("CREATE TEMP TABLE trail_begins(file VARCHAR, ns BIGINT);", to);
-    for (size_t i = 0; i < tables->count; i++) {
+    for (size_t i = 0; i < tables->traces.count; i++) {
         fputs("INSERT INTO trail_begins VALUES (", to);
-        sql_put_text(to, tables->files[i]);
+        sql_put_text(to, tables->traces.files[i]);
         fprintf(to, ", %" PRId64 ");", begin_of(tables, i));
     }
-    fputs(sql_macro_since_start(tables->count > 1), to);
+    fputs(sql_macro_since_start(tables->traces.count > 1), to);
 }
 
 /* Runs the statements that `put` writes. */
@@ -314,7 +314,7 @@ static int run_one(struct session *session, const char *text, bool shown)
     if (code == EXIT_GOOD)
         code = sql_show(&session->duckdb, sql, session->request->format, shown);
     sql_tables_forget(&session->tables);
-    return worse_exit(code, session->tables.code);
+    return worse_exit(code, session->tables.traces.code);
 }
 
 /* MARK: Several queries */
@@ -520,26 +520,26 @@ static int use_cache(struct session *session)
 /* Reports files that cannot be opened once, not for each query; queries run on the others. */
 static int open_inputs(struct session *session)
 {
-    struct sql_tables *tables = &session->tables;
+    struct traces *traces = &session->tables.traces;
     const struct request *request = session->request;
     trail_error err = no_error();
-    tables->inputs = calloc(request->file_count + 1, sizeof *tables->inputs);
+    traces->inputs = calloc(request->file_count + 1, sizeof *traces->inputs);
     session->files = calloc(request->file_count + 1, sizeof *session->files);
-    tables->files = session->files;
-    if (!tables->inputs || !session->files)
+    traces->files = session->files;
+    if (!traces->inputs || !session->files)
         return EXIT_INOUT;
     for (size_t i = 0; i < request->file_count; i++) {
-        struct input *input = &tables->inputs[tables->count];
+        struct input *input = &traces->inputs[traces->count];
         for (size_t j = 0; j < i; j++)
             if (strcmp(request->files[i], request->files[j]) == 0)
                 return usage_error(request->command, "%s is given twice", request->files[i]);
         bool good = input_init(input, request->files[i], true, &err) == 0;
         trail_source *source = good ? input_open(input, &err) : NULL;
-        trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
+        trail_reader *reader = source ? trail_reader_open(source, &traces->reader, &err) : NULL;
         trail_reader_close(reader);
         trail_source_close(source);
         if (reader) {
-            session->files[tables->count++] = request->files[i];
+            session->files[traces->count++] = request->files[i];
             continue;
         }
         char word[FOLLOW_UP_SIZE];
@@ -549,12 +549,13 @@ static int open_inputs(struct session *session)
                           shell_word(request->files[i], word));
         input_free(input);
     }
-    return tables->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;
+    return traces->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;
 }
 
 static int use_files(struct session *session)
 {
-    int code = sql_tables_register(&session->tables);
+    int code = traces_init(&session->tables.traces) ? sql_tables_register(&session->tables)
+                                                    : exit_no_memory();
     if (code == EXIT_GOOD && session->request->cache)
         code = use_cache(session);
     return code == EXIT_GOOD ? define(session, put_numbers) : code;
@@ -575,11 +576,11 @@ static int begin(struct session *session)
     trace_host(session->host);
     *tables = (struct sql_tables){
         .duckdb = &session->duckdb,
-        .host = request->host ? request->host : session->host,
-        .window = request->window,
-        .reader = {.repair = request->repair, .partial = true, .ahead = true},
+        .traces = {.host = request->host ? request->host : session->host,
+                   .window = request->window,
+                   .reader = {.repair = request->repair, .partial = true, .ahead = true}},
     };
-    int code = open_binary(request->binary, &session->symbols, &tables->reader);
+    int code = open_binary(request->binary, &session->symbols, &tables->traces.reader);
     if (code != EXIT_GOOD)
         return code;
     if (session->symbols)
@@ -604,7 +605,7 @@ static int begin(struct session *session)
     if (code == EXIT_GOOD)
         code = sql_views_create(&session->duckdb);
     if (code == EXIT_GOOD)
-        code = duckdb_run(&session->duckdb, sql_macros(request->store || tables->count > 1));
+        code = duckdb_run(&session->duckdb, sql_macros(request->store || tables->traces.count > 1));
     /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }
@@ -613,9 +614,10 @@ static void end(struct session *session)
 {
     duckdb_end(&session->duckdb);
     sql_tables_free(&session->tables);
-    for (size_t i = 0; i < session->tables.count; i++)
-        input_free(&session->tables.inputs[i]);
-    free(session->tables.inputs);
+    traces_free(&session->tables.traces);
+    for (size_t i = 0; i < session->tables.traces.count; i++)
+        input_free(&session->tables.traces.inputs[i]);
+    free(session->tables.traces.inputs);
     free((void *)session->files);
     close_binary(session->symbols);
 }

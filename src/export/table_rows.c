@@ -1,6 +1,6 @@
 /*
- * Rows of the tables as CSV (RFC 4180, except that lines end with \n) and as RowBinary: all wanted
- * tables in one pass, each to its own sink.
+ * Rows of the tables as CSV (RFC 4180, except that lines end with \n), as RowBinary and as Parquet:
+ * all wanted tables in one pass, each to its own sink.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,16 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/out.h"
+#include "export/parquet.h"
 
+/* Each wanted table is open in one of the two forms. */
 struct rows_writer {
     trail_rows_format format;
     enum csv_style style;
-    struct out outs[TRAIL_TABLES];
+    struct out outs[TRAIL_TABLES]; /* of CSV and RowBinary */
     bool open[TRAIL_TABLES];
+    struct parquet *parquet[TRAIL_TABLES];
+    struct parquet_rows *collected[TRAIL_TABLES];
 };
 
 static bool is_null(const trail_values *values, size_t row)
@@ -161,19 +165,52 @@ static void binary_rows(struct out *out, const trail_table *table, const trail_r
 
 /* MARK: Writing */
 
+static bool open_parquet(struct rows_writer *writer, int i, uint32_t wanted, const trail_sink *sink)
+{
+    writer->parquet[i] = parquet_open(trail_table_get((trail_table_id)i), wanted, sink);
+    if (writer->parquet[i])
+        writer->collected[i] = parquet_rows_new(writer->parquet[i]);
+    return writer->collected[i] != NULL;
+}
+
+static bool open_out(struct rows_writer *writer, int i, uint32_t wanted, const trail_sink *sink)
+{
+    writer->open[i] = out_init(&writer->outs[i], sink->write, sink->context);
+    if (writer->open[i] && writer->format == TRAIL_ROWS_CSV)
+        csv_titles(&writer->outs[i], trail_table_get((trail_table_id)i), wanted);
+    return writer->open[i];
+}
+
 static bool writer_open(struct rows_writer *writer, const trail_tables_options *options,
                         const trail_sink *sinks)
 {
-    for (int i = 0; i < TRAIL_TABLES; i++) {
-        if (options->wanted[i] == 0)
-            continue;
-        if (!out_init(&writer->outs[i], sinks[i].write, sinks[i].context))
-            return false;
-        writer->open[i] = true;
-        if (writer->format == TRAIL_ROWS_CSV)
-            csv_titles(&writer->outs[i], trail_table_get((trail_table_id)i), options->wanted[i]);
-    }
-    return true;
+    bool good = true;
+    for (int i = 0; i < TRAIL_TABLES && good; i++)
+        if (options->wanted[i] != 0)
+            good = writer->format == TRAIL_ROWS_PARQUET
+                       ? open_parquet(writer, i, options->wanted[i], &sinks[i])
+                       : open_out(writer, i, options->wanted[i], &sinks[i]);
+    return good;
+}
+
+static int close_parquet(struct rows_writer *writer, int i, bool keep, trail_error *err)
+{
+    bool good = true;
+    int result = 0;
+    if (writer->collected[i])
+        good = parquet_rows_end(writer->collected[i], keep);
+    if (writer->parquet[i])
+        result = parquet_close(writer->parquet[i], keep, err);
+    return good || result < 0 ? result : error_no_memory(err);
+}
+
+static int close_out(struct rows_writer *writer, int i, bool keep, trail_error *err)
+{
+    if (writer->open[i] && keep)
+        return out_finish(&writer->outs[i], err);
+    if (writer->open[i])
+        out_drop(&writer->outs[i]);
+    return 0;
 }
 
 /* Ends all outputs and reports the first error. */
@@ -182,16 +219,32 @@ static int writer_close(struct rows_writer *writer, bool keep, trail_error *err)
     int result = 0;
     for (int i = 0; i < TRAIL_TABLES; i++) {
         trail_error one;
-        if (!writer->open[i])
-            continue;
-        if (!keep)
-            out_drop(&writer->outs[i]);
-        else if (out_finish(&writer->outs[i], &one) < 0 && result == 0) {
+        bool failed =
+            close_parquet(writer, i, keep, &one) < 0 || close_out(writer, i, keep, &one) < 0;
+        if (failed && result == 0) {
             result = -1;
             *err = one;
         }
     }
     return result;
+}
+
+/* Returns false if it fails, which writer_close reports. */
+static bool write_some(struct rows_writer *writer, const trail_rows *rows)
+{
+    struct out *out = &writer->outs[rows->table];
+    const trail_table *table = trail_table_get(rows->table);
+    switch (writer->format) {
+    case TRAIL_ROWS_CSV:
+        csv_rows(out, table, rows, writer->style);
+        break;
+    case TRAIL_ROWS_ROWBINARY:
+        binary_rows(out, table, rows);
+        break;
+    case TRAIL_ROWS_PARQUET:
+        return parquet_rows_add(writer->collected[rows->table], rows);
+    }
+    return !out->failed;
 }
 
 static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t *counts,
@@ -200,16 +253,10 @@ static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t
     trail_rows rows;
     int more;
     while ((more = trail_tables_next(tables, &rows, err)) > 0) {
-        struct out *out = &writer->outs[rows.table];
-        const trail_table *table = trail_table_get(rows.table);
-        if (writer->format == TRAIL_ROWS_CSV)
-            csv_rows(out, table, &rows, writer->style);
-        else
-            binary_rows(out, table, &rows);
+        if (!write_some(writer, &rows))
+            return 0;
         if (counts)
             counts[rows.table] += rows.count;
-        if (out->failed)
-            return 0; /* writer_close reports it */
     }
     return more;
 }

@@ -29,9 +29,9 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 static bool name_file(struct place *place, struct sql_tables *tables, const char *variant)
 {
     uint64_t hash = mix_text(0, variant);
-    for (size_t i = 0; i < tables->count; i++) {
-        input_trace_id(&tables->inputs[i], tables->host, tables->ids[i]);
-        hash = mix_text(mix_text(hash, tables->files[i]), tables->ids[i]);
+    for (size_t i = 0; i < tables->traces.count; i++) {
+        input_trace_id(&tables->traces.inputs[i], tables->traces.host, tables->traces.ids[i]);
+        hash = mix_text(mix_text(hash, tables->traces.files[i]), tables->traces.ids[i]);
     }
     (void)snprintf(place->file, sizeof place->file, "/proc/self/fd/%d/%016" PRIx64 ".db",
                    place->folder, hash);
@@ -132,7 +132,7 @@ static bool add_tables(struct sql_tables *tables, const char *query)
         (void)snprintf(sql, sizeof sql,
                        "CREATE TABLE IF NOT EXISTS trail_cache.%s AS FROM trail_%s()", table,
                        table);
-        good = duckdb_run(tables->duckdb, sql) == EXIT_GOOD && tables->code == EXIT_GOOD;
+        good = duckdb_run(tables->duckdb, sql) == EXIT_GOOD && tables->traces.code == EXIT_GOOD;
         sql_tables_forget(tables);
     }
     return try_run(tables->duckdb, good ? "COMMIT" : "ROLLBACK") && good;

@@ -11,7 +11,7 @@
  * Makes queries read the tables that `query` names (NULL: all tables) from the cache, after adding
  * those that it lacks. Call it after sql_tables_register and before the views are made; it needs the
  * option `files` of duckdb_begin. `variant` names whatever makes the rows besides the traces, their
- * names and tables->host. Damaged traces are read as without a cache, as all are if it cannot be
+ * names and tables->traces.host. Damaged traces are read as without a cache, as all are if it cannot be
  * written. Returns EXIT_GOOD, or an exit code after a message.
  */
 int sql_cache_use(struct sql_tables *tables, const char *query, const char *variant);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu_quota.h"
 #include "ui/cli.h"
+#include "ui/read_all.h"
 
 /*
  * Bytes of each table's rows that may wait. DuckDB takes no rows while it writes a row group of
@@ -51,9 +51,8 @@ struct sql_pass {
     struct flow flows[TRAIL_TABLES];
     struct statement statements[TRAIL_TABLES];
     pthread_mutex_t lock; /* protects the members below */
-    size_t next_file;
-    bool over;   /* all traces were read */
-    bool failed; /* an error was reported, and everything stops */
+    bool over;            /* all traces were read */
+    bool failed;          /* an error was reported, and everything stops */
 };
 
 /* MARK: Flows */
@@ -135,9 +134,11 @@ static struct chunk *chunk_new(const trail_rows *rows)
     return chunk;
 }
 
-/* Queues rows, when there is room. Returns false if no more are needed. */
-static bool add_rows(struct sql_pass *pass, const trail_rows *rows)
+/* Queues rows, when there is room. */
+static bool take_rows(void *context, size_t thread, const trail_rows *rows)
 {
+    struct sql_pass *pass = context;
+    (void)thread;
     struct flow *flow = &pass->flows[rows->table];
     struct chunk *chunk = chunk_new(rows);
     if (!chunk) {
@@ -162,7 +163,7 @@ static bool add_rows(struct sql_pass *pass, const trail_rows *rows)
 }
 
 /* Returns the next rows, when there are some; NULL: the end. */
-static struct chunk *take_rows(struct sql_pass *pass, struct flow *flow)
+static struct chunk *next_rows(struct sql_pass *pass, struct flow *flow)
 {
     pthread_mutex_lock(&pass->lock);
     while (!flow->first && !pass->over && !pass->failed)
@@ -186,7 +187,7 @@ void pass_take(struct sql_pass *pass, trail_table_id id, const uint64_t *columns
     const trail_table *table = trail_table_get(id);
     struct flow *flow = &pass->flows[id];
     free(flow->taken);
-    struct chunk *chunk = flow->taken = take_rows(pass, flow);
+    struct chunk *chunk = flow->taken = next_rows(pass, flow);
     for (size_t i = 0; chunk && i < count; i++)
         if (columns[i] < table->column_count)
             scan_give(duckdb, duckdb->data_chunk_get_vector(to, i), table->columns[columns[i]].cell,
@@ -195,60 +196,6 @@ void pass_take(struct sql_pass *pass, trail_table_id id, const uint64_t *columns
 }
 
 /* MARK: Threads */
-
-/*
- * What is lacking once may be there the next time: a part of the rows must not count as all of
- * them.
- */
-static void report(struct sql_pass *pass, size_t file, const trail_error *err, bool opened)
-{
-    struct sql_tables *tables = pass->tables;
-    bool lacks = err->code == TRAIL_NO_MEMORY || (err->code == TRAIL_IO && opened);
-    if (!lacks || fail(pass))
-        scan_report(tables, file, err);
-    pthread_mutex_lock(&tables->lock);
-    tables->unopened += !opened;
-    pthread_mutex_unlock(&tables->lock);
-}
-
-static void read_trace(struct sql_pass *pass, size_t file)
-{
-    uint32_t wanted[TRAIL_TABLES];
-    struct sql_scan scan = {0};
-    trail_error err = no_error();
-    trail_rows rows;
-    for (int i = 0; i < TRAIL_TABLES; i++)
-        wanted[i] = TRAIL_ALL_COLUMNS;
-    int more = scan_open(&scan, pass->tables, file, wanted, &err) ? 1 : -1;
-    while (more > 0) {
-        more = trail_tables_next(scan.tables, &rows, &err);
-        if (more > 0 && !add_rows(pass, &rows))
-            more = 0;
-    }
-    if (more < 0)
-        report(pass, file, &err, scan.tables != NULL);
-    scan_close(&scan);
-}
-
-/* Returns false if there is none. */
-static bool next_file(struct sql_pass *pass, size_t *file)
-{
-    pthread_mutex_lock(&pass->lock);
-    bool is = pass->next_file < pass->tables->count && !pass->failed;
-    if (is)
-        *file = pass->next_file++;
-    pthread_mutex_unlock(&pass->lock);
-    return is;
-}
-
-static void *read_traces(void *context)
-{
-    struct sql_pass *pass = context;
-    size_t file;
-    while (next_file(pass, &file))
-        read_trace(pass, file);
-    return NULL;
-}
 
 /* Whether all rows of a table were taken. */
 static bool is_complete(struct sql_pass *pass, const struct flow *flow)
@@ -309,20 +256,13 @@ static bool start_statement(struct statement *statement)
     return error == 0;
 }
 
-/* Reads all traces, in this thread and, where there are CPUs, in others. */
-static void read_all(struct sql_pass *pass)
+static void read_traces(struct sql_pass *pass)
 {
-    size_t most = cpu_quota_usable(), count = 0;
-    pthread_t *threads = calloc(most, sizeof *threads);
-    if (most > pass->tables->count)
-        most = pass->tables->count;
-    while (threads && count + 1 < most &&
-           pthread_create(&threads[count], NULL, read_traces, pass) == 0)
-        count++;
-    (void)read_traces(pass);
-    while (count > 0)
-        pthread_join(threads[--count], NULL);
-    free(threads);
+    uint32_t wanted[TRAIL_TABLES];
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        wanted[i] = TRAIL_ALL_COLUMNS;
+    if (!read_all(&pass->tables->traces, wanted, take_rows, pass))
+        (void)fail(pass);
     pthread_mutex_lock(&pass->lock);
     pass->over = true;
     wake_all(pass);
@@ -380,7 +320,7 @@ int sql_pass(struct sql_tables *tables, const struct sql_use uses[TRAIL_TABLES])
     for (int i = 0; i < TRAIL_TABLES && good; i++)
         good = start_statement(&pass->statements[i]);
     if (good)
-        read_all(pass);
+        read_traces(pass);
     else
         (void)fail(pass);
     for (int i = 0; i < TRAIL_TABLES; i++)

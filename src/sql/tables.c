@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sql/pass.h"
 #include "ui/cli.h"
@@ -25,29 +24,6 @@ struct sql_thread {
     size_t file;
 };
 
-/* MARK: The host */
-
-void trace_host(char host[TRACE_HOST_SIZE])
-{
-    if (gethostname(host, TRACE_HOST_SIZE) < 0)
-        host[0] = '\0';
-    host[TRACE_HOST_SIZE - 1] = '\0';
-}
-
-int trace_host_find(const struct command *command, const char **host, char own[TRACE_HOST_SIZE])
-{
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    if (!*host) {
-        trace_host(own);
-        *host = own;
-    }
-    size_t size = strlen(*host);
-    if (size == 0 || **host == '.' || strspn(*host, letters) != size)
-        return usage_error(command, "--host is letters, digits, '.', '_' and '-', not '%s'", *host);
-    return EXIT_GOOD;
-}
-
 /* MARK: Scanning */
 
 /* Opens the next file that can be opened. Returns false if there is none. */
@@ -59,18 +35,19 @@ static bool next_file(struct sql_query *query, struct sql_thread *thread)
     wanted[query->function->id] = query->wanted;
     for (;;) {
         thread->file = atomic_fetch_add_explicit(&query->next_file, 1, memory_order_relaxed);
-        struct sql_scan *scan = thread->file < tables->count ? calloc(1, sizeof *scan) : NULL;
+        struct sql_scan *scan =
+            thread->file < tables->traces.count ? calloc(1, sizeof *scan) : NULL;
         if (!scan)
             return false;
-        bool good = scan_open(scan, tables, thread->file, wanted, &err);
-        pthread_mutex_lock(&tables->lock);
+        bool good = trace_reading_open(&scan->reading, &tables->traces, thread->file, wanted, &err);
+        pthread_mutex_lock(&tables->traces.lock);
         scan->next = tables->scans;
         tables->scans = scan;
-        pthread_mutex_unlock(&tables->lock);
+        pthread_mutex_unlock(&tables->traces.lock);
         thread->scan = scan;
         if (good)
             return true;
-        scan_report(tables, thread->file, &err);
+        traces_report(&tables->traces, thread->file, &err);
     }
 }
 
@@ -114,13 +91,13 @@ static void fill(void *info, void *chunk)
             library->data_chunk_set_size(chunk, 0);
             return;
         }
-        int more = trail_tables_next(thread->scan->tables, &rows, &err);
+        int more = trail_tables_next(thread->scan->reading.tables, &rows, &err);
         if (more > 0) {
             give_rows(query, &rows, chunk);
             return;
         }
         if (more < 0)
-            scan_report(query->function->tables, thread->file, &err);
+            traces_report(&query->function->tables->traces, thread->file, &err);
         thread->scan = NULL;
     }
 }
@@ -168,7 +145,8 @@ static void init(void *info)
     if (query->wanted == 0)
         query->wanted = 1u << (trail_table_get(function->id)->column_count - 2);
     library->init_set_init_data(info, query, query_drop);
-    library->init_set_max_threads(info, function->tables->pass ? 1 : function->tables->count);
+    library->init_set_max_threads(info,
+                                  function->tables->pass ? 1 : function->tables->traces.count);
 }
 
 static void init_thread(void *info)
@@ -211,11 +189,6 @@ static int register_table(struct sql_tables *tables, trail_table_id id)
 int sql_tables_register(struct sql_tables *tables)
 {
     library = tables->duckdb;
-    pthread_mutex_init(&tables->lock, NULL);
-    tables->reported = calloc(tables->count + 1, sizeof *tables->reported);
-    tables->ids = calloc(tables->count + 1, sizeof *tables->ids);
-    if (!tables->reported || !tables->ids)
-        return EXIT_INOUT;
     if (library->vector_size() < TRAIL_TABLE_ROWS) {
         print_message("this libduckdb.so takes fewer rows at a time than are made");
         return EXIT_INOUT;
@@ -233,7 +206,7 @@ void sql_tables_forget(struct sql_tables *tables)
     while (tables->scans) {
         struct sql_scan *scan = tables->scans;
         tables->scans = scan->next;
-        scan_close(scan);
+        trace_reading_close(&scan->reading);
         free(scan);
     }
 }
@@ -241,8 +214,4 @@ void sql_tables_forget(struct sql_tables *tables)
 void sql_tables_free(struct sql_tables *tables)
 {
     sql_tables_forget(tables);
-    if (tables->reported)
-        pthread_mutex_destroy(&tables->lock);
-    free(tables->reported);
-    free((void *)tables->ids);
 }

@@ -13,13 +13,3 @@ int sql_tables_register(struct sql_tables *tables);
 /* Call it after a result has been dropped: frees the texts that it may have referred to. */
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
-
-/* The host of a trace that names none: this machine. */
-#define TRACE_HOST_SIZE 256
-void trace_host(char host[TRACE_HOST_SIZE]);
-
-/*
- * Sets *host, of the option --host, to this machine, in `own`, if it is NULL. Hosts are also names
- * of folders: returns EXIT_USAGE after a message if it cannot be one.
- */
-int trace_host_find(const struct command *command, const char **host, char own[TRACE_HOST_SIZE]);

@@ -2,7 +2,7 @@
 """trail load: each trace is stored once and completely, whatever happens meanwhile; its rows are those
 of trail sql. TAP; skipped without DuckDB's library. ClickHouse has a test of its own.
 
-usage: load.py TRAIL SOURCE_ROOT
+usage: load.py TRAIL SOURCE_ROOT GENERATE
 """
 
 import ctypes
@@ -169,22 +169,45 @@ def only_one_writes_to_a_database():
 
 
 @test
-def a_statement_that_fails_is_reported_once_and_nothing_is_loaded():
+def a_file_that_cannot_be_written_is_reported_once_and_nothing_is_loaded():
     folder, other = fresh("parquet"), fresh("parquet")
     equal(load(f"parquet:{other}", *TRACES)[0], 0)
     names = [os.path.relpath(path, other) for path in glob.glob(f"{other}/logs/*/*/*.parquet")]
     assert len(names) > 0
-    for name in names:
-        os.makedirs(os.path.dirname(os.path.join(folder, name)))
 
-    def take_names():
+    def short_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+
+    def taken_names():
         for name in names:
-            os.mkdir(os.path.join(folder, os.path.dirname(name), f".{os.path.basename(name)}.{os.getpid()}.part"))
+            os.makedirs(os.path.join(folder, name))
 
-    code, out, err = load(f"parquet:{folder}", *TRACES, preexec_fn=take_names)
-    equal((code, out, err.count("trail: ")), (3, "0 traces loaded\n", 1), err)
-    assert "directory" in err, err
-    equal([path for path in glob.glob(f"{folder}/**/*.parquet", recursive=True)], [])
+    for prepare, reason in ((short_files, "File too large"), (taken_names, "directory")):
+        code, out, err = load(f"parquet:{folder}", *TRACES, preexec_fn=prepare)
+        equal((code, out, err.count("trail: "), reason in err), (3, "0 traces loaded\n", 1, True), err)
+        equal([path for path in glob.glob(f"{folder}/**/*.parquet", recursive=True) if os.path.isfile(path)], [])
+
+
+@test
+def large_tables_have_several_row_groups_with_their_extremes():
+    folder, traces = fresh("parquet"), [fresh("large") for _ in range(2)]
+    for seed, trace in enumerate(traces, 1):
+        subprocess.run([sys.argv[3], "--events=90K", f"--seed={seed}", "-o", trace], check=True, capture_output=True)
+    equal(load(f"parquet:{folder}", *traces), (0, "2 traces loaded\n", ""))
+    has(f"parquet:{folder}", traces)
+    (path,) = glob.glob(f"{folder}/events/*/*/*.parquet")
+    of = glob.escape(path)
+    for column, cast in (("time_ns", "BIGINT"), ("id", "BIGINT"), ("stack", "BIGINT"), ("kind", "VARCHAR"), ("reason", "VARCHAR")):
+        stated, right = (json.loads(run("sql", "--json", "--allow-files", traces[0], query)[1])[0] for query in (
+            f"""SELECT min(stats_min_value::{cast}) AS least, max(stats_max_value::{cast}) AS greatest, sum(stats_null_count) AS nulls,
+                       sum(row_group_num_rows) AS n FROM parquet_metadata('{of}') WHERE path_in_schema = '{column}'""",
+            f"""SELECT min({column}::{cast}) AS least, max({column}::{cast}) AS greatest, count(*) - count({column}) AS nulls, count(*) AS n
+                FROM read_parquet('{of}')"""))  # fmt: skip
+        equal({key: str(value) for key, value in stated.items()}, {key: str(value) for key, value in right.items()}, column)
+    groups = json.loads(run("sql", "--json", "--allow-files", traces[0],
+                            f"SELECT DISTINCT row_group_id, row_group_num_rows AS n FROM parquet_metadata('{of}')")[1])  # fmt: skip
+    assert len(groups) > 1 and all(group["n"] <= 122880 for group in groups), groups
 
 
 @test

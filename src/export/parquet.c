@@ -1,0 +1,589 @@
+/* Writes Parquet files: see parquet.h. */
+#include "export/parquet.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "base/intern.h"
+#include "base/out.h"
+#include "export/parquet_page.h"
+#include "export/thrift.h"
+
+#define MAGIC "PAR1"
+
+/* Readers give a row group to one thread; DuckDB's own have as many rows. */
+#define GROUP_ROWS ((size_t)122880)
+
+/* A group whose texts have so many bytes gets no more rows. */
+#define GROUP_TEXT ((size_t)64 << 20)
+
+/* Rows that are added at a time: a word of trail_values.valid. */
+#define STEP ((size_t)64)
+
+/* The longest text that is given as the least or greatest of a column. */
+#define NAMED_SIZE ((size_t)64)
+
+enum { RECENT = 64 };
+
+/* The numbers of the format. */
+enum { VERSION = 1, DATA_PAGE = 0, DICTIONARY_PAGE = 2, CODEC_ZSTD = 6 };
+enum { TYPE_BOOLEAN = 0, TYPE_INT32 = 1, TYPE_INT64 = 2, TYPE_BYTE_ARRAY = 6 };
+enum { REQUIRED = 0, OPTIONAL = 1 };
+
+/* Types, and their meanings: as a converted type, for old readers, and as a member of a union. */
+enum { NO_MEANING = -1 };
+static const struct kind {
+    int type, converted, logical;
+} kinds[] = {
+    [TRAIL_CELL_I64] = {TYPE_INT64, NO_MEANING, NO_MEANING},
+    [TRAIL_CELL_I32] = {TYPE_INT32, NO_MEANING, NO_MEANING},
+    [TRAIL_CELL_BOOL] = {TYPE_BOOLEAN, NO_MEANING, NO_MEANING},
+    [TRAIL_CELL_ENUM] = {TYPE_BYTE_ARRAY, 0, 1}, /* UTF8, STRING */
+    [TRAIL_CELL_TEXT] = {TYPE_BYTE_ARRAY, 0, 1},
+    [TRAIL_CELL_DATE] = {TYPE_INT32, 6, 6},
+};
+
+/* The distinct texts of a column in a row group; texts[i] has the number i. */
+struct dictionary {
+    struct intern intern; /* owns the texts; its numbers are from 1 */
+    trail_string *texts;
+    size_t count, capacity;
+    uint32_t words[256];     /* of an enumeration: the number of a word plus 1; 0: none yet */
+    uint32_t recent[RECENT]; /* the same of texts, by their address, where most are again */
+};
+
+/* What is not NULL: numbers, and of texts and enumerations their numbers in the dictionary. */
+struct column {
+    const trail_table_column *definition;
+    size_t index; /* in the table */
+    int64_t *values;
+    size_t count, capacity;
+    uint64_t valid[GROUP_ROWS / 64 + 1]; /* one bit per row */
+    struct dictionary *dictionary;       /* NULL: of numbers */
+    /* Once it is in `out` of the rows: */
+    size_t begin, data, end; /* places in it: of all pages, of the data page */
+    size_t plain_size;       /* before compression */
+};
+
+struct parquet_rows {
+    struct parquet *parquet;
+    size_t count, text_size;
+    bool failed;                  /* rows are incomplete: nothing more is written */
+    struct protobuf out;          /* the finished pages */
+    struct protobuf page, packed; /* the content of one, before and after compression */
+    ZSTD_CCtx *zstd;
+    struct column columns[]; /* those wanted */
+};
+
+struct parquet {
+    const trail_table *table;
+    size_t wanted[8 * sizeof(uint32_t)]; /* columns of the table */
+    size_t column_count;
+    pthread_mutex_t lock; /* protects the members below */
+    struct out out;
+    uint64_t size; /* of what was written */
+    uint64_t row_count;
+    struct protobuf groups; /* as in the footer */
+    size_t group_count;
+};
+
+/* MARK: Dictionaries */
+
+/* Returns the number of a new text; -1: out of memory. */
+static int64_t add_text(struct parquet_rows *rows, struct dictionary *to, trail_string text)
+{
+    const char *copy = intern_text(&to->intern, text.data, text.size);
+    if (!copy || !APPEND(to->texts, to->capacity, to->count, (trail_string){copy, text.size}))
+        return -1;
+    rows->text_size += text.size;
+    return (int64_t)to->count - 1;
+}
+
+static bool is_text(trail_string a, trail_string b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Returns the number of a text; -1: out of memory. */
+static int64_t number_of_text(struct parquet_rows *rows, struct dictionary *of, trail_string text)
+{
+    uint32_t *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
+    if (*recent > 0 && is_text(of->texts[*recent - 1], text))
+        return *recent - 1;
+    bool fresh;
+    int64_t number = (int64_t)intern_put(&of->intern, text.data, text.size, &fresh) - 1;
+    if (number >= 0 && fresh)
+        number = add_text(rows, of, text);
+    *recent = (uint32_t)(number + 1);
+    return number;
+}
+
+static int64_t number_of_word(struct parquet_rows *rows, const struct column *column, uint8_t word)
+{
+    uint32_t *known = &column->dictionary->words[word];
+    const char *text = column->definition->words[word];
+    if (*known == 0)
+        *known = (uint32_t)(number_of_text(rows, column->dictionary,
+                                           (trail_string){text, strlen(text)}) +
+                            1);
+    return (int64_t)*known - 1;
+}
+
+static void dictionary_clear(struct dictionary *dictionary)
+{
+    intern_clear(&dictionary->intern);
+    dictionary->count = 0;
+    memset(dictionary->words, 0, sizeof dictionary->words);
+    memset(dictionary->recent, 0, sizeof dictionary->recent);
+}
+
+static void dictionary_free(struct dictionary *dictionary)
+{
+    if (!dictionary)
+        return;
+    intern_free(&dictionary->intern);
+    free(dictionary->texts);
+    free(dictionary);
+}
+
+/* MARK: Collecting */
+
+static int64_t value_at(struct parquet_rows *rows, const struct column *column,
+                        const trail_values *values, size_t row)
+{
+    switch (column->definition->cell) {
+    case TRAIL_CELL_I64:
+        return values->i64[row];
+    case TRAIL_CELL_I32:
+    case TRAIL_CELL_DATE:
+        return values->i32[row];
+    case TRAIL_CELL_BOOL:
+        return values->u8[row];
+    case TRAIL_CELL_ENUM:
+        return number_of_word(rows, column, values->u8[row]);
+    case TRAIL_CELL_TEXT:
+        return number_of_text(rows, column->dictionary, values->text[row]);
+    }
+    return -1;
+}
+
+/* Adds at most STEP rows, from a multiple of STEP on. Returns false if out of memory. */
+static bool add_values(struct parquet_rows *rows, struct column *column, const trail_values *values,
+                       size_t from, size_t count)
+{
+    uint64_t valid = UINT64_MAX >> (STEP - count);
+    unsigned shift = rows->count % 64;
+    if (values->valid)
+        valid &= values->valid[from / STEP];
+    if (!GROW(column->values, column->capacity, column->count + count))
+        return false;
+    column->valid[rows->count / 64] |= valid << shift;
+    if (shift > 0)
+        column->valid[rows->count / 64 + 1] |= valid >> (64 - shift);
+    for (; valid; valid &= valid - 1) {
+        size_t row = from + (size_t)__builtin_ctzll(valid);
+        int64_t value = value_at(rows, column, values, row);
+        if (column->dictionary && value < 0)
+            return false;
+        column->values[column->count++] = value;
+    }
+    return true;
+}
+
+static bool add_step(struct parquet_rows *rows, const trail_rows *more, size_t from, size_t count)
+{
+    for (size_t i = 0; i < rows->parquet->column_count; i++) {
+        struct column *column = &rows->columns[i];
+        if (!add_values(rows, column, &more->columns[column->index], from, count))
+            return false;
+    }
+    rows->count += count;
+    return true;
+}
+
+static void rows_clear(struct parquet_rows *rows)
+{
+    for (size_t i = 0; i < rows->parquet->column_count; i++) {
+        struct column *column = &rows->columns[i];
+        memset(column->valid, 0, (rows->count / 64 + 1) * sizeof *column->valid);
+        column->count = 0;
+        if (column->dictionary)
+            dictionary_clear(column->dictionary);
+    }
+    rows->count = rows->text_size = 0;
+    rows->out.size = 0;
+}
+
+/* MARK: Pages */
+
+static bool pack(struct parquet_rows *rows)
+{
+    struct protobuf *packed = &rows->packed;
+    size_t bound = ZSTD_compressBound(rows->page.size);
+    if (rows->page.failed || rows->page.size > INT32_MAX / 2 ||
+        !GROW(packed->data, packed->capacity, bound))
+        return false;
+    packed->size =
+        ZSTD_compressCCtx(rows->zstd, packed->data, bound, rows->page.data, rows->page.size, 1);
+    return !ZSTD_isError(packed->size);
+}
+
+/* Moves the page to `out`, compressed, after its header. */
+static void put_page(struct parquet_rows *rows, struct column *column, bool data, size_t count,
+                     enum parquet_encoding encoding)
+{
+    struct thrift thrift = {.to = &rows->out};
+    size_t begin = rows->out.size;
+    if (!pack(rows)) {
+        rows->out.failed = true;
+        return;
+    }
+    thrift_i32(&thrift, 1, data ? DATA_PAGE : DICTIONARY_PAGE);
+    thrift_i32(&thrift, 2, (int32_t)rows->page.size);
+    thrift_i32(&thrift, 3, (int32_t)rows->packed.size);
+    thrift_begin(&thrift, data ? 5 : 7);
+    thrift_i32(&thrift, 1, (int32_t)count);
+    thrift_i32(&thrift, 2, encoding);
+    if (data) {
+        thrift_i32(&thrift, 3, PARQUET_RLE); /* of definition and repetition levels */
+        thrift_i32(&thrift, 4, PARQUET_RLE);
+    }
+    thrift_end(&thrift);
+    thrift_end(&thrift);
+    column->plain_size += rows->out.size - begin + rows->page.size;
+    protobuf_raw(&rows->out, rows->packed.data, rows->packed.size);
+    rows->page.size = 0;
+}
+
+static void put_dictionary(struct parquet_rows *rows, struct column *column)
+{
+    const struct dictionary *dictionary = column->dictionary;
+    for (size_t i = 0; i < dictionary->count; i++) {
+        parquet_put_fixed(&rows->page, dictionary->texts[i].size, 4);
+        protobuf_raw(&rows->page, dictionary->texts[i].data, dictionary->texts[i].size);
+    }
+    put_page(rows, column, false, dictionary->count, PARQUET_PLAIN);
+}
+
+/* Some readers accept no page of differences, and none with a dictionary, that is empty. */
+static enum parquet_encoding encoding_of(const struct column *column)
+{
+    if (column->count == 0 || column->definition->cell == TRAIL_CELL_BOOL)
+        return PARQUET_PLAIN;
+    return column->dictionary ? PARQUET_DICTIONARY : PARQUET_DELTA;
+}
+
+static void put_values(struct protobuf *to, const struct column *column)
+{
+    if (column->definition->cell == TRAIL_CELL_BOOL)
+        parquet_put_bits(to, column->values, column->count);
+    else if (column->dictionary)
+        parquet_put_indices(to, column->values, column->count, column->dictionary->count);
+    else
+        parquet_put_deltas(to, column->values, column->count,
+                           column->definition->cell == TRAIL_CELL_I64);
+}
+
+static void put_column(struct parquet_rows *rows, struct column *column)
+{
+    column->begin = rows->out.size;
+    column->plain_size = 0;
+    if (encoding_of(column) == PARQUET_DICTIONARY)
+        put_dictionary(rows, column);
+    column->data = rows->out.size;
+    if (column->definition->nullable)
+        parquet_put_levels(&rows->page, column->valid, rows->count, column->count);
+    if (column->count > 0)
+        put_values(&rows->page, column);
+    put_page(rows, column, true, rows->count, encoding_of(column));
+    column->end = rows->out.size;
+}
+
+/* MARK: What the footer says of a row group */
+
+static int compare(trail_string a, trail_string b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static void put_least_text(struct thrift *to, const struct dictionary *dictionary)
+{
+    trail_string least = dictionary->texts[0], greatest = least;
+    for (size_t i = 1; i < dictionary->count; i++) {
+        trail_string text = dictionary->texts[i];
+        least = compare(text, least) < 0 ? text : least;
+        greatest = compare(text, greatest) > 0 ? text : greatest;
+    }
+    if (least.size > NAMED_SIZE || greatest.size > NAMED_SIZE)
+        return;
+    thrift_binary(to, 5, greatest.data, greatest.size);
+    thrift_binary(to, 6, least.data, least.size);
+}
+
+static void put_number(struct thrift *to, unsigned field, int64_t value, unsigned size)
+{
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < size; i++)
+        bytes[i] = (uint8_t)((uint64_t)value >> (8 * i));
+    thrift_binary(to, field, bytes, size);
+}
+
+static void put_least_number(struct thrift *to, const struct column *column)
+{
+    unsigned size = column->definition->cell == TRAIL_CELL_I64 ? 8 : 4;
+    int64_t least = column->values[0], greatest = least;
+    for (size_t i = 1; i < column->count; i++) {
+        least = column->values[i] < least ? column->values[i] : least;
+        greatest = column->values[i] > greatest ? column->values[i] : greatest;
+    }
+    put_number(to, 5, greatest, size);
+    put_number(to, 6, least, size);
+}
+
+static void put_statistics(struct thrift *to, const struct parquet_rows *rows,
+                           const struct column *column)
+{
+    thrift_begin(to, 12);
+    thrift_i64(to, 3, (int64_t)(rows->count - column->count));
+    if (column->count > 0 && column->dictionary)
+        put_least_text(to, column->dictionary);
+    else if (column->count > 0 && column->definition->cell != TRAIL_CELL_BOOL)
+        put_least_number(to, column);
+    thrift_end(to);
+}
+
+/* `base`: where the row group begins in the file. */
+static void put_chunk(struct thrift *to, const struct parquet_rows *rows,
+                      const struct column *column, int64_t base)
+{
+    enum parquet_encoding encoding = encoding_of(column);
+    bool has_dictionary = encoding == PARQUET_DICTIONARY;
+    thrift_element(to);
+    thrift_i64(to, 2, base + (int64_t)column->begin);
+    thrift_begin(to, 3);
+    thrift_i32(to, 1, kinds[column->definition->cell].type);
+    thrift_list(to, 2, THRIFT_I32, has_dictionary ? 3 : 2);
+    thrift_i32(to, 0, encoding);
+    thrift_i32(to, 0, PARQUET_RLE);
+    if (has_dictionary)
+        thrift_i32(to, 0, PARQUET_PLAIN);
+    thrift_list(to, 3, THRIFT_BINARY, 1);
+    thrift_word(to, 0, column->definition->name);
+    thrift_i32(to, 4, CODEC_ZSTD);
+    thrift_i64(to, 5, (int64_t)rows->count);
+    thrift_i64(to, 6, (int64_t)column->plain_size);
+    thrift_i64(to, 7, (int64_t)(column->end - column->begin));
+    thrift_i64(to, 9, base + (int64_t)column->data);
+    if (has_dictionary)
+        thrift_i64(to, 11, base + (int64_t)column->begin);
+    put_statistics(to, rows, column);
+    thrift_end(to);
+    thrift_end(to);
+}
+
+static void put_group(struct parquet *parquet, const struct parquet_rows *rows)
+{
+    struct thrift thrift = {.to = &parquet->groups};
+    uint64_t plain_size = 0;
+    thrift_list(&thrift, 1, THRIFT_STRUCT, parquet->column_count);
+    for (size_t i = 0; i < parquet->column_count; i++) {
+        put_chunk(&thrift, rows, &rows->columns[i], (int64_t)parquet->size);
+        plain_size += rows->columns[i].plain_size;
+    }
+    thrift_i64(&thrift, 2, (int64_t)plain_size);
+    thrift_i64(&thrift, 3, (int64_t)rows->count);
+    thrift_i64(&thrift, 5, (int64_t)parquet->size);
+    thrift_i64(&thrift, 6, (int64_t)rows->out.size);
+    thrift_end(&thrift);
+}
+
+/* MARK: The file */
+
+static void write_bytes(struct parquet *parquet, const void *data, size_t size)
+{
+    out_bytes(&parquet->out, data, size);
+    parquet->size += size;
+}
+
+/* Returns false if out of memory, or if the sink has failed. */
+static bool write_rows(struct parquet_rows *rows)
+{
+    struct parquet *parquet = rows->parquet;
+    for (size_t i = 0; i < parquet->column_count; i++)
+        put_column(rows, &rows->columns[i]);
+    if (rows->out.failed)
+        return false;
+    pthread_mutex_lock(&parquet->lock);
+    put_group(parquet, rows);
+    write_bytes(parquet, rows->out.data, rows->out.size);
+    parquet->group_count++;
+    parquet->row_count += rows->count;
+    bool good = !parquet->groups.failed && !parquet->out.failed;
+    pthread_mutex_unlock(&parquet->lock);
+    rows_clear(rows);
+    return good;
+}
+
+static void put_meaning(struct thrift *to, const struct kind *kind)
+{
+    if (kind->converted == NO_MEANING)
+        return;
+    thrift_i32(to, 6, kind->converted);
+    thrift_begin(to, 10);
+    thrift_begin(to, (unsigned)kind->logical);
+    thrift_end(to);
+    thrift_end(to);
+}
+
+static void put_schema(struct thrift *to, const struct parquet *parquet)
+{
+    thrift_list(to, 2, THRIFT_STRUCT, parquet->column_count + 1);
+    thrift_element(to);
+    thrift_word(to, 4, parquet->table->name);
+    thrift_i32(to, 5, (int32_t)parquet->column_count);
+    thrift_end(to);
+    for (size_t i = 0; i < parquet->column_count; i++) {
+        const trail_table_column *column = &parquet->table->columns[parquet->wanted[i]];
+        thrift_element(to);
+        thrift_i32(to, 1, kinds[column->cell].type);
+        thrift_i32(to, 3, column->nullable ? OPTIONAL : REQUIRED);
+        thrift_word(to, 4, column->name);
+        put_meaning(to, &kinds[column->cell]);
+        thrift_end(to);
+    }
+}
+
+/* Least and greatest values count only where the footer says that they are those of the type. */
+static void put_orders(struct thrift *to, const struct parquet *parquet)
+{
+    thrift_list(to, 7, THRIFT_STRUCT, parquet->column_count);
+    for (size_t i = 0; i < parquet->column_count; i++) {
+        thrift_element(to);
+        thrift_begin(to, 1);
+        thrift_end(to);
+        thrift_end(to);
+    }
+}
+
+static bool put_footer(struct parquet *parquet, struct protobuf *footer)
+{
+    struct thrift thrift = {.to = footer};
+    thrift_i32(&thrift, 1, VERSION);
+    put_schema(&thrift, parquet);
+    thrift_i64(&thrift, 3, (int64_t)parquet->row_count);
+    thrift_list(&thrift, 4, THRIFT_STRUCT, parquet->group_count);
+    protobuf_raw(footer, parquet->groups.data, parquet->groups.size);
+    thrift_word(&thrift, 6, "trail");
+    put_orders(&thrift, parquet);
+    thrift_end(&thrift);
+    parquet_put_fixed(footer, footer->size, 4);
+    return !footer->failed && !parquet->groups.failed;
+}
+
+struct parquet *parquet_open(const trail_table *table, uint32_t wanted, const trail_sink *sink)
+{
+    struct parquet *parquet = calloc(1, sizeof *parquet);
+    if (!parquet || !out_init(&parquet->out, sink->write, sink->context)) {
+        free(parquet);
+        return NULL;
+    }
+    parquet->table = table;
+    for (size_t i = 0; i < table->column_count; i++)
+        if ((wanted >> i & 1) != 0)
+            parquet->wanted[parquet->column_count++] = i;
+    pthread_mutex_init(&parquet->lock, NULL);
+    write_bytes(parquet, MAGIC, strlen(MAGIC));
+    return parquet;
+}
+
+int parquet_close(struct parquet *parquet, bool keep, trail_error *err)
+{
+    struct protobuf footer = {0};
+    int result = 0;
+    bool made = keep && put_footer(parquet, &footer);
+    if (keep && !made)
+        result = error_no_memory(err);
+    if (made) {
+        write_bytes(parquet, footer.data, footer.size);
+        write_bytes(parquet, MAGIC, strlen(MAGIC));
+        result = out_finish(&parquet->out, err);
+    } else {
+        out_drop(&parquet->out);
+    }
+    protobuf_free(&footer);
+    protobuf_free(&parquet->groups);
+    pthread_mutex_destroy(&parquet->lock);
+    free(parquet);
+    return result;
+}
+
+/* MARK: Rows */
+
+static void rows_free(struct parquet_rows *rows)
+{
+    for (size_t i = 0; i < rows->parquet->column_count; i++) {
+        free(rows->columns[i].values);
+        dictionary_free(rows->columns[i].dictionary);
+    }
+    protobuf_free(&rows->out);
+    protobuf_free(&rows->page);
+    protobuf_free(&rows->packed);
+    (void)ZSTD_freeCCtx(rows->zstd);
+    free(rows);
+}
+
+struct parquet_rows *parquet_rows_new(struct parquet *parquet)
+{
+    struct parquet_rows *rows =
+        calloc(1, sizeof *rows + parquet->column_count * sizeof *rows->columns);
+    if (!rows)
+        return NULL;
+    rows->parquet = parquet;
+    rows->zstd = ZSTD_createCCtx();
+    bool good = rows->zstd != NULL;
+    for (size_t i = 0; i < parquet->column_count; i++) {
+        struct column *column = &rows->columns[i];
+        column->index = parquet->wanted[i];
+        column->definition = &parquet->table->columns[column->index];
+        if (kinds[column->definition->cell].type != TYPE_BYTE_ARRAY)
+            continue;
+        column->dictionary = calloc(1, sizeof *column->dictionary);
+        good = good && column->dictionary;
+    }
+    if (good)
+        return rows;
+    rows_free(rows);
+    return NULL;
+}
+
+static bool add_rows(struct parquet_rows *rows, const trail_rows *more)
+{
+    for (size_t from = 0; from < more->count; from += STEP) {
+        size_t count = more->count - from < STEP ? more->count - from : STEP;
+        if (!add_step(rows, more, from, count))
+            return false;
+        bool is_full = rows->count + STEP > GROUP_ROWS || rows->text_size >= GROUP_TEXT;
+        if (is_full && !write_rows(rows))
+            return false;
+    }
+    return true;
+}
+
+bool parquet_rows_add(struct parquet_rows *rows, const trail_rows *more)
+{
+    rows->failed = rows->failed || !add_rows(rows, more);
+    return !rows->failed;
+}
+
+bool parquet_rows_end(struct parquet_rows *rows, bool keep)
+{
+    bool good = !keep || (!rows->failed && (rows->count == 0 || write_rows(rows)));
+    rows_free(rows);
+    return good;
+}

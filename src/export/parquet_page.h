@@ -1,0 +1,32 @@
+/*
+ * What the pages of a Parquet file contain: numbers and bits in the encodings of its format,
+ * appended to a buffer (Apache Parquet, "Encodings").
+ */
+#pragma once
+
+#include "export/protobuf.h"
+
+/* Texts and numbers of one kind in the format's numbering. */
+enum parquet_encoding {
+    PARQUET_PLAIN = 0,
+    PARQUET_RLE = 3,
+    PARQUET_DELTA = 5,     /* DELTA_BINARY_PACKED */
+    PARQUET_DICTIONARY = 8 /* RLE_DICTIONARY */
+};
+
+/*
+ * Which of `rows` rows have a value, one bit each, as definition levels. `count` of them are set.
+ */
+void parquet_put_levels(struct protobuf *to, const uint64_t *valid, size_t rows, size_t count);
+
+/* Numbers of dictionary entries, each less than `entries`, of which there is one at least. */
+void parquet_put_indices(struct protobuf *to, const int64_t *values, size_t count, size_t entries);
+
+/* Numbers as differences, in blocks of 128; `wide`: INT64, else INT32. `count` is at least 1. */
+void parquet_put_deltas(struct protobuf *to, const int64_t *values, size_t count, bool wide);
+
+/* The lowest bit of each. */
+void parquet_put_bits(struct protobuf *to, const int64_t *values, size_t count);
+
+/* `size` bytes of a number, the lowest first. */
+void parquet_put_fixed(struct protobuf *to, uint64_t value, unsigned size);
