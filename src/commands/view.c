@@ -2,18 +2,15 @@
  * trail view: serves a trace to a browser on this machine.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "commands/version.h"
+#include "commands/view_server.h"
 #include "serve/api.h"
 #include "serve/assets.h"
-#include "serve/browser.h"
 #include "serve/intake.h"
 #include "serve/rest.h"
 #include "serve/runs.h"
@@ -30,19 +27,13 @@
 /* How long a page may take to open. */
 #define OPENING_MS 500
 
-struct address {
-    char host[64];
-    uint16_t port;
-};
-
 struct request {
     const struct command *command;
     const char *words[API_TRACES];
     size_t count;
-    struct address address;
-    bool no_open, keep, follow, cache;
+    struct view_server server;
+    bool follow, cache, perfetto;
     int cache_folder; /* -1: none */
-    int64_t idle_ns;
     trail_words vocabulary;
     const char *save, *source, *skip_frames;
 };
@@ -52,7 +43,7 @@ struct request {
 /* --http. */
 static int parse_address(const struct command *command, void *member, const char *text)
 {
-    struct address *address = member;
+    struct view_server *address = member;
     const char *colon = strrchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
     int64_t port = 0;
@@ -68,12 +59,12 @@ static int parse_address(const struct command *command, void *member, const char
 static const struct option rows[] = {
     {0, "http", "ADDRESS",
      "serve on this address: HOST:PORT, :PORT or HOST (default 127.0.0.1 and a free port)",
-     TO_PARSED(struct request, address, struct address, parse_address)},
-    {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
+     TO_PARSED(struct request, server, struct view_server, parse_address)},
+    {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, server.no_open)},
     {0, "keep", NULL, "serve until Ctrl-C, even when no page is open",
-     TO_FLAG(struct request, keep)},
+     TO_FLAG(struct request, server.keep)},
     {0, "idle", "TIME", "end this time after the last request (300s)",
-     TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
+     TO_TIME(struct request, server.idle_ns), .expects = "a time like 300s"},
     {0, "save", "FILE", "with -: save the incoming trace to this file",
      TO_TEXT(struct request, save)},
     {0, "follow", NULL,
@@ -83,6 +74,8 @@ static const struct option rows[] = {
     {0, "cache", NULL,
      "keep what is computed of the trace in the cache folder, to view it again at once",
      TO_FLAG(struct request, cache)},
+    {0, "perfetto", NULL, "open it in ui.perfetto.dev, which reads it from this machine",
+     TO_FLAG(struct request, perfetto)},
     {0, "source", "DIR",
      "show the lines around a frame, of files that the trace names and that are below DIR (/: "
      "anywhere)",
@@ -92,27 +85,7 @@ static const struct option rows[] = {
     {0},
 };
 
-static bool is_local(const char *host)
-{
-    return host[0] == '\0' || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-           strncmp(host, "127.", 4) == 0;
-}
-
 /* MARK: Serving */
-
-/* Waits for a signal, or until there were no requests for the idle time. */
-static void wait_for_end(const struct request *request, const struct http *http,
-                         const sigset_t *signals)
-{
-    for (;;) {
-        struct timespec pause = {.tv_nsec = 500000000};
-        if (sigtimedwait(signals, NULL, &pause) > 0)
-            return;
-        int64_t last = http_last_request(http);
-        if (!request->keep && last > 0 && now_ns() - last > request->idle_ns)
-            return;
-    }
-}
 
 /* A served trace. */
 struct served {
@@ -316,43 +289,20 @@ static void answer(void *context, const struct http_request *asked, struct http_
 
 static int serve(const struct request *request, struct site *site, const sigset_t *signals)
 {
-    struct http_options options = {.host = request->address.host[0] ? request->address.host : NULL,
-                                   .port = request->address.port,
-                                   .handler = answer,
-                                   .context = site};
-    trail_error err = no_error();
+    struct http_options options = {.handler = answer, .context = site};
+    struct http *http;
     char url[160];
-    struct browser browser = {.page = ""};
-    int reason;
-    struct http *http = http_start(&options, &err);
-    if (!http)
-        return print_error(request->words[0], &err);
+    int code = view_server_start(&request->server, &options, request->words[0], &http);
+    if (code != EXIT_GOOD)
+        return code;
     (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
-                   request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
+                   request->server.host[0] ? request->server.host : "127.0.0.1", http_port(http),
                    http_token(http));
-    if (!is_local(request->address.host))
-        print_message("anyone who can reach %s and knows this address can read the trace",
-                      request->address.host);
-    printf("%s\n", url);
-    (void)fflush(stdout);
-    if (!request->no_open && (reason = browser_open(&browser, url)) != 0)
-        print_message("no browser was opened: %s", strerror(reason));
-    wait_for_end(request, http, signals);
-    browser_close(&browser);
+    view_server_run(&request->server, http, url, signals);
     for (size_t i = 0; i < request->count; i++)
         runs_stop(site->served[i].runs);
     http_stop(http);
     return EXIT_GOOD;
-}
-
-/* Blocks the signals that end the process, for the threads. */
-static void block_signals(sigset_t *signals)
-{
-    (void)sigemptyset(signals);
-    (void)sigaddset(signals, SIGINT);
-    (void)sigaddset(signals, SIGTERM);
-    (void)sigaddset(signals, SIGHUP);
-    (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
 /* A stream of requests must not starve a page that reopens the files. */
@@ -375,7 +325,7 @@ static int view(const struct request *request)
     if (!site.served)
         return EXIT_INOUT;
     init_lock(&site.lock);
-    block_signals(&signals);
+    view_server_block(&signals);
     int code = open_all(request, site.served);
     site.api = api_of(request, site.served);
     if (code == EXIT_GOOD)
@@ -404,6 +354,9 @@ static int check_words(const struct request *request)
     if (request->count == 1 && !is_stdin && request->save)
         return usage_error(request->command, "--save needs - (stdin): %s is already a file",
                            request->words[0]);
+    if (request->perfetto && (request->count > 1 || request->follow || request->save))
+        return usage_error(request->command,
+                           "--perfetto is for one trace, without --follow, --save");
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
@@ -414,7 +367,7 @@ static int check_words(const struct request *request)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .cache_folder = -1, .idle_ns = IDLE_NS};
+    struct request request = {.command = command, .cache_folder = -1, .server.idle_ns = IDLE_NS};
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
@@ -431,7 +384,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD && request.cache)
         code = cache_folder_open("view", &request.cache_folder);
     if (code == EXIT_GOOD)
-        code = view(&request);
+        code = request.perfetto ? view_perfetto(&request.server, request.words[0]) : view(&request);
     if (request.cache_folder >= 0)
         cache_folder_close(request.cache_folder);
     return code;
@@ -447,6 +400,7 @@ const struct command command_view = {
     .examples =
         "  trail view app.trace\n"
         "  trail view before.trace after.trace\n"
+        "  trail view --perfetto app.trace\n"
         "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
     .options = rows,
     .run = run,

@@ -143,6 +143,16 @@ static void cookie_name(const struct http *http, char name[24])
     (void)snprintf(name, 24, "trail-%u", http_port(http));
 }
 
+static bool is_guest(const struct http *http, const char *origin)
+{
+    return origin && http->options.guest && strcmp(origin, http->options.guest) == 0;
+}
+
+static bool asks_with_token(const struct http *http, struct MHD_Connection *connection)
+{
+    return is_token(http, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token"));
+}
+
 static bool has_token(const struct http *http, struct MHD_Connection *connection)
 {
     static const char bearer[] = "Bearer ";
@@ -288,12 +298,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     if (!is_known_host(http, host))
         return refuse(connection, MHD_HTTP_FORBIDDEN,
                       "This server does not answer to this Host.\n");
-    if (!is_same_origin(header(connection, "Origin"), host))
+    bool guest = is_guest(http, header(connection, "Origin"));
+    if (!guest && !is_same_origin(header(connection, "Origin"), host))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "Not from another site.\n");
-    if (*state &&
-        is_token(http, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
+    if (*state && asks_with_token(http, connection))
         return mark_known(http, connection), welcome(http, connection, *state);
-    if (!has_token(http, connection))
+    if (!(guest ? asks_with_token(http, connection) : has_token(http, connection)))
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, no_token);
     mark_known(http, connection);
     struct http_request request = {.path = url, .connection = connection};
@@ -302,7 +312,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     __atomic_store_n(&http->last_request, now_ns(), __ATOMIC_RELAXED);
     if (!answer.data)
         return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory.\n");
-    return reply(connection, &answer, NULL, NULL);
+    return reply(connection, &answer, guest ? "Access-Control-Allow-Origin" : NULL,
+                 http->options.guest);
 }
 
 /* MARK: Life */

@@ -7,9 +7,10 @@
  *   - its Host is localhost, 127.0.0.1 or [::1] with any port (so that `ssh -L` works), or the address
  *     served on (for 0.0.0.0 and [::] any address, but no name): a name that another site has pointed
  *     here (DNS rebinding) is refused;
- *   - its Origin, if it has one, is that host;
+ *   - its Origin, if it has one, is that host, or the one site that the user allows (guest);
  *   - it presents the token: as a cookie, which the first URL (?token=...) sets and which other sites'
  *     requests do not carry (SameSite), or as "Authorization: Bearer ...", for curl;
+ *     and as ?token=..., for the guest;
  *   - it is a GET or a HEAD.
  *
  * Connections without the token are limited in number and time: gate.h.
@@ -59,8 +60,9 @@ typedef void (*http_handler)(void *context, const struct http_request *request,
                              struct http_answer *answer);
 
 struct http_options {
-    const char *host; /* address to listen on; NULL: 127.0.0.1 */
-    uint16_t port;    /* 0: any free port */
+    const char *host;  /* address to listen on; NULL: 127.0.0.1 */
+    uint16_t port;     /* 0: any free port */
+    const char *guest; /* "https://SITE", whose pages may read answers; NULL: none */
     http_handler handler;
     void *context;
 };

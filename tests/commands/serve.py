@@ -1097,6 +1097,46 @@ BAD = (
 
 
 @test
+def perfetto_reads_its_export_and_no_other_site_does():
+    site, path = "https://ui.perfetto.dev", os.path.join(WORK, "perfetto.trace")
+    shutil.copy(EXAMPLES[23], path)
+    export = run("export", "--to=perfetto", path)[1]
+    damaged = os.path.join(WORK, "damaged.trace")
+    with open(path, "rb") as whole, open(damaged, "wb") as part:
+        part.write(whole.read()[:-1000])
+    with Server("--perfetto", "--http=127.0.0.1:0", path) as server:
+        page, _, query = server.url.partition("/#!/?url=")
+        equal(page, site)
+        # The page's own decoding of its address.
+        url = urllib.parse.urlsplit(urllib.parse.unquote(query))
+        server.port, asked = url.port, f"{url.path}?{url.query}"
+        status, headers, body = server.ask(asked, headers={"Origin": site}, token=False)
+        equal((status, headers["Access-Control-Allow-Origin"], body == export), (200, site, True))
+        token = asked[-1]
+        for path, headers in (
+            (url.path, {"Origin": site}),
+            (asked[:-1] + ("0" if token != "0" else "1"), {"Origin": site}),
+            (asked, {"Origin": "https://ui.perfetto.dev.example"}),
+            (asked, {"Origin": "http://ui.perfetto.dev"}),
+            (asked, {"Origin": "null"}),
+            (asked, {}),
+            (asked, {"Origin": site, "Host": "example.org"}),
+        ):
+            status, answered, _ = server.ask(path, headers=headers, token=False)
+            assert status in (401, 403) and answered["Access-Control-Allow-Origin"] is None, (path, headers, status)
+        equal(server.ask("/other?" + url.query, headers={"Origin": site}, token=False)[0], 404)
+    # Of a damaged trace the good part is served.
+    server = Server("--perfetto", "--http=127.0.0.1:0", damaged)
+    server.process.send_signal(signal.SIGINT)
+    err = server.process.communicate(timeout=LONG)[1].decode()
+    equal((server.process.returncode, "damaged.trace" in err), (1, True), err)
+    equal(run("view", "--no-open", "--perfetto", "/dev/null")[0], 1)
+    # The page itself does not admit that site.
+    with Server(EXAMPLES[23]) as server:
+        equal(server.ask("/api/status?token=" + server.token, headers={"Origin": site}, token=False)[0], 403)
+
+
+@test
 def wrong_parameters_are_told_with_what_is_right():
     with Server(trace("why-1.26")) as server:
         server.done()

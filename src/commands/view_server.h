@@ -1,0 +1,31 @@
+/*
+ * The life of a server of trail view: it is started, its address is printed and opened, and it ends
+ * on a signal, or some time after the last request.
+ */
+#pragma once
+
+#include <signal.h>
+
+#include "serve/http.h"
+
+struct view_server {
+    char host[64]; /* "": the default */
+    uint16_t port;
+    bool no_open, keep;
+    int64_t idle_ns;
+};
+
+/* Blocks the signals that end the process, for all threads that are started later. */
+void view_server_block(sigset_t *signals);
+
+/* Starts it at the address, with what else is in the options. `word` is for the message. Returns an
+ * exit code. */
+int view_server_start(const struct view_server *server, struct http_options *options,
+                      const char *word, struct http **http);
+
+/* Prints the address, opens it and waits for the end. The caller stops the server. */
+void view_server_run(const struct view_server *server, const struct http *http, const char *url,
+                     const sigset_t *signals);
+
+/* trail view --perfetto. */
+int view_perfetto(const struct view_server *server, const char *word);
