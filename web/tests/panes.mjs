@@ -1252,6 +1252,13 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
         });
         const found = new Set(threads.map((row) => row["mostly for"]));
         equal([...found].sort(), ["condition variable", "mutex", "sleep"], "mostly for");
+        await openTab(page, "Latency");
+        await page.locator(".columns h3").first().waitFor();
+        equal(
+            await page.locator(".columns h3").allTextContents(),
+            ["Scheduling (ready until running)", "Locks, conditions, threads", "Syscalls"],
+            "latencies",
+        );
         await openTab(page, "Stacks");
         equal(
             (await page.getByLabel("Stacks of").locator("option").allTextContents()).slice(0, 2),
