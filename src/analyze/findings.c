@@ -141,16 +141,12 @@ static const char *whole_text(struct findings *findings, const trail_finding *fi
     return copy ? copy : "";
 }
 
-/* Removes the bound, with which the remedy begins if it has one. */
 static void drop_bound(struct findings *findings, trail_finding *finding)
 {
     char bound[GAIN_BOUND_SIZE];
-    size_t size = strlen(gain_bound(finding->kind, finding->gain_ns, length_of(findings), bound));
-    if (strncmp(finding->remedy, bound, size) != 0)
-        return;
-    finding->remedy += size;
-    finding->remedy += strspn(finding->remedy, " ");
-    finding->text = whole_text(findings, finding);
+    finding->remedy = gain_remedy(finding, length_of(findings), bound);
+    if (*bound)
+        finding->text = whole_text(findings, finding);
 }
 
 bool finding_replayed(struct findings *findings, trail_finding *finding, const char *const *options,

@@ -298,7 +298,8 @@ static void say_yields(struct findings *findings, const struct wait_group *group
     if (mean(ready->sum_ns, ready->count) <= YIELD_MOST)
         ns = with_ready;
     if (group->yields < YIELDS_LEAST || mean(group->exec_ns, group->yields) > YIELD_MOST ||
-        time_share(findings, ns) < QUEUE_SHARE || collects(findings, group))
+        time_share(findings, ns) < QUEUE_SHARE || collects(findings, group) ||
+        finding_is_runtime(findings, group->row.name))
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->life, .function = group->row.name};

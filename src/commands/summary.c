@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/goroutines.h"
 #include "analyze/part.h"
 #include "base/share.h"
 #include "base/text.h"
@@ -183,12 +184,17 @@ static void put_name_if(struct row *row, const char *key, trail_name name)
 static void put_finding(struct row *row, const void *of)
 {
     const trail_finding *finding = of;
+    const trail_analysis_span *span = &row->analysis->span;
+    char bound[GAIN_BOUND_SIZE];
+    const char *remedy = gain_remedy(finding, ns_between(span->begin_ns, span->end_ns), bound);
     struct gain_words gain;
     row_word(row, NULL, "kind", finding->kind);
     row_word(row, NULL, "text", finding->text);
     row_word(row, NULL, "heading", finding->heading);
     row_word(row, NULL, "details", finding->details);
-    row_word(row, NULL, "remedy", finding->remedy);
+    if (*bound)
+        row_word(row, NULL, "bound", bound);
+    row_word(row, NULL, "remedy", remedy);
     json_real(row->json, "weight", finding->weight);
     row_duration(row, NULL, "gain_ns", finding->gain_ns);
     if (gain_words(finding, &gain)) {
@@ -530,7 +536,7 @@ static void show_findings(const struct request *request)
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
         (void)overview_largest(request->analysis.answers, &request->analysis.vocabulary, largest);
-        printf("No known problem found. The largest figures: ");
+        printf("%s. The largest figures: ", overview_nothing(&request->activity));
         show_figures(largest);
         puts(".");
     }

@@ -51,7 +51,9 @@ static void put_card(const struct report *report, const trail_finding *finding)
 {
     struct out *out = report->out;
     struct gain_words gain;
-    char command[512];
+    char command[512], bound[GAIN_BOUND_SIZE];
+    /* The figure is the bound. */
+    const char *remedy = gain_remedy(finding, report_length(report), bound);
     out_format(out, "<li data-kind=\"%s\">", finding->kind);
     put_severity(out, finding->weight);
     put_text(out, "h3", finding->heading, "</h3>");
@@ -63,8 +65,8 @@ static void put_card(const struct report *report, const trail_finding *finding)
     put_text(out, "p class=\"why\"", finding->details, "");
     put_moment_link(report, finding);
     out_str(out, "</p>");
-    if (*finding->remedy)
-        put_text(out, "p class=\"remedy\"", finding->remedy, "</p>");
+    if (*remedy)
+        put_text(out, "p class=\"remedy\"", remedy, "</p>");
     if (finding->replayed)
         put_text(out, "p class=\"remedy\"", finding->replayed, "</p>");
     if (finding->has_moment) {
@@ -85,7 +87,8 @@ void report_findings(const struct report *report)
     struct out *out = report->out;
     report_section(report, "findings", "What is wrong");
     if (count == 0) {
-        out_str(out, "<p class=\"none\">No known problem found. The largest figures: <bdi>");
+        out_format(out, "<p class=\"none\">%s. The largest figures: <bdi>",
+                   overview_nothing(&report->activity));
         html_figures(out, overview_largest(report->answers, report->words, largest));
         out_str(out, "</bdi>.</p>\n");
     } else {

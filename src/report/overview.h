@@ -48,6 +48,13 @@ enum { OVERVIEW_SIZE = 400 };
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);
 
+/* What is said of a trace without findings, without a full stop. */
+static inline const char *overview_nothing(const trail_activity *activity)
+{
+    return activity->lost_ns > 0 ? "No known problem found where states are known"
+                                 : "No known problem found";
+}
+
 /* Returns the name under which the waits of goroutines with this name are added up (names_kind). */
 trail_name overview_kind(const trail_analysis *answers, trail_name name);
 

@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "analyze/goroutines.h"
 #include "base/grow.h"
 #include "base/match.h"
 #include "serve/draw.h"
@@ -146,14 +147,13 @@ static void find_number(struct search *s)
 
 struct function {
     trail_name name;
-    bool placed;
+    int64_t ns; /* of the span at its place; -1: none yet */
     struct place place;
 };
 
 struct functions {
     struct function *items;
     size_t count, capacity;
-    size_t placed;
     uint32_t *of_stack; /* index of the function + 1, by stack; 0: none */
 };
 
@@ -167,7 +167,7 @@ static uint32_t add_function(struct search *s, struct functions *functions, trai
     if (functions->count == s->each ||
         !GROW(functions->items, functions->capacity, functions->count + 1))
         return 0;
-    functions->items[functions->count++] = (struct function){.name = name};
+    functions->items[functions->count++] = (struct function){.name = name, .ns = -1};
     return (uint32_t)functions->count;
 }
 
@@ -185,12 +185,12 @@ static void collect_functions(struct search *s, struct functions *functions, siz
     }
 }
 
-/* Finds the first occurrence of each function, in the first lane that has one. */
+/* Finds the longest span in each function. */
 static void place_functions(struct search *s, struct functions *functions, size_t stacks)
 {
     uint64_t seen = 0, next = YIELD_SPANS;
     size_t count = trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE);
-    for (size_t lane = 0; lane < count && functions->placed < functions->count; lane++) {
+    for (size_t lane = 0; lane < count && functions->count > 0; lane++) {
         trail_span_cursor cursor;
         trail_span row;
         trail_lanes_seek(s->lanes, TRAIL_LANE_GOROUTINE, lane, 0, &cursor);
@@ -200,12 +200,12 @@ static void place_functions(struct search *s, struct functions *functions, size_
                 next += YIELD_SPANS;
                 model_yield(s->exchange->model);
             }
-            if (number == 0 || functions->items[number - 1].placed)
+            struct function *function = number ? &functions->items[number - 1] : NULL;
+            if (!function || ns_between(row.begin_ns, row.end_ns) <= function->ns)
                 continue;
-            functions->items[number - 1].placed = true;
-            functions->items[number - 1].place =
+            function->ns = ns_between(row.begin_ns, row.end_ns);
+            function->place =
                 (struct place){TRAIL_LANE_GOROUTINE, (int64_t)lane, row.begin_ns, row.end_ns, 0};
-            functions->placed++;
         }
         if (seen > MOST_SPANS) {
             s->more = true;
@@ -225,7 +225,7 @@ static void find_functions(struct search *s)
         place_functions(s, &functions, stacks);
     }
     for (size_t i = 0; i < functions.count; i++)
-        if (functions.items[i].placed && has_room(s))
+        if (functions.items[i].ns >= 0 && has_room(s))
             put_result(s, "function", trail_lanes_text(s->lanes, functions.items[i].name),
                        functions.items[i].place);
     free(functions.items);

@@ -34,6 +34,16 @@ static bool is_half(const trail_span *row, int64_t ns)
     return ns > 0 && ns >= (row->end_ns - row->begin_ns) / 2;
 }
 
+/* Returns the lane that ended the wait `span`; -1: not known. */
+static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
+{
+    trail_span next;
+    if (!trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span + 1, &next) ||
+        next.state != TRAIL_SPAN_RUNNABLE)
+        return -1;
+    return next.other;
+}
+
 /* MARK: Recorded holds */
 
 /* Whether a log is about the lock, whose kind logs may name by several words: "rwlock to read". */
@@ -68,17 +78,19 @@ static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail
     return is_about(lanes, &held, lock);
 }
 
-/* Finds the hold that covers the longest part of the wait, by the log at its end. */
-static struct holder_lane of_ended(const trail_lanes *lanes, const trail_span *row,
-                                   const trail_wait_for *lock)
+/* Finds the hold that covers the longest part of the wait, by the log at its end. A wait that no
+ * goroutine ended was given up, and the hold may end at any time after it. */
+static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64_t span,
+                                   const trail_span *row, const trail_wait_for *lock)
 {
+    const bool is_given_up = ender(lanes, lane, span) < 0;
     const trail_mark *logs;
     size_t count = trail_lanes_logs(lanes, &logs);
     size_t first = SEARCH(i, 0, count, logs[i].time_ns < row->begin_ns);
     struct holder_lane found = unknown;
     int64_t most = 0;
     for (size_t i = first; i < count && i - first < MOST_LOGS; i++) {
-        if (logs[i].time_ns > row->end_ns + LATE_NS)
+        if (!is_given_up && logs[i].time_ns > row->end_ns + LATE_NS)
             break;
         int64_t ns = hold_ns(lanes, &logs[i], lock);
         if (ns >= 0 && logs[i].lane != UINT32_MAX) {
@@ -151,16 +163,6 @@ static bool is_for_mutex(const trail_lanes *lanes, const trail_span *row)
     return memmem(name.data, name.size, "Mutex).", 7);
 }
 
-/* Returns the lane that ended the wait before `span`; -1: not known. */
-static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
-{
-    trail_span next;
-    if (!trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span + 1, &next) ||
-        next.state != TRAIL_SPAN_RUNNABLE)
-        return -1;
-    return next.other;
-}
-
 /* Finds the last wait for a mutex of a lane that ends in (from_ns, to_ns]. Returns its number, or
  * UINT64_MAX. */
 static uint64_t last_wait(const trail_lanes *lanes, size_t lane, int64_t from_ns, int64_t to_ns,
@@ -211,7 +213,7 @@ struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_
     trail_wait_for lock = trail_lanes_wait_for(lanes, row->reason);
     struct holder_lane found = unknown;
     if (lock.kind && lock.object)
-        found = row->open ? of_open(lanes, &lock) : of_ended(lanes, row, &lock);
+        found = row->open ? of_open(lanes, &lock) : of_ended(lanes, lane, span, row, &lock);
     else if (!lock.kind && !row->open && is_for_mutex(lanes, row))
         found = of_go(lanes, lane, span, row);
     return found.lane == (int64_t)lane ? unknown : found;

@@ -61,6 +61,17 @@ const char *gain_bound(const char *kind, int64_t gain_ns, int64_t length_ns,
     return text;
 }
 
+const char *gain_remedy(const trail_finding *finding, int64_t length_ns,
+                        char bound[GAIN_BOUND_SIZE])
+{
+    const char *remedy = finding->remedy;
+    size_t size = strlen(gain_bound(finding->kind, finding->gain_ns, length_ns, bound));
+    if (strncmp(remedy, bound, size) == 0)
+        return remedy + size + strspn(remedy + size, " ");
+    *bound = '\0';
+    return remedy;
+}
+
 bool gain_words(const trail_finding *finding, struct gain_words *words)
 {
     for (size_t i = 0; finding->replayed && i < sizeof replayed / sizeof *replayed; i++)

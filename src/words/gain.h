@@ -22,6 +22,10 @@ enum { GAIN_BOUND_SIZE = 160 };
 const char *gain_bound(const char *kind, int64_t gain_ns, int64_t length_ns,
                        char text[GAIN_BOUND_SIZE]);
 
+/* Returns the remedy without the bound with which it may begin, and writes that; "": there is none. */
+const char *gain_remedy(const trail_finding *finding, int64_t length_ns,
+                        char bound[GAIN_BOUND_SIZE]);
+
 /* Returns what a replay gained, or else the bound. */
 int64_t gain_ns(const trail_finding *finding);
 

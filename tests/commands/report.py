@@ -157,7 +157,7 @@ def figures_and_findings_are_those_of_the_summary():
         parts = [[f["heading"], f["details"]] + [f["remedy"]] * bool(f["remedy"]) for f in right["findings"]]
         equal(said, [[plain(part) for part in of] for of in parts])
         for f in right["findings"]:
-            equal(f["text"], " ".join([f["heading"] + ".", f["details"], f["remedy"]]).rstrip().replace("  ", " "))
+            equal(f["text"], " ".join(filter(None, [f["heading"] + ".", f["details"], f.get("bound"), f["remedy"]])))
         findings += len(said)
     assert findings > 0, "no trace here has a finding"
 
@@ -937,7 +937,7 @@ def damaged_traces():
 @test
 def behind_damage_nothing_is_drawn_and_nothing_counts():
     """The drawn areas are the sums, which leave out unknown states; a sum of 0 has no share."""
-    unknown = 0
+    unknown, said = 0, set()
     for path in damaged_traces():
         page, right = report(path, "--limit=0", code=1)[1], answer("summary", path)
         length = right["end_ns"] - right["begin_ns"]
@@ -961,6 +961,12 @@ def behind_damage_nothing_is_drawn_and_nothing_counts():
             assert "Ps idle  unknown" in run("summary", path)[1].decode()
         lost = "Lost events leave states unknown" in page.root.one("div", class_="banner").text()
         equal(lost, right["activity"]["lost_ns"] > 0)
+        if not right["findings"]:
+            nothing = "No known problem found" + " where states are known" * lost + ". The largest"
+            assert any(nothing in p.text() for p in page.root.all("p", class_="none")), path
+            assert nothing in run("summary", path)[1].decode(), path
+            said.add(lost)
+    assert True in said, "each of these traces has findings"
     assert unknown > 0, "no trace here lost all states of Ps"
 
 

@@ -531,6 +531,11 @@ def what_is_looked_for_is_found_by_number_name_and_text():
         equal([r for r in found("PARSE")], [("region", "parse", 1, 55)])
         equal([r for r in found("half")], [("log", "note: half\x1b[1m way", 1, 112)])
         assert ("function", "main.read") in [r[:2] for r in found("main.read")], found("main.read")
+        # The longest span in a function.
+        for name in ("main.read", "main.worker"):
+            [at] = [r for r in server.get("find", text=name, type="function")["results"] if r["text"] == name]
+            spans = server.get("spans", **{"function": name})["spans"]
+            equal(at["end"] - at["at"], max(s["end"] - s["begin"] for s in spans))
         equal(server.get("find", text="no such thing"), {"results": [], "more": False})
         equal(server.get("find", text="main", most=1)["more"], True)
 

@@ -468,7 +468,7 @@ def a_finding_has_the_gain_of_a_replay():
     equal((found["gain_title"], found["gain_figure"]), ("would save", "199 ms"))
     near(then(path, *found["whatif"]), 401)
     # It is more exact than a bound, which remains where nothing is replayed: of a part of a trace.
-    assert "would be saved" not in found["text"] and found["remedy"].startswith("Hold it for a shorter time"), found
+    assert "bound" not in found and "would be saved" not in found["text"] and found["remedy"].startswith("Hold it for a shorter time"), found
     found = first_finding(path, "--from=0")
     assert "replayed" not in found and "At most 250 ms of 600 ms would be saved without these waits. Hold it" in found["text"], found
 

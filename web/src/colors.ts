@@ -124,10 +124,12 @@ export function heatColor(share: number, isDark: boolean): string {
     return css([mix(0), mix(1), mix(2)]);
 }
 
-/* The hue of a name, from a hash (FNV-1a), so that it is the same everywhere. */
+const utf8 = new TextEncoder();
+
+/* The hue of a name, from a hash of its bytes (FNV-1a), so that it is the same everywhere, as in reports. */
 export function nameHue(name: string): number {
     let hash = 2166136261;
-    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+    for (const byte of utf8.encode(name)) hash = Math.imul(hash ^ byte, 16777619);
     return (hash >>> 0) % 360;
 }
 

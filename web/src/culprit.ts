@@ -87,6 +87,14 @@ async function leadWithCulprit(id: number, part: Range): Promise<void> {
     if (lane !== null) leadWith([lane, ...(await waitingFor(lane, part.from, part.to))]);
 }
 
+/* The lane of a path's longest step; if that is a wait for a lock, which was given up, its holder's. */
+async function worstLane(id: number, at: number): Promise<number | null> {
+    const lane = laneOf(id, at);
+    if (lane === null) return null;
+    const its = await api.span("goroutine", lane, { at: Math.round(at) }).catch(() => null);
+    return its?.held_by?.lane ?? lane;
+}
+
 /* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
  * same lock; its longest step is selected. */
 async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
@@ -95,18 +103,19 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     const segments = segmentsOf(of);
     const worst = of.segments.reduce((a, b) => (lengthOf(b) > lengthOf(a) ? b : a));
     const at = worst.begin_ns - of.origin_ns;
-    const lane = laneOf(worst.goroutine, at);
+    /* In the middle, because at its start the previous step has not ended. */
+    const middle = at + lengthOf(worst) / 2;
+    const lane = await worstLane(worst.goroutine, middle);
     const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
     batch(() => {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
-        const lanes = [...segments.map((segment) => segment.lane), ...waiting];
-        leadWith(first === null ? lanes : [first, ...lanes]);
+        const lanes = [...segments.map((segment) => segment.lane), lane, ...waiting];
+        leadWith([first, ...lanes].filter((one) => one !== null));
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });
     });
     if (lane === null) return;
-    /* In the middle, because at its start the previous step has not ended. */
-    await selectAt("goroutine", lane, at + lengthOf(worst) / 2, false);
+    await selectAt("goroutine", lane, middle, false);
     noteExplained();
     void reveal(lane);
 }

@@ -2,14 +2,7 @@
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
-import {
-    conclusionOf,
-    explanationOf,
-    type Finding,
-    keyOf,
-    remedyOf,
-    withoutBound,
-} from "./summary";
+import { conclusionOf, explanationOf, type Finding, keyOf, remedyOf } from "./summary";
 
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
@@ -19,8 +12,7 @@ function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
 /* What stands below the heading: the reason, or, if the selection has that, what to do. */
 function below(of: Finding, isToldOf: boolean, isAlone: boolean): string {
     if (!isToldOf) return of.details || of.remedy;
-    const rest = withoutBound(of);
-    return (isAlone ? conclusionOf(rest) : remedyOf(rest)) || of.details;
+    return (isAlone ? conclusionOf(of) : remedyOf(of)) || of.details;
 }
 
 export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
@@ -35,11 +27,9 @@ export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
                 <h2>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                <div class="rest">
-                    <p>
-                        <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
-                    </p>
-                </div>
+                <p>
+                    <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
+                </p>
             </div>
             <div class="foot">
                 {of.gain_figure && (

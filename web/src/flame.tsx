@@ -53,7 +53,9 @@ export const stackEntries = () =>
 
 /* In traces of trail record, these waits are read, write, poll and the like. */
 function typeText(name: string, text: string): string {
-    return name === "net" && !hasMachines() ? "waits for pipes and sockets" : inWords(text);
+    return name === "net" && !hasMachines()
+        ? "waits for pipes, sockets, the network"
+        : inWords(text);
 }
 
 const forms = [

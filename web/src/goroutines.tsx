@@ -18,7 +18,7 @@ import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { ALL_FOLDED, foldRuntime, RuntimeLine } from "./runtime";
 import { filter, kind, range, scroll, status } from "./state";
-import type { Finding, Tile } from "./summary";
+import { type Finding, nothingFound, type Tile } from "./summary";
 import { type Column, Table } from "./table";
 import { mostly } from "./waits";
 import { inWords, term } from "./words";
@@ -43,6 +43,7 @@ interface Summary {
         idle_work_ns: number;
         idle_lock_ns: number;
         idle_nothing_ns: number;
+        lost_ns?: number;
     };
 }
 
@@ -93,7 +94,9 @@ export function SummaryPanel() {
                 )}
             </p>
             {of.findings.length === 0 && (
-                <p>No known problem found. The largest figures: {withSign(of.largest)}.</p>
+                <p>
+                    {nothingFound(of)} The largest figures: {withSign(of.largest)}.
+                </p>
             )}
             <Findings findings={of.findings} origin={of.origin_ns} />
             {of.tiles && <Tiles of={of.tiles} origin={of.origin_ns} most={of.tiles.length} />}

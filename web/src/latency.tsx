@@ -6,6 +6,7 @@ import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { status } from "./state";
 import { Table } from "./table";
+import { inWords } from "./words";
 
 interface Distribution {
     count: number;
@@ -38,10 +39,16 @@ const patterns: Record<string, string> = {
     syscalls: "syscall",
 };
 
+const titles: Record<string, string> = {
+    scheduling: "Scheduling (ready until running)",
+    locks: "{Lock_waits}",
+    syscalls: "Syscalls",
+};
+
 /* What is said of a kind without any. */
 const withoutAny: Record<string, string> = {
     scheduling: "Nothing was ready before it ran.",
-    locks: "No wait for a lock or a channel ended.",
+    locks: "No such wait ended.",
     syscalls: "No system call was recorded.",
 };
 
@@ -90,7 +97,7 @@ export function LatencyPanel() {
             <div class="columns">
                 {kinds.map(([name, value]) => (
                     <section key={name}>
-                        <h3>{name}</h3>
+                        <h3>{inWords(titles[name])}</h3>
                         {value.count === 0 ? (
                             <p class="faint">{withoutAny[name]}</p>
                         ) : (
@@ -99,7 +106,7 @@ export function LatencyPanel() {
                                     buckets={value.times.buckets.slice(
                                         unrecorded(name, value) > 0 ? 1 : 0,
                                     )}
-                                    title={name}
+                                    title={inWords(titles[name])}
                                     onBar={(chosen) => {
                                         bar.value = { what: name, ...chosen };
                                     }}
@@ -129,7 +136,7 @@ function Behind(props: Bar & { what: string }) {
     return (
         <section>
             <h3>
-                {props.what}: {duration(props.from)} to {duration(props.to)}
+                {inWords(titles[props.what])}: {duration(props.from)} to {duration(props.to)}
                 {props.many > of.hits.length &&
                     `, the first ${count(of.hits.length)} of ${count(props.many)}`}
             </h3>

@@ -72,8 +72,8 @@ export function MmuPanel() {
     return (
         <div>
             <p>
-                The least share of its Ps that garbage collection left to the program, in any window
-                of a length (minimum mutator utilization).
+                The share of its Ps that garbage collection left to the program in the worst window
+                of each length (minimum mutator utilization).
             </p>
             <Plot of={of} />
             <Table

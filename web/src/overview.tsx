@@ -7,13 +7,13 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CARDS, showFinding, shownFinding } from "./culprit";
 import { Card, Chip } from "./findings";
-import { sentence, withSign } from "./format";
+import { duration, percent, sentence, withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
-import { type Finding, keyOf, type Summary, summary, type Tile } from "./summary";
+import { type Finding, keyOf, nothingFound, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that show what a command prints. */
 const panelOf: Record<string, Tab> = {
@@ -126,6 +126,15 @@ function Which(props: { all: readonly Finding[]; onClick: () => void }) {
     );
 }
 
+function lostText({ activity, begin_ns, end_ns }: Summary): string {
+    const lost = activity.lost_ns;
+    return lost
+        ? sentence(
+              `Some states are unknown for ${duration(lost)}, ${percent(lost, end_ns - begin_ns)} of the time. `,
+          )
+        : "";
+}
+
 function Answer(props: { of: Summary; isFolded: boolean }) {
     const { tiles, findings, origin_ns } = props.of;
     const { isFolded } = props;
@@ -135,10 +144,19 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
         return (
             <>
                 <div class="healthy">
-                    <h2>No known problem found.</h2>
-                    {!isFolded && <p>{sentence(`The largest figures: ${props.of.largest}.`)}</p>}
+                    <h2>{nothingFound(props.of)}</h2>
+                    {!isFolded && (
+                        <p>
+                            {lostText(props.of)}
+                            {sentence(`The largest figures: ${props.of.largest}.`)}
+                        </p>
+                    )}
                 </div>
-                <Tiles of={tiles} origin={origin_ns} most={ALONE} />
+                <Tiles
+                    of={tiles}
+                    origin={origin_ns}
+                    most={props.of.activity.lost_ns ? BESIDE : ALONE}
+                />
             </>
         );
     return (

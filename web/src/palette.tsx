@@ -27,8 +27,8 @@ import {
     palette,
     panels,
     range,
+    say,
     scroll,
-    showAll,
     showRange,
     sort,
     sorts,
@@ -194,11 +194,8 @@ function timeEntries(text: string): Entry[] {
 }
 
 function afterEnd(at: number): Entry {
-    return {
-        what: "time",
-        text: `${duration(at)} is after the end: the trace is ${duration(end.value)} long`,
-        run: showAll,
-    };
+    const text = `${duration(at)} is after the end: the trace is ${duration(end.value)} long`;
+    return { what: "time", text, run: () => say(text) };
 }
 
 /* Names that several lanes share: selecting one shows all of them. */

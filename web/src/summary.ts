@@ -5,10 +5,13 @@ import { type Waits, waitClassOf, waitsOf } from "./waits";
 
 export interface Finding {
     kind: string;
-    /* All of its sentences: what is so, the evidence, and what to do. The last two may be empty. */
+    /* All of its sentences: what is so, the evidence, the bound, and what to do. The last three may be
+     * missing. */
     text: string;
     heading: string;
     details: string;
+    /* "At most 3.2 ms of 10 ms would be saved."; what cards have as their figure. */
+    bound?: string;
     remedy: string;
     /* What a replay without the problem has shown. */
     replayed?: string;
@@ -27,26 +30,21 @@ export interface Finding {
     weight?: number;
 }
 
+const joined = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(" ");
+
 /* What to do, and what a replay shows of it. */
 export function remedyOf(of: Finding): string {
-    return [of.remedy, of.replayed ?? ""].filter((part) => part !== "").join(" ");
-}
-
-/* Without the bound with which a remedy may begin: a card has it as its figure. */
-export function withoutBound(of: Finding): Finding {
-    if (!of.gain_figure) return of;
-    return { ...of, remedy: of.remedy.replace(/^At most .*? would be saved.*?\.(?: |$)/, "") };
+    return joined(of.remedy, of.replayed);
 }
 
 /* The same after the last sentence of the reason, which it may refer to: "before that wait". */
 export function conclusionOf(of: Finding): string {
-    const last = of.details.split(/(?<=\.) (?=[A-Z])/).at(-1) ?? "";
-    return [last, remedyOf(of)].filter((part) => part !== "").join(" ");
+    return joined(of.details.split(/(?<=\.) (?=[A-Z])/).at(-1), remedyOf(of));
 }
 
 /* What follows the heading. */
 export function explanationOf(of: Finding): string {
-    return [of.details, remedyOf(of)].filter((part) => part !== "").join(" ");
+    return joined(of.details, of.bound, remedyOf(of));
 }
 
 export interface Tile {
@@ -64,6 +62,10 @@ export interface Tile {
 
 export interface Summary {
     origin_ns: number;
+    begin_ns: number;
+    end_ns: number;
+    /* For how long states are unknown, in a damaged trace. */
+    activity: { lost_ns?: number };
     tiles: Tile[];
     findings: Finding[];
     largest: string;
@@ -75,6 +77,11 @@ export interface Summary {
         syscall_block_ns: number;
         lost_ns?: number;
     })[];
+}
+
+/* What is said of a trace without findings. */
+export function nothingFound({ activity }: Pick<Summary, "activity">): string {
+    return `No known problem found${activity.lost_ns ? " where states are known" : ""}.`;
 }
 
 /* null: not known yet. */

@@ -201,10 +201,11 @@ function Legend() {
                 </span>
             ))}
             {held.value && (
-                <span>
-                    <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} /> holds{" "}
-                    {held.value.lock}
-                    {held.value.isInferred && ", as is inferred"}
+                <span title={held.value.lock}>
+                    <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} />{" "}
+                    {held.value.isInferred
+                        ? "holds the lock (inferred)"
+                        : `holds ${held.value.lock}`}
                 </span>
             )}
             {path.value.length > 0 && (

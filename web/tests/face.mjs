@@ -465,6 +465,33 @@ test("where events are lost the lane of a goroutine is hatched, and the selectio
     });
 });
 
+test("without findings in a damaged trace, it is said how much is unknown", async () => {
+    const path = join(folder, "cut.trace");
+    writeFileSync(path, readFileSync(example("load-go1.23")).subarray(0, 20312));
+    await serving(path, async (open, ask) => {
+        const { activity, findings, begin_ns, end_ns } = await ask("run?command=summary");
+        equal([findings, activity.lost_ns > 0], [[], true], "the trace");
+        const share = ((100 * activity.lost_ns) / (end_ns - begin_ns)).toFixed(1);
+        const page = await open();
+        const of = page.locator(".healthy");
+        const nothing = "No known problem found where states are known.";
+        equal(await of.locator("h2").textContent(), nothing, "the heading");
+        const text = (await of.locator("p").textContent()).replaceAll("\u00a0", " ");
+        ok(
+            new RegExp(`^Some states are unknown for .*, ${share} % of the time\\. The`).test(text),
+            text,
+        );
+        await openTab(page, "Summary");
+        ok((await page.textContent(".panel")).includes(nothing), "in the panel");
+        const lines = await of.locator("h2").evaluate((heading) => {
+            const range = document.createRange();
+            range.selectNodeContents(heading);
+            return range.getClientRects().length;
+        });
+        equal(lines, 1, "lines of the folded heading");
+    });
+});
+
 test("a remedy that refers to a wait is shown with the sentence about that wait", async () => {
     await serving(example("shop-go"), async (open) => {
         const page = await open();
@@ -702,7 +729,12 @@ test("results of the search that look alike differ; a time after the end says so
                 const texts = await search(text, /at \d.*, for /);
                 equal(new Set(texts).size, texts.length, `different ones of ${texts.join("\n")}`);
             }
-            await search("5 s", /5.00 s is after the end: the trace is 10\d ms long/);
+            const late = /5.00 s is after the end: the trace is 10\d ms long/;
+            await search("5 s", late);
+            const window = await fragment(page, "w");
+            await page.keyboard.press("Enter");
+            ok(late.test(await page.textContent(".message")), "Enter says so");
+            equal(await fragment(page, "w"), window, "nothing moves");
         });
 });
 
@@ -967,7 +999,7 @@ test("a card has the bound of what would be saved once, as its figure", async ()
             const summary = await answer.json();
             const [first] = summary.findings;
             Object.assign(first, { gain_title: "saves at most", gain_figure: "4.72 s" });
-            first.remedy = `At most 4.72 s of 12.2 s would be saved. ${first.remedy}`;
+            first.bound = "At most 4.72 s of 12.2 s would be saved.";
             await route.fulfill({ response: answer, json: summary });
         });
         await page.reload();
@@ -976,6 +1008,7 @@ test("a card has the bound of what would be saved once, as its figure", async ()
             (await page.textContent(".card.selected p")).startsWith("Take locks"),
         );
         ok(/4\.72/.test(await page.textContent(".card.selected .figure")), "the figure");
+        ok(/ At most 4\.72/.test(await page.textContent(".details .say")), "the selection has all");
     });
 });
 
@@ -992,6 +1025,62 @@ test("what a card says has all lines that its heading leaves", async () => {
             return new Set(seen.map((line) => Math.round(line.bottom / 4))).size;
         });
         equal(lines, 4, "lines");
+    });
+});
+
+/* A goroutine sleeps with a lock for 85 ms, and another one gives up ten waits for it, after 8 ms each. */
+function givenUp() {
+    const wait = (i) => `UserLog dt=500000 task=0 key_string=6 value_string=7 stack=0
+GoBlock dt=10 reason_string=1 stack=3
+GoUnblock dt=8000000 g=3 g_seq=${2 + 2 * i} stack=0
+GoStart dt=1000 g=3 g_seq=${3 + 2 * i}
+UserLog dt=10 task=0 key_string=6 value_string=11 stack=0`;
+    const events = `GoCreate dt=10 new_g=2 new_stack=2 stack=1
+GoCreate dt=10 new_g=3 new_stack=3 stack=1
+GoBlock dt=10 reason_string=10 stack=1
+GoStart dt=10 g=2 g_seq=1
+GoBlock dt=10 reason_string=10 stack=2
+GoStart dt=10 g=3 g_seq=1
+${Array.from({ length: 10 }, (_, i) => wait(i)).join("\n")}
+GoBlock dt=10 reason_string=10 stack=3
+GoUnblock dt=1000000 g=2 g_seq=2 stack=0
+GoStart dt=10 g=2 g_seq=3
+UserLog dt=10 task=0 key_string=8 value_string=9 stack=2
+GoBlock dt=10 reason_string=10 stack=2
+`;
+    const strings = {
+        1: "sync",
+        2: "main.reload",
+        3: "main.handler",
+        4: "main.go",
+        5: "main.main",
+        6: "wait",
+        7: "mutex config_mu",
+        8: "held",
+        9: "mutex config_mu 85ms",
+        10: "sleep",
+        11: "timed out",
+    };
+    const stack = (id, func) => `Stack id=${id} nframes=1
+\tpc=${4096 * id} func=${func} file=4 line=${10 * id}
+`;
+    const stacks = [5, 2, 3].map((func, i) => stack(i + 1, func)).join("");
+    const batch = "EventBatch gen=1 m=18446744073709551615 time=99000000 size=auto\nStacks\n";
+    return ofOne("given-up", events, strings, batch + stacks);
+}
+
+test("the culprit of waits that are given up is what holds the lock", async () => {
+    const path = givenUp();
+    const [finding] = runJson("summary", path).findings;
+    ok(finding.heading.startsWith("main.reload (main.go:20) held mutex config_mu"), finding.text);
+    equal(finding.goroutine, 3, "whose longest wait it is");
+    await serving(path, async (open) => {
+        const page = await open();
+        await page.locator(".details .say").waitFor();
+        equal(await page.locator(".details h2").textContent(), "G2 main.reload", "selected");
+        await page.locator(".details button", { hasText: "G3 main.handler" }).first().click();
+        const holder = page.locator(".details dt:text('Held by') + dd");
+        equal(await holder.textContent(), "G2 main.reload", "the holder of the wait");
     });
 });
 

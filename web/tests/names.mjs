@@ -19,7 +19,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { assembled, example, fragment, rowsWhenThere, serving } from "./traces.mjs";
+import { assembled, example, folder, fragment, ofOne, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -307,6 +307,42 @@ test("a finding that is alone fills its card: what to do is beside what is so", 
         const right = withSign(`${finding.remedy} ${finding.replayed}`);
         ok(shown.endsWith(right), `what to do: ${shown}`);
         ok(withSign(finding.details).endsWith(shown.slice(0, -right.length - 1)), "of what");
+    });
+});
+
+test("a name outside ASCII has the colour that it has in a report", async () => {
+    const path = ofOne(
+        "hue",
+        `GoBlock dt=1000000 reason_string=1 stack=1
+GoUnblock dt=5000000 g=1 g_seq=1 stack=0
+GoStart dt=10 g=1 g_seq=2
+`,
+        { 1: "sync", 2: "größe.messen", 3: "größe.go" },
+        `EventBatch gen=1 m=18446744073709551615 time=99000000 size=auto
+Stacks
+Stack id=1 nframes=1
+\tpc=4096 func=2 file=3 line=10
+`,
+    );
+    const report = join(folder, "hue.html");
+    execFileSync(trail, ["report", path, "-o", report]);
+    const drawn = readFileSync(report, "utf8").matchAll(/hsl\((\d+) var\(--name-tint\)/g);
+    const hues = [...new Set([...drawn].map(([, hue]) => hue))];
+    equal(hues.length, 2, `of all and of the name: ${hues}`);
+    await serving(path, async (open) => {
+        const page = await open("#tab=flame");
+        const boxes = page.locator(".flame .boxes button");
+        await boxes.nth(1).waitFor();
+        const colors = await boxes.evaluateAll((all) => all.map((of) => of.style.background));
+        const wanted = await page.evaluate((those) => {
+            const tint = getComputedStyle(document.documentElement).getPropertyValue("--name-tint");
+            const of = document.createElement("i");
+            return those.map((hue) => {
+                of.style.background = `hsl(${hue} ${tint})`;
+                return of.style.background;
+            });
+        }, hues);
+        equal([...new Set(colors)].sort(), wanted.sort(), "colours");
     });
 });
 

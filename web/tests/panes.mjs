@@ -665,7 +665,14 @@ test("the holders of a Go lock are hollow bars on their lanes: who ends the firs
         }));
     await serving(path, async (open, ask) => {
         const page = await openLock(open, lock.name);
-        ok((await page.textContent(".legend")).includes("as is inferred"), "it is said");
+        const legend = page.locator(".legend");
+        ok((await legend.textContent()).includes("holds the lock (inferred)"), "it is said");
+        const isCut = await legend.evaluate((of) =>
+            [...of.children].some(
+                (one) => one.getBoundingClientRect().right > of.getBoundingClientRect().right,
+            ),
+        );
+        equal(isCut, false, "it is said in full");
         equal(await complaints(page), [], "axe");
         const { rows } = await ask("lanes?count=200");
         let seen = 0;
@@ -1245,10 +1252,17 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
         });
         const found = new Set(threads.map((row) => row["mostly for"]));
         equal([...found].sort(), ["condition variable", "mutex", "sleep"], "mostly for");
+        await openTab(page, "Latency");
+        await page.locator(".columns h3").first().waitFor();
+        equal(
+            await page.locator(".columns h3").allTextContents(),
+            ["Scheduling (ready until running)", "Locks, conditions, threads", "Syscalls"],
+            "latencies",
+        );
         await openTab(page, "Stacks");
         equal(
             (await page.getByLabel("Stacks of").locator("option").allTextContents()).slice(0, 2),
-            ["waits for locks, conditions, threads", "waits for pipes and sockets"],
+            ["waits for locks, conditions, threads", "waits for pipes, sockets, the network"],
             "stacks",
         );
         const legend = await page.textContent(".legend");

@@ -410,7 +410,7 @@ ask(
                 calls[call] = (calls[call] ?? 0) + length;
             });
         }
-        await click(typed(page, name === "shop-c" ? "pipes" : "network"));
+        await click(typed(page, "network"));
         await click(enter(page));
         await page.locator(".flame .boxes button").first().waitFor();
         equal(await fragment(page, "tab"), "flame", "the panel");
