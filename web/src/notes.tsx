@@ -5,7 +5,7 @@ import { duration } from "./format";
 import { laneTitle } from "./lanes";
 import { timeText } from "./ruler";
 import { spanWords } from "./span_words";
-import { fromFragment, say, selected, span, status, view } from "./state";
+import { say, selected, span, status, view } from "./state";
 import { download } from "./table";
 
 interface Note {
@@ -127,8 +127,7 @@ export function NotesPanel(props: { children?: ComponentChildren }) {
                         <button
                             type="button"
                             onClick={() => {
-                                history.replaceState(null, "", `#${note.place}`);
-                                fromFragment();
+                                location.hash = note.place;
                             }}
                         >
                             {timeText(note.from, (note.to - note.from) / 100)},{" "}

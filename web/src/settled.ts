@@ -3,17 +3,27 @@ import { effect } from "@preact/signals";
 
 /*
  * Calls `write` when the fragment has not changed for a moment, because browsers limit the rate; until then the root element
- * has data-moving.
+ * has data-moving. An address that the user has just changed is not overwritten: its event is still to come.
  */
 export function whenSettled(fragment: () => string, write: (text: string) => void): void {
     let timer = 0;
+    let seen = location.hash;
+    addEventListener("hashchange", () => {
+        seen = location.hash;
+    });
     effect(() => {
         const text = fragment();
+        const settle = () => {
+            if (location.hash !== seen) {
+                timer = setTimeout(settle, 150);
+                return;
+            }
+            write(text);
+            seen = location.hash;
+            delete document.documentElement.dataset.moving;
+        };
         clearTimeout(timer);
         document.documentElement.dataset.moving = "";
-        timer = setTimeout(() => {
-            write(text);
-            delete document.documentElement.dataset.moving;
-        }, 150);
+        timer = setTimeout(settle, 150);
     });
 }

@@ -1458,6 +1458,34 @@ test("an answer that arrives after a newer one is not shown", async () => {
     });
 });
 
+/* Delivers the event of a changed address late, as a busy browser does, once globalThis.isSlow is set. */
+function slowEvents() {
+    addEventListener("hashchange", (event) => {
+        if (!globalThis.isSlow || event.isLate) return;
+        event.stopImmediatePropagation();
+        setTimeout(() => {
+            const late = new HashChangeEvent("hashchange");
+            late.isLate = true;
+            dispatchEvent(late);
+        }, 700);
+    });
+}
+
+test("an address that is opened while the page writes its own is shown", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#tab=functions", {}, ".facts", `(${slowEvents})()`);
+        for (const tab of ["locks", "latency"]) {
+            await page.evaluate((other) => {
+                globalThis.isSlow = true;
+                location.hash = `#tab=${other}&all=ir`;
+            }, tab);
+            /* What the page writes meanwhile, since a row of the timeline is another one. */
+            await page.keyboard.press("ArrowDown");
+            await until("it is shown", async () => (await fragment(page, "tab")) === tab);
+        }
+    });
+});
+
 test("a tile leads to its goroutine also before the lanes are there", async () => {
     const path = example("load-go1.23");
     const longest = runJson("summary", path).tiles.find(({ key }) => key === "longest_ready_ns");
