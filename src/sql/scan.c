@@ -136,6 +136,48 @@ bool scan_open(struct sql_scan *scan, struct sql_tables *tables, size_t file,
     return scan->tables != NULL;
 }
 
+/* MARK: Counting */
+
+/* Counts up to the end of the next batch. */
+static long count_on(struct sql_scan *scan)
+{
+    const trail_event *events;
+    trail_reader_stats stats;
+    long more = trail_reader_next_batch(scan->reader, &events);
+    trail_reader_get_stats(scan->reader, &stats);
+    scan->counted = stats.events;
+    return more;
+}
+
+bool scan_open_count(struct sql_scan *scan, struct sql_tables *tables, size_t file)
+{
+    trail_error err;
+    trail_reader_options options = tables->reader;
+    options.verdict_only = true;
+    if (tables->count > 1) /* each has a thread of DuckDB */
+        options.threads = 1;
+    scan->source = input_open(&tables->inputs[file], &err);
+    if (!scan->source)
+        return false;
+    scan->reader = trail_reader_open(scan->source, &options, &err);
+    return scan->reader && count_on(scan) >= 0;
+}
+
+int scan_count(struct sql_scan *scan, size_t *count, trail_error *err)
+{
+    long more = 1;
+    while (more > 0 && scan->counted - scan->given < TRAIL_TABLE_ROWS)
+        more = count_on(scan);
+    uint64_t left = scan->counted - scan->given;
+    *count = left < TRAIL_TABLE_ROWS ? (size_t)left : TRAIL_TABLE_ROWS;
+    scan->given += *count;
+    if (*count > 0)
+        return 1;
+    if (more < 0)
+        *err = *trail_reader_error(scan->reader);
+    return (int)more;
+}
+
 /* MARK: Rows */
 
 void *scan_type(const struct duckdb *duckdb, const trail_table_column *column)

@@ -48,12 +48,22 @@ struct sql_scan {
     trail_source *source;
     trail_reader *reader;
     trail_tables *tables;
+    uint64_t counted, given; /* by scan_count: events, and those handed out */
 };
 
 /* scan_close must be called in either case. */
 bool scan_open(struct sql_scan *scan, struct sql_tables *tables, size_t file,
                const uint32_t wanted[TRAIL_TABLES], trail_error *err);
 void scan_close(struct sql_scan *scan);
+
+/*
+ * Opens a file whose events are only counted, which several threads do without making them. Returns
+ * false if that cannot be done, as for a v1 trace with an error; scan_close must be called in either
+ * case.
+ */
+bool scan_open_count(struct sql_scan *scan, struct sql_tables *tables, size_t file);
+/* Hands out the next events, as many as there are rows in a batch, as trail_tables_next does. */
+int scan_count(struct sql_scan *scan, size_t *count, trail_error *err);
 
 /* Reports an error in a file, but only once per file. */
 void scan_report(struct sql_tables *tables, size_t file, const trail_error *err);

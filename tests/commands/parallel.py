@@ -143,6 +143,21 @@ def a_trace_inside_a_file():
     equal((got.returncode, got.stdout), run("check", "--json", "--threads=1", "-", stdin=data)[:2])
 
 
+# DuckDB does not ask for the times where it only counts.
+@test
+def sql_counts_the_events_that_it_reads():
+    chance = random.Random(36)
+    for version in (21, *FORMATS):
+        data = generated(version)
+        for damage in (lambda data, *_: data, *DAMAGE):
+            path = written(damage(data, len(data) * 2 // 3, chance))
+            count, read = (run("sql", "--csv", path, f"select count({what}) as n from events") for what in ("*", "time_ns"))
+            if "npm install" in count[2]:
+                raise Skip("no DuckDB")
+            equal(count, read, f"1.{version} {damage.__name__}:")
+            assert int(count[1].split()[1]) > 0
+
+
 # The states after the gap differ from those at the end of the previous generation: this must be
 # found at each boundary.
 @test
