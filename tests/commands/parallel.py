@@ -24,7 +24,7 @@ ALL = "all" in sys.argv[4:]
 # Under ThreadSanitizer, which is slow, one format is sufficient.
 FORMATS = (22, 23, 25, 26) if int(os.environ.get("TRAIL_TEST_COUNT", "100")) >= 100 else (26,)
 COMMANDS = (["check", "--json"], ["check", "--json", "--strict"])
-ANSWERS = COMMANDS + (["print"], ["summary", "--json"], ["locks"], ["why"])
+ANSWERS = COMMANDS + (["print"], ["export", "--to=perfetto"], ["summary", "--json"], ["locks"], ["why"])
 END_OF_GENERATION, EXPERIMENTAL_BATCH = 0x34, 0x31
 
 # MARK: Traces
