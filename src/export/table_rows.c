@@ -249,7 +249,7 @@ static trail_string output_word(struct rows_writer *writer, const trail_table_co
     }
     if (writer->format == TRAIL_ROWS_ROWBINARY)
         at += uvarint_put((uint8_t *)at, size);
-    memcpy(at, word, size);
+    memcpy(at, word, size + 1);
     return (trail_string){data, (size_t)(at - data) + size};
 }
 
