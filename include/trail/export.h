@@ -351,6 +351,8 @@ typedef struct trail_export_options {
     size_t resource_count;
     bool otlp_protobuf;       /* OTLP: protocol buffers instead of JSON */
     bool perfetto_compressed; /* Perfetto: packets compressed with zlib, a tenth of the size */
+    /* With perfetto_compressed: the most threads that compress, the caller's included. 0: 1. */
+    unsigned perfetto_threads;
 } trail_export_options;
 
 typedef struct trail_export_stats {

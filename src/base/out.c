@@ -86,16 +86,25 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
+/* The number of digits of a value that is not 0. */
+static unsigned digits_of(uint64_t value)
+{
+    /* clang-format off */
+    static const uint64_t powers[] = {
+        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
+        100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
+        10000000000000000, 100000000000000000, 1000000000000000000, 10000000000000000000u};
+    /* clang-format on */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(value);
+    unsigned least = bits * 1233 >> 12; /* bits times the logarithm of 2 */
+    return least + (value >= powers[least]);
+}
+
 char *u64_put_slow(char *to, uint64_t value)
 {
-    if (value < 100) {
-        memcpy(to, pairs + 2 * value, 2);
-        return to + 2;
-    }
-    char text[2 * U64_DIGITS];
-    char *begin = digits_before(text + U64_DIGITS, value);
-    memcpy(to, begin, U64_DIGITS); /* more than needed: a fixed size takes few instructions */
-    return to + (text + U64_DIGITS - begin);
+    char *end = to + digits_of(value);
+    (void)digits_before(end, value);
+    return end;
 }
 
 char *scaled_put(char *to, uint64_t value, uint64_t unit)

@@ -86,7 +86,7 @@ static inline void out_char(struct out *out, char c)
 }
 
 /*
- * Writes `value` in decimal at `to` and returns its end. May touch U64_DIGITS bytes. For callers
+ * Writes `value` in decimal at `to`, at most U64_DIGITS bytes, and returns its end. For callers
  * that make room for several values at once.
  */
 static inline char *u64_put(char *to, uint64_t value)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpu_quota.h"
 #include "commands/export_push.h"
 #include "commands/export_tables.h"
 #include "export/formats.h"
@@ -197,6 +198,8 @@ static int check_usage(struct export_request *request, const struct options *opt
     request->options.goroutines = request->goroutines.ids;
     request->options.goroutine_count = request->goroutines.count;
     request->options.perfetto_compressed = !request->uncompressed;
+    request->options.perfetto_threads =
+        input_limits.threads ? input_limits.threads : cpu_quota_usable();
     return EXIT_GOOD;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cpu_quota.h"
 #include "base/output.h"
 #include "base/temporary.h"
 #include "base/text.h"
@@ -40,7 +41,8 @@ static int export_to(int fd, const char *word, bool *made)
     trail_error err = no_error();
     trail_reader_options reading = {.partial = true, .ahead = true};
     trail_export_options options = {.title = path_name(source_title(word)),
-                                    .perfetto_compressed = true};
+                                    .perfetto_compressed = true,
+                                    .perfetto_threads = cpu_quota_usable()};
     trail_export_stats stats = {0};
     trail_sink sink = {.write = write_fd, .context = &fd};
     int code = EXIT_GOOD;

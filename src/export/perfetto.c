@@ -15,12 +15,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "export/compressor.h"
 #include "export/protobuf.h"
 #include "timeline/timeline.h"
 #include "wire/perfetto.h"
@@ -77,7 +77,7 @@ struct perfetto {
     struct intern frames;   /* struct frame_key */
     struct idmap processes; /* for of_threads: the described ones, by PID */
     const trail_sink *sink;
-    uint8_t *compressed; /* room for the compressed buffer; NULL: packets are written as they are */
+    struct compressor *compressor; /* NULL: packets are written as they are */
     bool has_clocks;
     trail_clock_snapshot clocks;
 };
@@ -109,33 +109,47 @@ static uint64_t stamp(const struct perfetto *p, int64_t ns)
 
 /* Bytes of a packet's tag and size, with one of a field in it. */
 #define HEAD_MOST (2 * (size_t)(2 + PROTOBUF_VARINT_MAX))
+_Static_assert(HEAD_MOST <= COMPRESSOR_HEAD, "the head fits before a block");
 
-/* The sink of the buffer, which has whole packets: writes them as one with compressed_packets. */
-static bool write_compressed(void *context, const void *data, size_t size)
+/* Writes compressed packets as one packet, whose head is put before them. */
+static bool write_compressed(void *context, uint8_t *data, size_t size)
 {
     const struct perfetto *p = context;
     uint8_t field[HEAD_MOST], *end = field;
-    uLongf packed = compressBound(OUT_BUFFER_SIZE);
-    if (compress2(p->compressed + HEAD_MOST, &packed, data, size, Z_BEST_SPEED) != Z_OK) {
-        errno = ENOMEM;
-        return false;
-    }
     end = protobuf_put_varint(end, PACKET_COMPRESSED_PACKETS << 3 | PROTOBUF_BYTES);
-    end = protobuf_put_varint(end, packed);
+    end = protobuf_put_varint(end, size);
     uint8_t head[HEAD_MOST], *at = head;
     *at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;
-    at = protobuf_put_varint(at, (uint64_t)(end - field) + packed);
+    at = protobuf_put_varint(at, (uint64_t)(end - field) + size);
     memcpy(at, field, (size_t)(end - field));
     at += end - field;
-    uint8_t *begin = p->compressed + HEAD_MOST - (at - head);
+    uint8_t *begin = data - (at - head);
     memcpy(begin, head, (size_t)(at - head));
-    return p->sink->write(p->sink->context, begin, (size_t)(at - head) + packed);
+    return p->sink->write(p->sink->context, begin, (size_t)(at - head) + size);
+}
+
+/* The sink of the buffer, which has whole packets. */
+static bool write_packets(void *context, const void *data, size_t size)
+{
+    const struct perfetto *p = context;
+    return p->compressor ? compressor_put(p->compressor, data, size)
+                         : p->sink->write(p->sink->context, data, size);
+}
+
+/* Writes all packets so far. */
+static void flush_packets(struct perfetto *p)
+{
+    out_flush(&p->out);
+    if (p->compressor && !p->out.failed && !compressor_flush(p->compressor)) {
+        p->out.failed = true;
+        p->out.reason = errno;
+    }
 }
 
 /* Writes a packet that the buffer cannot hold, which stays as it is. */
 static void put_large(struct perfetto *p, const uint8_t *head, size_t head_size)
 {
-    out_flush(&p->out);
+    flush_packets(p);
     if (!p->out.failed && !(p->sink->write(p->sink->context, head, head_size) &&
                             p->sink->write(p->sink->context, p->packet.data, p->packet.size))) {
         p->out.failed = true;
@@ -929,7 +943,7 @@ static void perfetto_free(struct perfetto *p)
     free(p->functions.items);
     free(p->files.items);
     free(p->stacks.items);
-    free(p->compressed);
+    compressor_close(p->compressor);
 }
 
 int trail_export_perfetto(trail_reader *reader, const trail_export_options *options,
@@ -941,12 +955,10 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
         *stats = (trail_export_stats){0};
     p.sink = sink;
     if (options->perfetto_compressed)
-        p.compressed = malloc(HEAD_MOST + compressBound(OUT_BUFFER_SIZE));
-    bool begun = options->perfetto_compressed
-                     ? p.compressed && out_init(&p.out, write_compressed, &p)
-                     : out_init(&p.out, sink->write, sink->context);
-    if (!begun) {
-        free(p.compressed);
+        p.compressor =
+            compressor_open(OUT_BUFFER_SIZE, options->perfetto_threads, write_compressed, &p);
+    if ((options->perfetto_compressed && !p.compressor) || !out_init(&p.out, write_packets, &p)) {
+        compressor_close(p.compressor);
         return error_no_memory(err);
     }
     int result = timeline_run(&p.timeline, &p.out, err);
@@ -956,6 +968,7 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
     for (size_t i = 0; alive && p.timeline.of_threads && i < p.timeline.follow.alive.count; i++)
         describe_thread(&p, alive[i].value, true);
     free(alive);
+    flush_packets(&p);
     if (out_finish(&p.out, err) < 0)
         result = -1;
     if (stats)

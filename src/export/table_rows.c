@@ -7,19 +7,48 @@
 #include <time.h>
 #include <trail/tables.h>
 
+#include "base/arena.h"
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/out.h"
+#include "base/varint.h"
 #include "export/parquet.h"
 
-/* Each wanted table is open in one of the two forms. */
+/* Words of up to so many bytes are copied with as many, which takes two instructions. */
+#define SHORT_WORD 32
+
+/* Bytes of any other value without its text, of the byte or comma before it, and of a line end. */
+#define CELL_MOST (U64_DIGITS + 4)
+
+struct cell {
+    const trail_table_column *column;
+    size_t number;             /* of the column */
+    const trail_string *words; /* of enumerations and booleans, as in the output */
+};
+
+/*
+ * The columns common to all tables have the same values in every row, so their part of the row is
+ * written once, with what ends the row.
+ */
+struct table_writer {
+    struct out out;
+    bool open;
+    struct cell cells[32]; /* the wanted columns; from `own` on they are common to all tables */
+    size_t own, count;
+    size_t row_most; /* bytes of a row without texts */
+    char *common;    /* NULL: not yet written */
+    size_t common_size, common_capacity;
+    /* Parquet: the members above are not used. */
+    struct parquet *parquet;
+    struct parquet_rows *collected;
+};
+
 struct rows_writer {
     trail_rows_format format;
     enum csv_style style;
-    struct out outs[TRAIL_TABLES]; /* of CSV and RowBinary */
-    bool open[TRAIL_TABLES];
-    struct parquet *parquet[TRAIL_TABLES];
-    struct parquet_rows *collected[TRAIL_TABLES];
+    struct arena arena; /* words */
+    struct table_writer tables[TRAIL_TABLES];
 };
 
 static bool is_null(const trail_values *values, size_t row)
@@ -27,12 +56,19 @@ static bool is_null(const trail_values *values, size_t row)
     return values->valid && (values->valid[row / 64] >> (row % 64) & 1) == 0;
 }
 
-static trail_string word(const trail_table_column *column, uint8_t value)
+static inline char *put_word(char *at, trail_string word)
 {
-    return (trail_string){column->words[value], strlen(column->words[value])};
+    memcpy(at, word.data, word.size <= SHORT_WORD ? SHORT_WORD : word.size);
+    return at + word.size;
 }
 
 /* MARK: CSV */
+
+static char *csv_number(char *at, int64_t value)
+{
+    *at = '-';
+    return value < 0 ? u64_put(at + 1, -(uint64_t)value) : u64_put(at, (uint64_t)value);
+}
 
 static void csv_date(struct out *out, int32_t days)
 {
@@ -42,23 +78,19 @@ static void csv_date(struct out *out, int32_t days)
         out_format(out, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
 
-static void csv_value(struct out *out, const trail_table_column *column, const trail_values *values,
-                      size_t row, enum csv_style style)
+static void csv_cell(struct out *out, const struct cell *cell, const trail_values *values,
+                     size_t row, enum csv_style style)
 {
-    if (is_null(values, row))
-        return;
-    switch (column->cell) {
+    switch (cell->column->cell) {
     case TRAIL_CELL_I64:
-        out_i64(out, values->i64[row]);
+        out->at = csv_number(out->at, values->i64[row]);
         break;
     case TRAIL_CELL_I32:
-        out_i64(out, values->i32[row]);
+        out->at = csv_number(out->at, values->i32[row]);
         break;
     case TRAIL_CELL_BOOL:
-        out_str(out, values->u8[row] ? "true" : "false");
-        break;
     case TRAIL_CELL_ENUM:
-        out_str(out, column->words[values->u8[row]]);
+        out->at = put_word(out->at, cell->words[values->u8[row]]);
         break;
     case TRAIL_CELL_TEXT:
         out_csv(out, values->text[row].data, values->text[row].size, style);
@@ -69,33 +101,29 @@ static void csv_value(struct out *out, const trail_table_column *column, const t
     }
 }
 
-static void csv_rows(struct out *out, const trail_table *table, const trail_rows *rows,
-                     enum csv_style style)
+/* Writes cells of a row; those that are not texts have room. */
+static void csv_cells(struct out *out, const struct table_writer *table, size_t from, size_t to,
+                      const trail_rows *rows, size_t row, enum csv_style style)
 {
-    for (size_t row = 0; row < rows->count; row++) {
-        bool comma = false;
-        for (size_t i = 0; i < table->column_count; i++) {
-            if (!rows->columns[i].any)
-                continue;
-            if (comma)
-                out_char(out, ',');
-            comma = true;
-            csv_value(out, &table->columns[i], &rows->columns[i], row, style);
-        }
-        out_char(out, '\n');
+    for (size_t i = from; i < to; i++) {
+        const struct cell *cell = &table->cells[i];
+        const trail_values *values = &rows->columns[cell->number];
+        if (i > 0)
+            *out->at++ = ',';
+        if (is_null(values, row))
+            continue;
+        csv_cell(out, cell, values, row, style);
+        if (cell->column->cell == TRAIL_CELL_TEXT)
+            out_room(out, table->row_most);
     }
 }
 
-static void csv_titles(struct out *out, const trail_table *table, uint32_t wanted)
+static void csv_titles(const struct table_writer *table, struct out *out)
 {
-    bool comma = false;
-    for (size_t i = 0; i < table->column_count; i++) {
-        if ((wanted >> i & 1) == 0)
-            continue;
-        if (comma)
+    for (size_t i = 0; i < table->count; i++) {
+        if (i > 0)
             out_char(out, ',');
-        comma = true;
-        out_str(out, table->columns[i].name);
+        out_str(out, table->cells[i].column->name);
     }
     out_char(out, '\n');
 }
@@ -107,110 +135,205 @@ static void csv_titles(struct out *out, const trail_table *table, uint32_t wante
 /*
  * Compilers make one store of the loop, also where `size` is smaller: what follows is overwritten.
  */
-static void binary_number(struct out *out, uint64_t value, unsigned size)
+static inline char *binary_number(char *at, uint64_t value, unsigned size)
 {
-    out_room(out, sizeof value);
-    char *at = out->at;
     for (unsigned i = 0; i < sizeof value; i++)
         at[i] = (char)(value >> (8 * i) & 0xff);
-    out->at = at + size;
+    return at + size;
 }
 
 static void binary_text(struct out *out, trail_string text)
 {
-    uint64_t size = text.size;
-    for (; size >= 0x80; size >>= 7)
-        out_char(out, (char)((size & 0x7f) | 0x80));
-    out_char(out, (char)size);
+    out->at += uvarint_put((uint8_t *)out->at, text.size);
     out_bytes(out, text.data, text.size);
 }
 
-static void binary_value(struct out *out, const trail_table_column *column,
-                         const trail_values *values, size_t row)
+/* A NULL is stored as zero, or as an empty text, so it is written and then overwritten. */
+static void binary_cells(struct out *out, const struct table_writer *table, size_t from, size_t to,
+                         const trail_rows *rows, size_t row)
 {
-    bool null = is_null(values, row);
-    if (column->nullable)
-        out_char(out, (char)null);
-    if (null)
-        return;
-    switch (column->cell) {
-    case TRAIL_CELL_I64:
-        binary_number(out, (uint64_t)values->i64[row], 8);
-        break;
-    case TRAIL_CELL_I32:
-        binary_number(out, (uint32_t)values->i32[row], 4);
-        break;
-    case TRAIL_CELL_BOOL:
-        out_char(out, (char)values->u8[row]);
-        break;
-    case TRAIL_CELL_ENUM:
-        binary_text(out, word(column, values->u8[row]));
-        break;
-    case TRAIL_CELL_TEXT:
-        binary_text(out, values->text[row]);
-        break;
-    case TRAIL_CELL_DATE:
-        binary_number(out, (uint32_t)values->i32[row], 2);
-        break;
+    char *at = out->at;
+    for (size_t i = from; i < to; i++) {
+        const struct cell *cell = &table->cells[i];
+        const trail_values *values = &rows->columns[cell->number];
+        bool null = is_null(values, row);
+        *at = (char)null;
+        at += cell->column->nullable;
+        char *value = at;
+        switch (cell->column->cell) {
+        case TRAIL_CELL_I64:
+            at = binary_number(at, (uint64_t)values->i64[row], 8);
+            break;
+        case TRAIL_CELL_I32:
+            at = binary_number(at, (uint32_t)values->i32[row], 4);
+            break;
+        case TRAIL_CELL_BOOL:
+        case TRAIL_CELL_ENUM:
+            at = put_word(at, cell->words[values->u8[row]]);
+            break;
+        case TRAIL_CELL_TEXT:
+            if (null)
+                break;
+            out->at = at;
+            binary_text(out, values->text[row]);
+            out_room(out, table->row_most);
+            value = at = out->at;
+            break;
+        case TRAIL_CELL_DATE:
+            at = binary_number(at, (uint32_t)values->i32[row], 2);
+            break;
+        }
+        at = null ? value : at;
     }
+    out->at = at;
 }
 
-static void binary_rows(struct out *out, const trail_table *table, const trail_rows *rows)
+/* MARK: Rows */
+
+static void put_cells(const struct rows_writer *writer, struct out *out,
+                      const struct table_writer *table, size_t from, size_t to,
+                      const trail_rows *rows, size_t row)
 {
-    for (size_t row = 0; row < rows->count; row++)
-        for (size_t i = 0; i < table->column_count; i++)
-            if (rows->columns[i].any)
-                binary_value(out, &table->columns[i], &rows->columns[i], row);
+    out_room(out, table->row_most);
+    if (writer->format == TRAIL_ROWS_CSV)
+        csv_cells(out, table, from, to, rows, row, writer->style);
+    else
+        binary_cells(out, table, from, to, rows, row);
+}
+
+static bool append_common(void *context, const void *data, size_t size)
+{
+    struct table_writer *table = context;
+    if (!GROW(table->common, table->common_capacity, table->common_size + size))
+        return false;
+    memcpy(table->common + table->common_size, data, size);
+    table->common_size += size;
+    return true;
+}
+
+/* Writes the part of a row that all rows have. Returns false if out of memory. */
+static bool make_common(const struct rows_writer *writer, struct table_writer *table,
+                        const trail_rows *rows)
+{
+    struct out out;
+    trail_error err;
+    if (!out_init(&out, append_common, table))
+        return false;
+    put_cells(writer, &out, table, table->own, table->count, rows, 0);
+    if (writer->format == TRAIL_ROWS_CSV)
+        out_char(&out, '\n');
+    return out_finish(&out, &err) == 0;
+}
+
+static bool put_rows(const struct rows_writer *writer, struct table_writer *table,
+                     const trail_rows *rows)
+{
+    if (!table->common && !make_common(writer, table, rows))
+        return false;
+    for (size_t row = 0; row < rows->count; row++) {
+        put_cells(writer, &table->out, table, 0, table->own, rows, row);
+        out_bytes(&table->out, table->common, table->common_size);
+    }
+    return true;
 }
 
 /* MARK: Writing */
 
-static bool open_parquet(struct rows_writer *writer, int i, uint32_t wanted, const trail_sink *sink)
+/* Returns a word as in the output, followed by what put_word copies; no data: out of memory. */
+static trail_string output_word(struct rows_writer *writer, const trail_table_column *column,
+                                const char *word, size_t number)
 {
-    writer->parquet[i] = parquet_open(trail_table_get((trail_table_id)i), wanted, sink);
-    if (writer->parquet[i])
-        writer->collected[i] = parquet_rows_new(writer->parquet[i]);
-    return writer->collected[i] != NULL;
+    size_t size = strlen(word), room = size > SHORT_WORD ? size : SHORT_WORD;
+    char *data = arena_alloc(&writer->arena, UVARINT_MAX_SIZE + room), *at = data;
+    if (!data)
+        return (trail_string){0};
+    if (writer->format == TRAIL_ROWS_ROWBINARY && column->cell == TRAIL_CELL_BOOL) {
+        *at = (char)number;
+        return (trail_string){data, 1};
+    }
+    if (writer->format == TRAIL_ROWS_ROWBINARY)
+        at += uvarint_put((uint8_t *)at, size);
+    memcpy(at, word, size + 1);
+    return (trail_string){data, (size_t)(at - data) + size};
 }
 
-static bool open_out(struct rows_writer *writer, int i, uint32_t wanted, const trail_sink *sink)
+static bool open_cell(struct rows_writer *writer, struct table_writer *table, size_t number,
+                      const trail_table_column *column)
 {
-    writer->open[i] = out_init(&writer->outs[i], sink->write, sink->context);
-    if (writer->open[i] && writer->format == TRAIL_ROWS_CSV)
-        csv_titles(&writer->outs[i], trail_table_get((trail_table_id)i), wanted);
-    return writer->open[i];
+    static const char *const booleans[] = {"false", "true", NULL};
+    const char *const *words = column->cell == TRAIL_CELL_BOOL ? booleans : column->words;
+    size_t longest = 0, count = 0;
+    while (words && words[count])
+        count++;
+    trail_string *output = arena_alloc(&writer->arena, count * sizeof *output);
+    for (size_t i = 0; output && i < count; i++) {
+        output[i] = output_word(writer, column, words[i], i);
+        if (!output[i].data)
+            return false;
+        longest = output[i].size > longest ? output[i].size : longest;
+    }
+    table->cells[table->count++] = (struct cell){column, number, output};
+    table->row_most += CELL_MOST + (longest > SHORT_WORD ? longest : SHORT_WORD);
+    return output != NULL;
+}
+
+static bool open_parquet(struct table_writer *table, trail_table_id id, uint32_t wanted,
+                         const trail_sink *sink)
+{
+    table->parquet = parquet_open(trail_table_get(id), wanted, sink);
+    if (table->parquet)
+        table->collected = parquet_rows_new(table->parquet);
+    return table->collected != NULL;
+}
+
+static bool open_table(struct rows_writer *writer, trail_table_id id, uint32_t wanted,
+                       const trail_sink *sink)
+{
+    const trail_table *definition = trail_table_get(id);
+    struct table_writer *table = &writer->tables[id];
+    if (writer->format == TRAIL_ROWS_PARQUET)
+        return open_parquet(table, id, wanted, sink);
+    size_t common = definition->column_count - TRAIL_TABLE_COMMON;
+    for (size_t i = 0; i < definition->column_count; i++) {
+        if ((wanted >> i & 1) != 0 && !open_cell(writer, table, i, &definition->columns[i]))
+            return false;
+        if (i < common)
+            table->own = table->count;
+    }
+    table->open = out_init(&table->out, sink->write, sink->context);
+    if (table->open && writer->format == TRAIL_ROWS_CSV)
+        csv_titles(table, &table->out);
+    return table->open;
 }
 
 static bool writer_open(struct rows_writer *writer, const trail_tables_options *options,
                         const trail_sink *sinks)
 {
-    bool good = true;
-    for (int i = 0; i < TRAIL_TABLES && good; i++)
-        if (options->wanted[i] != 0)
-            good = writer->format == TRAIL_ROWS_PARQUET
-                       ? open_parquet(writer, i, options->wanted[i], &sinks[i])
-                       : open_out(writer, i, options->wanted[i], &sinks[i]);
-    return good;
+    for (int i = 0; i < TRAIL_TABLES; i++)
+        if (options->wanted[i] != 0 &&
+            !open_table(writer, (trail_table_id)i, options->wanted[i], &sinks[i]))
+            return false;
+    return true;
 }
 
-static int close_parquet(struct rows_writer *writer, int i, bool keep, trail_error *err)
+static int close_parquet(struct table_writer *table, bool keep, trail_error *err)
 {
-    bool good = true;
-    int result = 0;
-    if (writer->collected[i])
-        good = parquet_rows_end(writer->collected[i], keep);
-    if (writer->parquet[i])
-        result = parquet_close(writer->parquet[i], keep, err);
+    bool good = !table->collected || parquet_rows_end(table->collected, keep);
+    int result = parquet_close(table->parquet, keep, err);
     return good || result < 0 ? result : error_no_memory(err);
 }
 
-static int close_out(struct rows_writer *writer, int i, bool keep, trail_error *err)
+static int close_table(struct table_writer *table, bool keep, trail_error *err)
 {
-    if (writer->open[i] && keep)
-        return out_finish(&writer->outs[i], err);
-    if (writer->open[i])
-        out_drop(&writer->outs[i]);
-    return 0;
+    int result = 0;
+    free(table->common);
+    if (table->parquet)
+        return close_parquet(table, keep, err);
+    if (table->open && keep)
+        result = out_finish(&table->out, err);
+    else if (table->open)
+        out_drop(&table->out);
+    return result;
 }
 
 /* Ends all outputs and reports the first error. */
@@ -219,32 +342,22 @@ static int writer_close(struct rows_writer *writer, bool keep, trail_error *err)
     int result = 0;
     for (int i = 0; i < TRAIL_TABLES; i++) {
         trail_error one;
-        bool failed =
-            close_parquet(writer, i, keep, &one) < 0 || close_out(writer, i, keep, &one) < 0;
-        if (failed && result == 0) {
+        if (close_table(&writer->tables[i], keep, &one) < 0 && result == 0) {
             result = -1;
             *err = one;
         }
     }
+    arena_free(&writer->arena);
     return result;
 }
 
-/* Returns false if it fails, which writer_close reports. */
+/* Returns false if the output has failed, which writer_close reports, or if out of memory. */
 static bool write_some(struct rows_writer *writer, const trail_rows *rows)
 {
-    struct out *out = &writer->outs[rows->table];
-    const trail_table *table = trail_table_get(rows->table);
-    switch (writer->format) {
-    case TRAIL_ROWS_CSV:
-        csv_rows(out, table, rows, writer->style);
-        break;
-    case TRAIL_ROWS_ROWBINARY:
-        binary_rows(out, table, rows);
-        break;
-    case TRAIL_ROWS_PARQUET:
-        return parquet_rows_add(writer->collected[rows->table], rows);
-    }
-    return !out->failed;
+    struct table_writer *table = &writer->tables[rows->table];
+    if (table->parquet)
+        return parquet_rows_add(table->collected, rows);
+    return put_rows(writer, table, rows) && !table->out.failed;
 }
 
 static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t *counts,
@@ -254,7 +367,7 @@ static int write_rows(struct rows_writer *writer, trail_tables *tables, uint64_t
     int more;
     while ((more = trail_tables_next(tables, &rows, err)) > 0) {
         if (!write_some(writer, &rows))
-            return 0;
+            return error_no_memory(err); /* or what writer_close reports */
         if (counts)
             counts[rows.table] += rows.count;
     }

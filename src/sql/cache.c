@@ -129,9 +129,8 @@ static bool add_tables(struct sql_tables *tables, const char *query)
         const char *table = trail_table_get((trail_table_id)i)->name;
         if (!needs(query, table))
             continue;
-        (void)snprintf(sql, sizeof sql,
-                       "CREATE TABLE IF NOT EXISTS trail_cache.%s AS FROM trail_%s()", table,
-                       table);
+        (void)snprintf(sql, sizeof sql, "CREATE TABLE IF NOT EXISTS trail_cache.%s AS FROM %s",
+                       table, table);
         good = duckdb_run(tables->duckdb, sql) == EXIT_GOOD && tables->traces.code == EXIT_GOOD;
         sql_tables_forget(tables);
     }

@@ -3,6 +3,50 @@
 
 #include <string.h>
 
+/* MARK: Counting */
+
+/* Counts up to the end of the next batch. */
+static long count_on(struct sql_scan *scan)
+{
+    const trail_event *events;
+    trail_reader_stats stats;
+    long more = trail_reader_next_batch(scan->reading.reader, &events);
+    trail_reader_get_stats(scan->reading.reader, &stats);
+    scan->counted = stats.events;
+    return more;
+}
+
+bool scan_open_count(struct sql_scan *scan, struct traces *traces, size_t trace)
+{
+    trail_error err;
+    trail_reader_options options = traces->reader;
+    options.verdict_only = true;
+    if (traces->count > 1) /* each has a thread of DuckDB */
+        options.threads = 1;
+    scan->reading.source = input_open(&traces->inputs[trace], &err);
+    if (!scan->reading.source)
+        return false;
+    scan->reading.reader = trail_reader_open(scan->reading.source, &options, &err);
+    return scan->reading.reader && count_on(scan) >= 0;
+}
+
+int scan_count(struct sql_scan *scan, size_t *count, trail_error *err)
+{
+    long more = 1;
+    while (more > 0 && scan->counted - scan->given < TRAIL_TABLE_ROWS)
+        more = count_on(scan);
+    uint64_t left = scan->counted - scan->given;
+    *count = left < TRAIL_TABLE_ROWS ? (size_t)left : TRAIL_TABLE_ROWS;
+    scan->given += *count;
+    if (*count > 0)
+        return 1;
+    if (more < 0)
+        *err = *trail_reader_error(scan->reading.reader);
+    return (int)more;
+}
+
+/* MARK: Rows */
+
 void *scan_type(const struct duckdb *duckdb, const trail_table_column *column)
 {
     static const int types[] = {

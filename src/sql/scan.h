@@ -19,6 +19,7 @@ struct sql_function {
 struct sql_scan {
     struct sql_scan *next;
     struct trace_reading reading;
+    uint64_t counted, given; /* by scan_count: events, and those handed out */
 };
 
 /* The caller sets the first group of members. Must outlive the connection. */
@@ -31,6 +32,16 @@ struct sql_tables {
     struct sql_scan *scans; /* own texts that a result may still refer to; protected by the lock of
                              * the traces */
 };
+
+/*
+ * Opens a trace whose events are only counted, which several threads do without making them. Returns
+ * false if that cannot be done, as for a v1 trace with an error; trace_reading_close must be called in
+ * either case.
+ */
+bool scan_open_count(struct sql_scan *scan, struct traces *traces, size_t trace);
+
+/* Hands out the next events, as many as there are rows in a batch, as trail_tables_next does. */
+int scan_count(struct sql_scan *scan, size_t *count, trail_error *err);
 
 /* Returns the type of a column, which the caller destroys. */
 void *scan_type(const struct duckdb *duckdb, const trail_table_column *column);

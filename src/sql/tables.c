@@ -9,12 +9,15 @@
 #include "sql/pass.h"
 #include "ui/cli.h"
 
+#define NO_COLUMN "no_column"
+
 /* A scan of one table in one query: distributes the files among threads. Owned by DuckDB. */
 struct sql_query {
     struct sql_function *function;
     uint32_t wanted;
+    bool counts; /* only the number of events is needed */
     size_t column_count;
-    uint64_t *columns; /* column of the table, by column of the output */
+    uint64_t *columns; /* column of the table, by column of the output; or none of them */
     atomic_size_t next_file;
 };
 
@@ -22,6 +25,7 @@ struct sql_query {
 struct sql_thread {
     struct sql_scan *scan; /* NULL: the next file has to be opened */
     size_t file;
+    bool counts; /* its rows have no columns: scan_count */
 };
 
 /* MARK: Scanning */
@@ -39,7 +43,11 @@ static bool next_file(struct sql_query *query, struct sql_thread *thread)
             thread->file < tables->traces.count ? calloc(1, sizeof *scan) : NULL;
         if (!scan)
             return false;
-        bool good = trace_reading_open(&scan->reading, &tables->traces, thread->file, wanted, &err);
+        thread->counts = query->counts && scan_open_count(scan, &tables->traces, thread->file);
+        if (!thread->counts)
+            trace_reading_close(&scan->reading);
+        bool good = thread->counts ||
+                    trace_reading_open(&scan->reading, &tables->traces, thread->file, wanted, &err);
         pthread_mutex_lock(&tables->traces.lock);
         scan->next = tables->scans;
         tables->scans = scan;
@@ -66,6 +74,18 @@ static void give_rows(const struct sql_query *query, const trail_rows *rows, voi
     duckdb->data_chunk_set_size(chunk, rows->count);
 }
 
+/* Fills a chunk with the next rows of a file. Returns 1, 0 at its end, -1 on an error. */
+static int next_rows(const struct sql_query *query, const struct sql_thread *thread, void *chunk,
+                     trail_error *err)
+{
+    trail_rows rows = {0};
+    int more = thread->counts ? scan_count(thread->scan, &rows.count, err)
+                              : trail_tables_next(thread->scan->reading.tables, &rows, err);
+    if (more > 0)
+        give_rows(query, &rows, chunk);
+    return more;
+}
+
 /* MARK: Callbacks of DuckDB */
 
 /*
@@ -85,28 +105,32 @@ static void fill(void *info, void *chunk)
         return;
     }
     for (;;) {
-        trail_rows rows;
         trail_error err = no_error();
         if (!thread->scan && !next_file(query, thread)) {
             library->data_chunk_set_size(chunk, 0);
             return;
         }
-        int more = trail_tables_next(thread->scan->reading.tables, &rows, &err);
-        if (more > 0) {
-            give_rows(query, &rows, chunk);
+        int more = next_rows(query, thread, chunk, &err);
+        if (more > 0)
             return;
-        }
         if (more < 0)
             traces_report(&query->function->tables->traces, thread->file, &err);
         thread->scan = NULL;
     }
 }
 
-/* Declares the columns of a table. */
+/*
+ * Declares the columns of a table. DuckDB requests the first column of a function where a query, such
+ * as count(*), needs only the number of rows. So that this is known, the first one has no values; the
+ * view of the table does not have it.
+ */
 static void bind(void *info)
 {
     const struct sql_function *function = library->bind_get_extra_info(info);
     const trail_table *table = trail_table_get(function->id);
+    void *nothing = library->create_logical_type(DUCKDB_TINYINT);
+    library->bind_add_result_column(info, NO_COLUMN, nothing);
+    library->destroy_logical_type(&nothing);
     for (size_t i = 0; i < table->column_count; i++) {
         void *type = scan_type(library, &table->columns[i]);
         library->bind_add_result_column(info, table->columns[i].name, type);
@@ -137,13 +161,16 @@ static void init(void *info)
     query->function = function;
     query->column_count = count;
     for (size_t i = 0; i < count; i++) {
-        query->columns[i] = library->init_get_column_index(info, i);
+        query->columns[i] = library->init_get_column_index(info, i) - 1; /* without NO_COLUMN */
         if (query->columns[i] < trail_table_get(function->id)->column_count)
             query->wanted |= 1u << query->columns[i];
     }
     /* count(*) uses no column, but needs the rows: request one that costs nothing. */
-    if (query->wanted == 0)
+    if (query->wanted == 0) {
+        const struct window *window = &function->tables->traces.window;
+        query->counts = function->id == TRAIL_TABLE_EVENTS && !window->has_from && !window->has_to;
         query->wanted = 1u << (trail_table_get(function->id)->column_count - 2);
+    }
     library->init_set_init_data(info, query, query_drop);
     library->init_set_max_threads(info,
                                   function->tables->pass ? 1 : function->tables->traces.count);
@@ -181,8 +208,9 @@ static int register_table(struct sql_tables *tables, trail_table_id id)
         print_message("DuckDB does not accept the table %s", table->name);
         return EXIT_INOUT;
     }
-    (void)snprintf(text, sizeof text, "CREATE VIEW %s AS SELECT * FROM trail_%s()", table->name,
-                   table->name);
+    (void)snprintf(text, sizeof text,
+                   "CREATE VIEW %s AS SELECT * EXCLUDE (" NO_COLUMN ") FROM trail_%s()",
+                   table->name, table->name);
     return duckdb_run(duckdb, text);
 }
 

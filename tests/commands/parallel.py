@@ -24,7 +24,7 @@ ALL = "all" in sys.argv[4:]
 # Under ThreadSanitizer, which is slow, one format is sufficient.
 FORMATS = (22, 23, 25, 26) if int(os.environ.get("TRAIL_TEST_COUNT", "100")) >= 100 else (26,)
 COMMANDS = (["check", "--json"], ["check", "--json", "--strict"])
-ANSWERS = COMMANDS + (["print"], ["summary", "--json"], ["locks"], ["why"])
+ANSWERS = COMMANDS + (["print"], ["export", "--to=perfetto"], ["summary", "--json"], ["locks"], ["why"])
 END_OF_GENERATION, EXPERIMENTAL_BATCH = 0x34, 0x31
 
 # MARK: Traces
@@ -141,6 +141,21 @@ def a_trace_inside_a_file():
         os.lseek(f.fileno(), len(b"before "), os.SEEK_SET)
         got = subprocess.run([TRAIL, "check", "--json", "--threads=4", "-"], stdin=f, capture_output=True, env=ENV)
     equal((got.returncode, got.stdout), run("check", "--json", "--threads=1", "-", stdin=data)[:2])
+
+
+# DuckDB does not ask for the times where it only counts.
+@test
+def sql_counts_the_events_that_it_reads():
+    chance = random.Random(36)
+    for version in (21, *FORMATS):
+        data = generated(version)
+        for damage in (lambda data, *_: data, *DAMAGE):
+            path = written(damage(data, len(data) * 2 // 3, chance))
+            count, read = (run("sql", "--csv", path, f"select count({what}) as n from events") for what in ("*", "time_ns"))
+            if "npm install" in count[2]:
+                raise Skip("no DuckDB")
+            equal(count, read, f"1.{version} {damage.__name__}:")
+            assert int(count[1].split()[1]) > 0
 
 
 # The states after the gap differ from those at the end of the previous generation: this must be
