@@ -20,6 +20,7 @@
 
 struct file {
     char *path, *kind, *heading, *text; /* of the first finding; NULL: none */
+    const char *nothing;                /* what is said without one */
     double weight;
     int64_t bound_ns, gain_ns, length_ns, wait_ns, pause_ns, task_ns;
     int code;
@@ -95,6 +96,7 @@ static int64_t longest_task(const trail_analysis *answers)
 static bool take_answers(const struct analysis *a, struct file *file)
 {
     const trail_finding *findings;
+    trail_activity activity;
     int64_t sum_ns;
     size_t pauses;
     if (!gains_add(a->answers))
@@ -105,6 +107,8 @@ static bool take_answers(const struct analysis *a, struct file *file)
     file->wait_ns = longest_wait(a->answers);
     file->pause_ns = pause ? pause_length(pause) : 0;
     file->task_ns = longest_task(a->answers);
+    trail_analysis_activity(a->answers, &activity);
+    file->nothing = overview_nothing(&activity);
     if (count == 0)
         return true;
     file->kind = strdup(findings[0].kind);
@@ -174,7 +178,7 @@ static void put_finding(struct row *row, const struct file *file)
                    *damage && file->text ? "; before that: " : "",
                    file->text ? file->heading
                    : *damage  ? ""
-                              : "No known problem found");
+                              : file->nothing);
     row_word(row, "first_finding<", NULL, text);
 }
 

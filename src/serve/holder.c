@@ -46,6 +46,13 @@ static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
 
 /* MARK: Recorded holds */
 
+static bool can_be_held(const trail_wait_for *lock)
+{
+    size_t length;
+    enum wire_wait kind = wire_wait_parse(lock->kind, strlen(lock->kind), &length);
+    return (wire_wait_kinds[kind].traits & WIRE_WAIT_HELD) != 0;
+}
+
 /* Whether a log is about the lock, whose kind logs may name by several words: "rwlock to read". */
 static bool is_about(const trail_lanes *lanes, const struct wait_text *text,
                      const trail_wait_for *lock)
@@ -78,19 +85,23 @@ static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail
     return is_about(lanes, &held, lock);
 }
 
-/* Finds the hold that covers the longest part of the wait, by the log at its end. A wait that no
- * goroutine ended was given up, and the hold may end at any time after it. */
+/*
+ * Finds the hold that covers the longest part of the wait, by the log at its end. Where it is not
+ * known who ended the wait, it may have been given up: the hold may then end at any time after it, and
+ * is the first that does.
+ */
 static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64_t span,
                                    const trail_span *row, const trail_wait_for *lock)
 {
-    const bool is_given_up = ender(lanes, lane, span) < 0;
+    const bool may_be_given_up = ender(lanes, lane, span) < 0;
     const trail_mark *logs;
     size_t count = trail_lanes_logs(lanes, &logs);
     size_t first = SEARCH(i, 0, count, logs[i].time_ns < row->begin_ns);
     struct holder_lane found = unknown;
     int64_t most = 0;
     for (size_t i = first; i < count && i - first < MOST_LOGS; i++) {
-        if (!is_given_up && logs[i].time_ns > row->end_ns + LATE_NS)
+        bool is_late = logs[i].time_ns > row->end_ns + LATE_NS;
+        if (is_late && !may_be_given_up)
             break;
         int64_t ns = hold_ns(lanes, &logs[i], lock);
         if (ns >= 0 && logs[i].lane != UINT32_MAX) {
@@ -100,6 +111,8 @@ static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64
                 most = part;
                 found.lane = logs[i].lane;
             }
+            if (is_late)
+                break;
         }
     }
     return is_half(row, most) ? found : unknown;
@@ -212,7 +225,7 @@ struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_
         return unknown;
     trail_wait_for lock = trail_lanes_wait_for(lanes, row->reason);
     struct holder_lane found = unknown;
-    if (lock.kind && lock.object)
+    if (lock.kind && lock.object && can_be_held(&lock))
         found = row->open ? of_open(lanes, &lock) : of_ended(lanes, lane, span, row, &lock);
     else if (!lock.kind && !row->open && is_for_mutex(lanes, row))
         found = of_go(lanes, lane, span, row);

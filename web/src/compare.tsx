@@ -138,7 +138,9 @@ export function keepComparison(): void {
     addEventListener("hashchange", () => {
         fromFragment();
         document.querySelectorAll("iframe").forEach((frame, i) => {
-            frame.contentWindow?.location.replace(`#${fragments[i].value}`);
+            /* A fragment alone would be one of this page's address. */
+            const its = frame.contentWindow?.location;
+            its?.replace(`${its.href.replace(/#.*/, "")}#${fragments[i].value}`);
         });
     });
     names.forEach((name, i) => {

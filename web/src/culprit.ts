@@ -1,6 +1,6 @@
 /*
  * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
- * or a wait, the culprit is the longest step of the critical path, whichever lane that is on.
+ * or a wait, the culprit is the longest step of the critical path, whichever lane that is on, or who held the lock for which it waits.
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
@@ -87,7 +87,7 @@ async function leadWithCulprit(id: number, part: Range): Promise<void> {
     if (lane !== null) leadWith([lane, ...(await waitingFor(lane, part.from, part.to))]);
 }
 
-/* The lane of a path's longest step; if that is a wait for a lock, which was given up, its holder's. */
+/* The lane of a path's longest step; if that is a wait for a lock whose holder is known, the holder's. */
 async function worstLane(id: number, at: number): Promise<number | null> {
     const lane = laneOf(id, at);
     if (lane === null) return null;
@@ -97,7 +97,8 @@ async function worstLane(id: number, at: number): Promise<number | null> {
 
 /* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
  * same lock; its longest step is selected. */
-async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
+async function showPathOf(of: Path, finding: Finding): Promise<void> {
+    const waiter = finding.goroutine;
     kind.value = "goroutine";
     await lanesLoaded();
     const segments = segmentsOf(of);
@@ -107,6 +108,7 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     const middle = at + lengthOf(worst) / 2;
     const lane = await worstLane(worst.goroutine, middle);
     const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
+    if (!isShown(finding)) return;
     batch(() => {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
@@ -182,7 +184,7 @@ export function showFinding(of: Finding, origin: number): void {
     });
     void pathOf(of, origin).then((found) => {
         if (!isShown(of)) return;
-        void (found ? showPathOf(found, of.goroutine) : showPlace(of, origin));
+        void (found ? showPathOf(found, of) : showPlace(of, origin));
     });
 }
 

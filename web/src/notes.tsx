@@ -5,7 +5,7 @@ import { duration } from "./format";
 import { laneTitle } from "./lanes";
 import { timeText } from "./ruler";
 import { spanWords } from "./span_words";
-import { say, selected, span, status, view } from "./state";
+import { say, selected, span, status, toFragment, view } from "./state";
 import { download } from "./table";
 
 interface Note {
@@ -63,7 +63,7 @@ export function addNote(): void {
     const now = span.value;
     const of = selected.value?.kind ?? "goroutine";
     const text = now ? `${spanWords(now, " (", ")")} of ${laneTitle(of, { id: now.id })}` : "";
-    notes.value = [...notes.value, { text, from, to, place: location.hash.slice(1) }];
+    notes.value = [...notes.value, { text, from, to, place: toFragment() }];
     say("A bookmark was made: below, under Notes, it can be given a text.");
 }
 

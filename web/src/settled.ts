@@ -1,9 +1,11 @@
 /* Writes the address once the view has come to rest. */
 import { effect } from "@preact/signals";
 
+const MOST_ROUNDS = 20;
+
 /*
  * Calls `write` when the fragment has not changed for a moment, because browsers limit the rate; until then the root element
- * has data-moving. An address that the user has just changed is not overwritten: its event is still to come.
+ * has data-moving. An address that the user has just changed is not overwritten: its event is still to come, unless it takes too long.
  */
 export function whenSettled(fragment: () => string, write: (text: string) => void): void {
     let timer = 0;
@@ -13,8 +15,9 @@ export function whenSettled(fragment: () => string, write: (text: string) => voi
     });
     effect(() => {
         const text = fragment();
+        let rounds = 0;
         const settle = () => {
-            if (location.hash !== seen) {
+            if (location.hash !== seen && rounds++ < MOST_ROUNDS) {
                 timer = setTimeout(settle, 150);
                 return;
             }

@@ -203,9 +203,7 @@ function Legend() {
             {held.value && (
                 <span title={held.value.lock}>
                     <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} />{" "}
-                    {held.value.isInferred
-                        ? "holds the lock (inferred)"
-                        : `holds ${held.value.lock}`}
+                    {held.value.isInferred ? "holds it (inferred)" : `holds ${held.value.lock}`}
                 </span>
             )}
             {path.value.length > 0 && (

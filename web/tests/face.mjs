@@ -1148,6 +1148,27 @@ test("a phone shows two traces and their differences", async () => {
     }
 });
 
+test("an address that is opened in a comparison changes its frames", async () => {
+    const { server, url } = await serve(["shop-c", "shop-c-fixed"].map(example));
+    try {
+        const page = await openPage(url, {}, "iframe");
+        for (const frame of page.frames().slice(1)) await frame.locator("canvas.rows").waitFor();
+        await idle(page);
+        const [first] = page.frames().slice(1);
+        const path = await first.evaluate(() => location.pathname);
+        await page.evaluate(() => {
+            location.hash = `#a=${encodeURIComponent("w=40000000-50000000")}`;
+        });
+        await until("it is shown", () =>
+            first.evaluate(() => /w=4\d{7}-5\d{7}/.test(location.hash)),
+        );
+        equal(await first.evaluate(() => location.pathname), path, "it is the same trace");
+        await leavePage(page);
+    } finally {
+        server.kill();
+    }
+});
+
 test("of two traces, too, the runtime's own goroutines are folded", async () => {
     const { server, url } = await serve(["load-go1.21", "load-go1.23"].map(example));
     try {
