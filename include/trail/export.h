@@ -351,7 +351,7 @@ typedef struct trail_export_options {
     size_t resource_count;
     bool otlp_protobuf;       /* OTLP: protocol buffers instead of JSON */
     bool perfetto_compressed; /* Perfetto: packets compressed with zlib, a tenth of the size */
-    /* With perfetto_compressed: the most threads that compress, the caller's included. 0: 1. */
+    /* Perfetto, compressed: maximum number of compressing threads, including the caller's; 0: 1. */
     unsigned perfetto_threads;
 } trail_export_options;
 
@@ -397,10 +397,10 @@ TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options
                                 trail_error *err);
 
 /*
- * OTLP metrics in the same forms: a histogram of the waits that ended, by wait.kind and wait.object,
- * and one of the times ready. Each call of the sink passes one complete MetricsData message, with
- * delta temporality from the begin to the end of the trace or window. Waits have at most 2,000
- * series; those for the last kinds and objects to appear are in one, with the attribute
+ * OTLP metrics in the same forms: a histogram of the waits that ended, by wait.kind and
+ * wait.object, and one of the times ready. Each call of the sink passes one complete MetricsData
+ * message, with delta temporality from the begin to the end of the trace or window. Waits have at
+ * most 2,000 series; those for the last kinds and objects to appear are in one, with the attribute
  * otel.metric.overflow.
  */
 TRAIL_API int trail_export_otlp_metrics(trail_reader *reader, const trail_export_options *options,

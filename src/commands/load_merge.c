@@ -1,10 +1,11 @@
 /*
  * Merges the small Parquet files of each host and day, as frequent loads and exports leave them.
  *
- * The folder of a table's day is replaced at once: DIR/.trail-merge gets the merged file and links to the
- * files that stay, and exchanges its name with that folder. A listing therefore has each row once
- * at any time, and what a killed run leaves in DIR/.trail-merge is superfluous, before and after the
- * exchange. The table `traces` is last: files of a batch are complete while it has theirs.
+ * The folder of a table's day is replaced at once: DIR/.trail-merge gets the merged file and links
+ * to the files that stay, and exchanges its name with that folder. A listing therefore has each row
+ * once at any time, and what a killed run leaves in DIR/.trail-merge is superfluous, before and
+ * after the exchange. The table `traces` is last: files of a batch are complete while it has
+ * theirs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,9 @@ static int failed(const char *path)
     return EXIT_INOUT;
 }
 
-/* Calls `take` with each entry of a folder, also hidden ones, until it does not return EXIT_GOOD. */
+/*
+ * Calls `take` with each entry of a folder, also hidden ones, until it does not return EXIT_GOOD.
+ */
 static int each_entry(const char *folder, int (*take)(void *context, const char *path),
                       void *context)
 {

@@ -1,6 +1,6 @@
 /*
- * The store of trail load that is a folder of Parquet files, by table, host and day: one for each batch,
- * whose rows are collected by as many threads as read traces.
+ * The store of trail load that is a folder of Parquet files, by table, host and day: one for each
+ * batch, whose rows are collected by as many threads as read traces.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -139,6 +139,10 @@ static int take_ids(struct load_place *place)
 
 int load_open_parquet(struct load_place *place)
 {
+    if (strchr(place->name, '\\')) {
+        print_message("%s: DuckDB reads no folder with a backslash in its name", place->name);
+        return EXIT_USAGE;
+    }
     int code = lock_folder(place);
     if (code == EXIT_GOOD)
         code = load_merge_clean(place->name);
@@ -241,7 +245,8 @@ int load_write_parquet(const struct load_place *place, struct load_batch *batch)
     struct traces traces;
     int code = load_traces_begin(&traces, batch) ? open_batch(&files, place->name, batch, &traces)
                                                  : exit_no_memory();
-    bool read = code == EXIT_GOOD && read_all(&traces, files.wanted, take_rows, &files);
+    bool read =
+        code == EXIT_GOOD && read_all(&traces, files.threads, files.wanted, take_rows, &files);
     code = close_batch(&files, read, code);
     load_traces_end(&traces, batch);
     return code;

@@ -53,7 +53,9 @@ extern const struct load_store load_stores[];
 /* Adds an ID given in hexadecimal digits. Returns false if out of memory. */
 bool load_add_id(struct idmap *ids, const char *digits, size_t size);
 
-/* Adds the IDs that a query returns, which are texts. What a store calls an ID may be of any type. */
+/*
+ * Adds the IDs that a query returns, which are texts. What a store calls an ID may be of any type.
+ */
 int load_take_ids(struct duckdb *duckdb, const char *sql, struct idmap *ids);
 #define LOAD_SELECT_IDS "SELECT CAST(trace AS VARCHAR) FROM "
 #define LOAD_ARE_IDS    " WHERE trace IS NOT NULL"

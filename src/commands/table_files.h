@@ -27,15 +27,17 @@ char *table_files_path(const char *folder, int table, const char *host, int32_t 
 uint32_t table_files_wanted(int table);
 
 /*
- * Opens the file of a table, after its folder if that is to be made. Takes the path, which is NULL if out of memory.
- * Returns EXIT_GOOD, or an exit code after a message; table_files_close must be called in either
- * case.
+ * Opens the file of a table, after its folder if that is to be made. Takes the path, which is NULL
+ * if out of memory. Returns EXIT_GOOD, or an exit code after a message; table_files_close must be
+ * called in either case.
  */
 int table_files_open(struct table_files *files, int table, char *path, bool with_folder);
 
 /* Whether writing one has failed; closing reports it. */
 bool table_files_lost(const struct table_files *files);
 
-/* Gives all files that are `made` their names, or removes them. Returns `code`, or a worse one after
- * a message. */
+/*
+ * If `made`, gives all files their names, otherwise removes them. Returns `code`, or a worse one
+ * after a message.
+ */
 int table_files_close(struct table_files *files, bool made, int code);

@@ -53,6 +53,7 @@ static int parse_address(const struct command *command, void *member, const char
     memcpy(address->host, text, size);
     address->host[size] = '\0';
     address->port = (uint16_t)port;
+    address->has_port = colon != NULL;
     return EXIT_GOOD;
 }
 
@@ -135,7 +136,7 @@ static void page_draws(const struct site *site)
         rest_end(&site->served[i].rest);
 }
 
-static void *read_all(void *context)
+static void *read_model(void *context)
 {
     const struct served *served = context;
     do
@@ -146,7 +147,7 @@ static void *read_all(void *context)
 
 static int start_reading(struct served *served)
 {
-    int reason = pthread_create(&served->reader, NULL, read_all, served);
+    int reason = pthread_create(&served->reader, NULL, read_model, served);
     served->reads = reason == 0;
     if (!served->reads)
         print_message("cannot start a thread: %s", strerror(reason));
@@ -354,9 +355,10 @@ static int check_words(const struct request *request)
     if (request->count == 1 && !is_stdin && request->save)
         return usage_error(request->command, "--save needs - (stdin): %s is already a file",
                            request->words[0]);
-    if (request->perfetto && (request->count > 1 || request->follow || request->save))
-        return usage_error(request->command,
-                           "--perfetto is for one trace, without --follow, --save");
+    if (request->perfetto && (request->count > 1 || request->follow || request->save ||
+                              request->cache || request->source || request->skip_frames))
+        return usage_error(request->command, "--perfetto is for one trace, and only --http, "
+                                             "--no-open, --keep and --idle go with it");
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)

@@ -23,20 +23,37 @@ enum { SITE_PORT = 9001 };
 
 #define PATH "/trace.pftrace"
 
-/* The export, mapped. */
+/* The export: a file, which is mapped when it is complete. */
 struct export
 {
+    int fd;
+    int reason; /* why it could not be written: errno */
     void *data;
     size_t size;
 };
 
-static bool write_fd(void *context, const void *data, size_t size)
+static bool write_file(void *context, const void *data, size_t size)
 {
-    return write_all(*(int *)context, data, size);
+    struct export *export = context;
+    bool good = write_all(export->fd, data, size);
+    if (!good)
+        export->reason = errno;
+    return good;
 }
 
-/* Returns an exit code; *made: there is an export, if of the good part of a damaged trace. */
-static int export_to(int fd, const char *word, bool *made)
+static int map(struct export *export)
+{
+    struct stat status;
+    if (export->reason != 0 || fstat(export->fd, &status) != 0)
+        return print_output_error("a temporary file (see TMPDIR)",
+                                  export->reason ? export->reason : errno);
+    export->size = (size_t)status.st_size;
+    export->data = mmap(NULL, export->size, PROT_READ, MAP_PRIVATE, export->fd, 0);
+    return export->data != MAP_FAILED ? EXIT_GOOD : exit_no_memory();
+}
+
+/* Returns an exit code: that of a damaged trace if its good part was exported. */
+static int make(struct export *export, const char *word)
 {
     trail_error err = no_error();
     trail_reader_options reading = {.partial = true, .ahead = true};
@@ -44,29 +61,19 @@ static int export_to(int fd, const char *word, bool *made)
                                     .perfetto_compressed = true,
                                     .perfetto_threads = cpu_quota_usable()};
     trail_export_stats stats = {0};
-    trail_sink sink = {.write = write_fd, .context = &fd};
+    trail_sink sink = {.write = write_file, .context = export};
     int code = EXIT_GOOD;
     trail_source *source = open_source(word, &err);
     trail_reader *reader = source ? trail_reader_open(source, &reading, &err) : NULL;
     if (!reader || trail_export_perfetto(reader, &options, &sink, &stats, &err) < 0)
-        code = print_error(word, &err);
-    *made = reader && (code == EXIT_GOOD || code == EXIT_BAD);
+        code = export->reason ? EXIT_GOOD : print_error(word, &err);
+    bool made = reader && (code == EXIT_GOOD || code == EXIT_BAD);
     trail_reader_close(reader);
     trail_source_close(source);
-    return code;
+    return made ? worse_exit(code, map(export)) : code;
 }
 
-static int map(int fd, struct export *export)
-{
-    struct stat status;
-    export->size = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
-    export->data =
-        export->size > 0 ? mmap(NULL, export->size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
-    if (export->data != MAP_FAILED)
-        return EXIT_GOOD;
-    return print_output_error("a temporary file", errno);
-}
-
+/* No client knows the address before the export is there. */
 static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
 {
     static const char none[] = "There is only " PATH ".\n";
@@ -78,39 +85,45 @@ static void answer(void *context, const struct http_request *asked, struct http_
                                      .size = is ? export->size : sizeof none - 1};
 }
 
-static int serve(const struct view_server *server, struct export *export, const char *word)
+static void serve(const struct view_server *server, const struct http *http,
+                  const sigset_t *signals)
 {
-    struct http_options options = {.handler = answer, .context = export, .guest = SITE};
-    struct http *http;
-    sigset_t signals;
     char url[200];
-    view_server_block(&signals);
-    int code = view_server_start(server, &options, word, &http);
-    if (code != EXIT_GOOD)
-        return code;
     (void)snprintf(url, sizeof url, SITE "/#!/?url=http://%s:%u" PATH "%%3Ftoken%%3D%s",
                    server->host[0] ? server->host : "127.0.0.1", http_port(http), http_token(http));
-    view_server_run(server, http, url, &signals);
-    http_stop(http);
-    return EXIT_GOOD;
+    view_server_run(server, http, url, signals);
 }
 
 int view_perfetto(const struct view_server *server, const char *word)
 {
     struct view_server at = *server;
-    struct export export;
-    int fd = temporary_file();
-    if (!at.host[0] && at.port == 0)
+    struct export export = {.fd = temporary_file(), .data = MAP_FAILED};
+    struct http_options options = {.handler = answer, .context = &export, .guest = SITE};
+    struct http *http;
+    sigset_t signals;
+    if (export.fd < 0)
+        return print_output_error("a temporary file (see TMPDIR)", errno);
+    if (!at.has_port)
         at.port = SITE_PORT;
-    if (fd < 0)
-        return print_output_error("a temporary file", errno);
-    bool made;
-    int code = export_to(fd, word, &made);
-    int served = made ? map(fd, &export) : code;
-    (void)close(fd);
-    if (made && served == EXIT_GOOD) {
-        served = serve(&at, &export, word);
-        (void)munmap(export.data, export.size);
+    view_server_block(&signals);
+    int code = view_server_start(&at, &options, word, &http);
+    if (code != EXIT_GOOD) {
+        (void)close(export.fd);
+        return code;
     }
-    return worse_exit(code, served);
+    if (at.has_port && http_port(http) != SITE_PORT)
+        print_message("the page of Perfetto can only read from port %d", SITE_PORT);
+    /* Only the server's threads keep them blocked: Ctrl-C ends the making, too. */
+    (void)sigprocmask(SIG_UNBLOCK, &signals, NULL);
+    code = make(&export, word);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    if (export.data != MAP_FAILED) {
+        serve(&at, http, &signals);
+        http_stop(http);
+        (void)munmap(export.data, export.size);
+    } else {
+        http_stop(http);
+    }
+    (void)close(export.fd);
+    return code;
 }

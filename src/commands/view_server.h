@@ -11,6 +11,7 @@
 struct view_server {
     char host[64]; /* "": the default */
     uint16_t port;
+    bool has_port; /* one was given: 0 is any free one */
     bool no_open, keep;
     int64_t idle_ns;
 };
@@ -18,8 +19,8 @@ struct view_server {
 /* Blocks the signals that end the process, for all threads that are started later. */
 void view_server_block(sigset_t *signals);
 
-/* Starts it at the address, with what else is in the options. `word` is for the message. Returns an
- * exit code. */
+/* Starts the server at this address; the other options are the caller's. `word` is for the message.
+ * Returns an exit code. */
 int view_server_start(const struct view_server *server, struct http_options *options,
                       const char *word, struct http **http);
 

@@ -23,7 +23,7 @@ struct compressor *compressor_open(size_t most, unsigned threads, compressor_wri
 /* Takes a copy of a block, and writes earlier ones. False with errno set: one was not written. */
 bool compressor_put(struct compressor *compressor, const void *data, size_t size);
 
-/* Writes all blocks. */
+/* Writes all blocks. Returns as compressor_put. */
 bool compressor_flush(struct compressor *compressor);
 
 /* Drops what is not written; NULL is allowed. */

@@ -15,17 +15,17 @@
 
 #define MAGIC "PAR1"
 
-/* Readers give a row group to one thread; DuckDB's own have as many rows. */
+/* One thread reads a row group; this is the default size of DuckDB's. */
 #define GROUP_ROWS ((size_t)122880)
 
 /* A group whose texts have so many bytes gets no more rows. */
 #define GROUP_TEXT ((size_t)64 << 20)
 
-/* Rows that are added at a time: a word of trail_values.valid. */
+/* Rows added at a time: one word of trail_values.valid. */
 #define STEP ((size_t)64)
 
-/* The longest text that is given as the least or greatest of a column. */
-#define NAMED_SIZE ((size_t)64)
+/* Longer texts are not recorded as the minimum or maximum of a column. */
+#define EXTREME_SIZE ((size_t)64)
 
 enum { RECENT = 64 };
 
@@ -53,7 +53,7 @@ struct dictionary {
     trail_string *texts;
     size_t count, capacity;
     uint32_t words[256];     /* of an enumeration: the number of a word plus 1; 0: none yet */
-    uint32_t recent[RECENT]; /* the same of texts, by their address, where most are again */
+    uint32_t recent[RECENT]; /* the same of recent texts, by address: most repeat */
 };
 
 /* What is not NULL: numbers, and of texts and enumerations their numbers in the dictionary. */
@@ -312,7 +312,7 @@ static int compare(trail_string a, trail_string b)
     return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static void put_least_text(struct thrift *to, const struct dictionary *dictionary)
+static void put_text_range(struct thrift *to, const struct dictionary *dictionary)
 {
     trail_string least = dictionary->texts[0], greatest = least;
     for (size_t i = 1; i < dictionary->count; i++) {
@@ -320,7 +320,7 @@ static void put_least_text(struct thrift *to, const struct dictionary *dictionar
         least = compare(text, least) < 0 ? text : least;
         greatest = compare(text, greatest) > 0 ? text : greatest;
     }
-    if (least.size > NAMED_SIZE || greatest.size > NAMED_SIZE)
+    if (least.size > EXTREME_SIZE || greatest.size > EXTREME_SIZE)
         return;
     thrift_binary(to, 5, greatest.data, greatest.size);
     thrift_binary(to, 6, least.data, least.size);
@@ -334,7 +334,7 @@ static void put_number(struct thrift *to, unsigned field, int64_t value, unsigne
     thrift_binary(to, field, bytes, size);
 }
 
-static void put_least_number(struct thrift *to, const struct column *column)
+static void put_number_range(struct thrift *to, const struct column *column)
 {
     unsigned size = column->definition->cell == TRAIL_CELL_I64 ? 8 : 4;
     int64_t least = column->values[0], greatest = least;
@@ -352,9 +352,9 @@ static void put_statistics(struct thrift *to, const struct parquet_rows *rows,
     thrift_begin(to, 12);
     thrift_i64(to, 3, (int64_t)(rows->count - column->count));
     if (column->count > 0 && column->dictionary)
-        put_least_text(to, column->dictionary);
+        put_text_range(to, column->dictionary);
     else if (column->count > 0 && column->definition->cell != TRAIL_CELL_BOOL)
-        put_least_number(to, column);
+        put_number_range(to, column);
     thrift_end(to);
 }
 
@@ -459,7 +459,7 @@ static void put_schema(struct thrift *to, const struct parquet *parquet)
     }
 }
 
-/* Least and greatest values count only where the footer says that they are those of the type. */
+/* Readers ignore minimum and maximum unless the footer states their order. */
 static void put_orders(struct thrift *to, const struct parquet *parquet)
 {
     thrift_list(to, 7, THRIFT_STRUCT, parquet->column_count);

@@ -7,7 +7,7 @@
 /* Of DELTA_BINARY_PACKED. */
 enum { BLOCK = 128, MINI = 32, MINIS = BLOCK / MINI };
 
-/* Values that are equal are a run only from this many on: a run ends the one of packed values. */
+/* Shorter runs are packed: starting a run costs a header. */
 enum { LEAST_RUN = 16 };
 
 static bool room(struct protobuf *to, size_t size)

@@ -6,7 +6,7 @@
 
 #include "export/protobuf.h"
 
-/* Texts and numbers of one kind in the format's numbering. */
+/* Encodings, as numbered by the format. */
 enum parquet_encoding {
     PARQUET_PLAIN = 0,
     PARQUET_RLE = 3,
@@ -25,7 +25,7 @@ void parquet_put_indices(struct protobuf *to, const int64_t *values, size_t coun
 /* Numbers as differences, in blocks of 128; `wide`: INT64, else INT32. `count` is at least 1. */
 void parquet_put_deltas(struct protobuf *to, const int64_t *values, size_t count, bool wide);
 
-/* The lowest bit of each. */
+/* Each value is 0 or 1. */
 void parquet_put_bits(struct protobuf *to, const int64_t *values, size_t count);
 
 /* `size` bytes of a number, the lowest first. */

@@ -161,7 +161,8 @@ static unsigned hue_of(trail_string name)
     return hash % 360;
 }
 
-/* A reason has the colour of its class of waits: of "[mutex cache_mu]" the first word is the kind.
+/*
+ * A reason has the colour of its class of waits: of "[mutex cache_mu]" the first word is the kind.
  */
 static void put_colour(const struct tree *tree, const struct frame *frame)
 {

@@ -86,9 +86,9 @@ static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail
 }
 
 /*
- * Finds the hold that covers the longest part of the wait, by the log at its end. Where it is not
- * known who ended the wait, it may have been given up: the hold may then end at any time after it, and
- * is the first that does.
+ * Finds the hold that covers the longest part of the wait, by the log at its end. If its waker is
+ * not known, the wait may have been given up: the hold may then end at any time after it, and is the
+ * first that does.
  */
 static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64_t span,
                                    const trail_span *row, const trail_wait_for *lock)

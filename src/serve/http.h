@@ -4,13 +4,13 @@
  *
  * A page on another site must not be able to read a trace, so a request is answered only if
  *
- *   - its Host is localhost, 127.0.0.1 or [::1] with any port (so that `ssh -L` works), or the address
- *     served on (for 0.0.0.0 and [::] any address, but no name): a name that another site has pointed
- *     here (DNS rebinding) is refused;
+ *   - its Host is localhost, 127.0.0.1 or [::1] with any port (so that `ssh -L` works), or the
+ * address served on (for 0.0.0.0 and [::] any address, but no name): a name that another site has
+ * pointed here (DNS rebinding) is refused;
  *   - its Origin, if it has one, is that host, or the one site that the user allows (guest);
- *   - it presents the token: as a cookie, which the first URL (?token=...) sets and which other sites'
- *     requests do not carry (SameSite), or as "Authorization: Bearer ...", for curl;
- *     and as ?token=..., for the guest;
+ *   - it presents the token: as a cookie, which the first URL (?token=...) sets and which other
+ *     sites' requests do not carry (SameSite), or as "Authorization: Bearer ...", for curl; the
+ * guest must present it as ?token=...;
  *   - it is a GET or a HEAD.
  *
  * Connections without the token are limited in number and time: gate.h.

@@ -261,7 +261,8 @@ static void read_traces(struct sql_pass *pass)
     uint32_t wanted[TRAIL_TABLES];
     for (int i = 0; i < TRAIL_TABLES; i++)
         wanted[i] = TRAIL_ALL_COLUMNS;
-    if (!read_all(&pass->tables->traces, wanted, take_rows, pass))
+    if (!read_all(&pass->tables->traces, read_all_threads(&pass->tables->traces), wanted, take_rows,
+                  pass))
         (void)fail(pass);
     pthread_mutex_lock(&pass->lock);
     pass->over = true;

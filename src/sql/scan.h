@@ -34,9 +34,9 @@ struct sql_tables {
 };
 
 /*
- * Opens a trace whose events are only counted, which several threads do without making them. Returns
- * false if that cannot be done, as for a v1 trace with an error; trace_reading_close must be called in
- * either case.
+ * Opens a trace whose events are only counted, which several threads do without making them.
+ * Returns false if that cannot be done, as for a v1 trace with an error; trace_reading_close must
+ * be called in either case.
  */
 bool scan_open_count(struct sql_scan *scan, struct traces *traces, size_t trace);
 

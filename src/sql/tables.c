@@ -67,9 +67,12 @@ static void give_rows(const struct sql_query *query, const trail_rows *rows, voi
     const trail_table *table = trail_table_get(query->function->id);
     for (size_t i = 0; i < query->column_count; i++) {
         uint64_t column = query->columns[i];
+        void *vector = duckdb->data_chunk_get_vector(chunk, i);
         if (column < table->column_count)
-            scan_give(duckdb, duckdb->data_chunk_get_vector(chunk, i), table->columns[column].cell,
-                      &rows->columns[column], rows->count, false);
+            scan_give(duckdb, vector, table->columns[column].cell, &rows->columns[column],
+                      rows->count, false);
+        else /* no_column, whose cells are bytes */
+            memset(duckdb->vector_get_data(vector), 0, rows->count);
     }
     duckdb->data_chunk_set_size(chunk, rows->count);
 }
@@ -120,9 +123,9 @@ static void fill(void *info, void *chunk)
 }
 
 /*
- * Declares the columns of a table. DuckDB requests the first column of a function where a query, such
- * as count(*), needs only the number of rows. So that this is known, the first one has no values; the
- * view of the table does not have it.
+ * Declares the columns of a table. DuckDB requests the first column of a function where a query,
+ * such as count(*), needs only the number of rows. So that this is known, the first one has no
+ * values; the view of the table does not have it.
  */
 static void bind(void *info)
 {

@@ -1,9 +1,10 @@
 /* See read_all.h. */
 #include "ui/read_all.h"
 
-#include <stdlib.h>
-
 #include "base/cpu_quota.h"
+
+/* Each has rows of its own in memory. */
+enum { MOST_THREADS = 8 };
 
 struct pass {
     struct traces *traces; /* their lock protects `next` and `failed` */
@@ -30,7 +31,7 @@ static bool fail(struct pass *pass)
     return first;
 }
 
-/* What is lacking once may be there the next time. */
+/* A lack may be temporary: all fails then, and can be repeated. */
 static void report(struct pass *pass, size_t trace, const trail_error *err, bool opened)
 {
     struct traces *traces = pass->traces;
@@ -84,24 +85,24 @@ static void *read_traces(void *context)
 size_t read_all_threads(const struct traces *traces)
 {
     size_t most = cpu_quota_usable();
+    if (most > MOST_THREADS)
+        most = MOST_THREADS;
     return most > traces->count && traces->count > 0 ? traces->count : most;
 }
 
-bool read_all(struct traces *traces, const uint32_t wanted[TRAIL_TABLES], take_rows_fn take,
-              void *context)
+bool read_all(struct traces *traces, size_t threads, const uint32_t wanted[TRAIL_TABLES],
+              take_rows_fn take, void *context)
 {
     struct pass pass = {.traces = traces, .wanted = wanted, .take = take, .context = context};
-    struct reader own = {.pass = &pass};
-    size_t most = read_all_threads(traces), count = 1;
-    struct reader *others = calloc(most, sizeof *others);
-    for (; others && count < most; count++) {
+    struct reader own = {.pass = &pass}, others[MOST_THREADS];
+    size_t count = 1;
+    for (; count < threads && count < MOST_THREADS; count++) {
         others[count] = (struct reader){.pass = &pass, .number = count};
         if (pthread_create(&others[count].thread, NULL, read_traces, &others[count]) != 0)
             break;
     }
     (void)read_traces(&own);
-    while (others && --count > 0)
+    while (--count > 0)
         pthread_join(others[count].thread, NULL);
-    free(others);
     return !pass.failed;
 }

@@ -1,5 +1,5 @@
 /*
- * Reads traces, each once, in as many threads as there are CPUs.
+ * Reads traces, each once, in several threads.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
  */
 typedef bool (*take_rows_fn)(void *context, size_t thread, const trail_rows *rows);
 
-/* Returns the number of threads, at least 1. */
+/* Returns how many threads are worth it: one for each CPU, at most 8, and at least 1. */
 size_t read_all_threads(const struct traces *traces);
 
 /*
  * Gives the wanted columns of all traces. Errors in traces are reported in `traces`; a lack of
- * memory, or a file whose rest cannot be read, ends it: a part of the rows must not count as all of
- * them. Returns false then, and if `take` did.
+ * memory, or a file whose rest cannot be read, stops the pass, so that incomplete rows are not
+ * taken for complete ones. Returns false then, and if `take` did.
  */
-bool read_all(struct traces *traces, const uint32_t wanted[TRAIL_TABLES], take_rows_fn take,
-              void *context);
+bool read_all(struct traces *traces, size_t threads, const uint32_t wanted[TRAIL_TABLES],
+              take_rows_fn take, void *context);

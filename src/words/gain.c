@@ -35,8 +35,8 @@ static void put_replayed(const trail_finding *finding, bool compares, char *figu
                        now > then ? duration_text(after, now - then, DURATION_WORDS) : "nothing");
 }
 
-/* Kinds whose bound is the time that others waited. Mending the cause may save more: what the culprit
- * did meanwhile. */
+/* Kinds whose bound is the time that others waited. Mending the cause may save more: what the
+ * culprit did meanwhile. */
 static const char *const of_waits[] = {
     "lock-serialises",    "lock-contention", "long-hold",
     "holder-not-running", "writer-starved",  "once",

@@ -1,6 +1,6 @@
 /*
- * What mending the cause of a finding gains, as a title and a figure: "saves at most", "3.2 ms". By a replay if there was one;
- * without it there is only a bound.
+ * What mending the cause of a finding gains, as a title and a figure: "saves at most", "3.2 ms". By
+ * a replay if there was one; without it there is only a bound.
  */
 #pragma once
 
@@ -22,7 +22,9 @@ enum { GAIN_BOUND_SIZE = 160 };
 const char *gain_bound(const char *kind, int64_t gain_ns, int64_t length_ns,
                        char text[GAIN_BOUND_SIZE]);
 
-/* Returns the remedy without the bound with which it may begin, and writes that; "": there is none. */
+/*
+ * Returns the remedy without the bound with which it may begin, and writes that; "": there is none.
+ */
 const char *gain_remedy(const trail_finding *finding, int64_t length_ns,
                         char bound[GAIN_BOUND_SIZE]);
 

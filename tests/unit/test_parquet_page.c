@@ -1,6 +1,6 @@
 /*
- * The encodings of Parquet's pages, read back by a decoder that follows the format's description bit
- * by bit: extreme and random numbers, runs, and rows without a value.
+ * The encodings of Parquet's pages, read back by a decoder that follows the format's description
+ * bit by bit: extreme and random numbers, runs, and rows without a value.
  */
 #include <stdlib.h>
 

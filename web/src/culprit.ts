@@ -1,6 +1,7 @@
 /*
  * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
- * or a wait, the culprit is the longest step of the critical path, whichever lane that is on, or who held the lock for which it waits.
+ * or a wait, the culprit is the longest step of the critical path, whichever lane that is on, or
+ * the holder of the lock for which it waits.
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
