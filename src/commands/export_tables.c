@@ -64,10 +64,11 @@ static int find_day(struct tables_request *tables)
         return show_is_whole() ? EXIT_GOOD : EXIT_INOUT;
     }
     const char *end = strptime(request->day, "%Y-%m-%d", &day);
-    if (!end || *end || strlen(request->day) != 10)
+    int of_month = day.tm_mday;
+    tables->day = (int32_t)(timegm(&day) / 86400); /* February 31 is March 3 then */
+    if (!end || *end || strlen(request->day) != 10 || day.tm_mday != of_month)
         return usage_error(request->command, "--day is a day like 2026-11-22, not '%s'",
                            request->day);
-    tables->day = (int32_t)(timegm(&day) / 86400);
     return EXIT_GOOD;
 }
 

@@ -48,9 +48,10 @@ static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
 
 static bool can_be_held(const trail_wait_for *lock)
 {
-    size_t length;
-    enum wire_wait kind = wire_wait_parse(lock->kind, strlen(lock->kind), &length);
-    return (wire_wait_kinds[kind].traits & WIRE_WAIT_HELD) != 0;
+    for (int kind = WIRE_WAIT_NONE + 1; kind < WIRE_WAITS; kind++)
+        if (strcmp(wire_wait_kinds[kind].word, lock->kind) == 0)
+            return (wire_wait_kinds[kind].traits & WIRE_WAIT_HELD) != 0;
+    return false;
 }
 
 /* Whether a log is about the lock, whose kind logs may name by several words: "rwlock to read". */

@@ -609,6 +609,7 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["sql", "--from=soon", HAND, "select 1"], "not a time"),
         (["export", "--to=csv", "--table=events", "--host=a/b", HAND], "--host"),
         (["export", "--to=csv", "--table=events", "--day=tomorrow", HAND], "--day"),
+        (["export", "--to=csv", "--table=events", "--day=2026-02-31", HAND], "--day"),
         (["export", "--schema=duck"], "did you mean 'duckdb'"),
         (["sql", HAND, "@long-wait"], "did you mean '@long-waits'"),
         (["sql", ".schema event"], "did you mean 'events'"),
