@@ -247,7 +247,7 @@ static void put_page(struct parquet_rows *rows, struct column *column, bool data
     thrift_i32(&thrift, 3, (int32_t)rows->packed.size);
     thrift_begin(&thrift, data ? 5 : 7);
     thrift_i32(&thrift, 1, (int32_t)count);
-    thrift_i32(&thrift, 2, encoding);
+    thrift_i32(&thrift, 2, (int32_t)encoding);
     if (data) {
         thrift_i32(&thrift, 3, PARQUET_RLE); /* of definition and repetition levels */
         thrift_i32(&thrift, 4, PARQUET_RLE);
@@ -369,7 +369,7 @@ static void put_chunk(struct thrift *to, const struct parquet_rows *rows,
     thrift_begin(to, 3);
     thrift_i32(to, 1, kinds[column->definition->cell].type);
     thrift_list(to, 2, THRIFT_I32, has_dictionary ? 3 : 2);
-    thrift_i32(to, 0, encoding);
+    thrift_i32(to, 0, (int32_t)encoding);
     thrift_i32(to, 0, PARQUET_RLE);
     if (has_dictionary)
         thrift_i32(to, 0, PARQUET_PLAIN);
