@@ -281,7 +281,8 @@ def sleepers(count, *options):
     trace.processes = summary(path)["processes"]
     # The figures in the table are also in the trace.
     for process in trace.processes if "--split" not in options else []:
-        (row,) = [row.split() for row in rows if f" {process['pid']} " in row]
+        # Figures may look like a PID: " 349 us".
+        (row,) = [row.split() for row in rows if re.search(rf" {process['pid']} +1 +[\d.]+ (ms|s) ", row)]
         for at, key in ((-5, "cpu_ns"), (-1, "recorder_ns")):
             printed = float(row[at - 1]) * {"µs": 1e3, "ms": 1e6, "s": 1e9}[row[at]]
             assert abs(process[key] - printed) <= printed * 0.006, (row, process)
