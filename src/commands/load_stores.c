@@ -79,7 +79,7 @@ static int session_open(struct session *session, const struct load_batch *batch)
 static void session_close(struct session *session, struct load_batch *batch)
 {
     duckdb_end(&session->duckdb);
-    sql_tables_free(&session->sql);
+    sql_tables_forget(&session->sql);
     load_traces_end(&session->sql.traces, batch);
 }
 

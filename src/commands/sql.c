@@ -613,7 +613,7 @@ static int begin(struct session *session)
 static void end(struct session *session)
 {
     duckdb_end(&session->duckdb);
-    sql_tables_free(&session->tables);
+    sql_tables_forget(&session->tables);
     traces_free(&session->tables.traces);
     for (size_t i = 0; i < session->tables.traces.count; i++)
         input_free(&session->tables.traces.inputs[i]);

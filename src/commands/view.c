@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commands/version.h"
-#include "commands/view_server.h"
+#include "commands/view_perfetto.h"
 #include "serve/api.h"
 #include "serve/assets.h"
 #include "serve/intake.h"
@@ -296,9 +296,8 @@ static int serve(const struct request *request, struct site *site, const sigset_
     int code = view_server_start(&request->server, &options, request->words[0], &http);
     if (code != EXIT_GOOD)
         return code;
-    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
-                   request->server.host[0] ? request->server.host : "127.0.0.1", http_port(http),
-                   http_token(http));
+    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s", view_server_host(&request->server),
+                   http_port(http), http_token(http));
     view_server_run(&request->server, http, url, signals);
     for (size_t i = 0; i < request->count; i++)
         runs_stop(site->served[i].runs);

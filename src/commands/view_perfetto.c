@@ -7,13 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cpu_quota.h"
 #include "base/output.h"
 #include "base/temporary.h"
 #include "base/text.h"
-#include "commands/view_server.h"
+#include "commands/view_perfetto.h"
 #include "ui/cli.h"
 #include "ui/trace_file.h"
 
@@ -23,37 +22,30 @@ enum { SITE_PORT = 9001 };
 
 #define PATH "/trace.pftrace"
 
+#define FILE_TITLE "a temporary file (see TMPDIR)"
+
 /* The export: a file, which is mapped when it is complete. */
-struct export
-{
-    int fd;
-    int reason; /* why it could not be written: errno */
+struct exported {
+    struct output file;
     void *data;
     size_t size;
 };
 
-static bool write_file(void *context, const void *data, size_t size)
-{
-    struct export *export = context;
-    bool good = write_all(export->fd, data, size);
-    if (!good)
-        export->reason = errno;
-    return good;
-}
-
-static int map(struct export *export)
+static int map(struct exported *export)
 {
     struct stat status;
-    if (export->reason != 0 || fstat(export->fd, &status) != 0)
-        return print_output_error("a temporary file (see TMPDIR)",
-                                  export->reason ? export->reason : errno);
+    int reason = export->file.reason;
+    if (reason == 0 && fstat(export->file.fd, &status) != 0)
+        reason = errno;
+    if (reason != 0)
+        return print_output_error(FILE_TITLE, reason);
     export->size = (size_t)status.st_size;
-    export->data = mmap(NULL, export->size, PROT_READ, MAP_PRIVATE, export->fd, 0);
+    export->data = mmap(NULL, export->size, PROT_READ, MAP_PRIVATE, export->file.fd, 0);
     return export->data != MAP_FAILED ? EXIT_GOOD : exit_no_memory();
 }
 
-/* Returns an exit code: that of a damaged trace if its good part was exported. */
-static int make(struct export *export, const char *word)
+/* Returns an exit code, EXIT_BAD if only the good part of a damaged trace was exported. */
+static int make(struct exported *export, const char *word)
 {
     trail_error err = no_error();
     trail_reader_options reading = {.partial = true, .ahead = true};
@@ -61,12 +53,12 @@ static int make(struct export *export, const char *word)
                                     .perfetto_compressed = true,
                                     .perfetto_threads = cpu_quota_usable()};
     trail_export_stats stats = {0};
-    trail_sink sink = {.write = write_file, .context = export};
+    trail_sink sink = output_sink(&export->file);
     int code = EXIT_GOOD;
     trail_source *source = open_source(word, &err);
     trail_reader *reader = source ? trail_reader_open(source, &reading, &err) : NULL;
     if (!reader || trail_export_perfetto(reader, &options, &sink, &stats, &err) < 0)
-        code = export->reason ? EXIT_GOOD : print_error(word, &err);
+        code = export->file.reason ? EXIT_GOOD : print_error(word, &err);
     bool made = reader && (code == EXIT_GOOD || code == EXIT_BAD);
     trail_reader_close(reader);
     trail_source_close(source);
@@ -77,7 +69,7 @@ static int make(struct export *export, const char *word)
 static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
 {
     static const char none[] = "There is only " PATH ".\n";
-    const struct export *export = context;
+    const struct exported *export = context;
     bool is = strcmp(asked->path, PATH) == 0;
     *answered = (struct http_answer){.status = is ? 0 : 404,
                                      .type = is ? "application/octet-stream" : NULL,
@@ -90,25 +82,25 @@ static void serve(const struct view_server *server, const struct http *http,
 {
     char url[200];
     (void)snprintf(url, sizeof url, SITE "/#!/?url=http://%s:%u" PATH "%%3Ftoken%%3D%s",
-                   server->host[0] ? server->host : "127.0.0.1", http_port(http), http_token(http));
+                   view_server_host(server), http_port(http), http_token(http));
     view_server_run(server, http, url, signals);
 }
 
 int view_perfetto(const struct view_server *server, const char *word)
 {
     struct view_server at = *server;
-    struct export export = {.fd = temporary_file(), .data = MAP_FAILED};
+    struct exported export = {.file.fd = temporary_file(), .data = MAP_FAILED};
     struct http_options options = {.handler = answer, .context = &export, .guest = SITE};
     struct http *http;
     sigset_t signals;
-    if (export.fd < 0)
-        return print_output_error("a temporary file (see TMPDIR)", errno);
+    if (export.file.fd < 0)
+        return print_output_error(FILE_TITLE, errno);
     if (!at.has_port)
         at.port = SITE_PORT;
     view_server_block(&signals);
     int code = view_server_start(&at, &options, word, &http);
     if (code != EXIT_GOOD) {
-        (void)close(export.fd);
+        output_drop(&export.file);
         return code;
     }
     if (at.has_port && http_port(http) != SITE_PORT)
@@ -124,6 +116,6 @@ int view_perfetto(const struct view_server *server, const char *word)
     } else {
         http_stop(http);
     }
-    (void)close(export.fd);
+    output_drop(&export.file);
     return code;
 }

@@ -24,6 +24,11 @@ static bool is_local(const char *host)
            strncmp(host, "127.", 4) == 0;
 }
 
+const char *view_server_host(const struct view_server *server)
+{
+    return server->host[0] ? server->host : "127.0.0.1";
+}
+
 int view_server_start(const struct view_server *server, struct http_options *options,
                       const char *word, struct http **http)
 {

@@ -19,6 +19,9 @@ struct view_server {
 /* Blocks the signals that end the process, for all threads that are started later. */
 void view_server_block(sigset_t *signals);
 
+/* Returns the host in addresses of the server. */
+const char *view_server_host(const struct view_server *server);
+
 /* Starts the server at this address; the other options are the caller's. `word` is for the message.
  * Returns an exit code. */
 int view_server_start(const struct view_server *server, struct http_options *options,
@@ -27,6 +30,3 @@ int view_server_start(const struct view_server *server, struct http_options *opt
 /* Prints the address, opens it and waits for the end. The caller stops the server. */
 void view_server_run(const struct view_server *server, const struct http *http, const char *url,
                      const sigset_t *signals);
-
-/* trail view --perfetto. */
-int view_perfetto(const struct view_server *server, const char *word);

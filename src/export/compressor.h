@@ -26,5 +26,5 @@ bool compressor_put(struct compressor *compressor, const void *data, size_t size
 /* Writes all blocks. Returns as compressor_put. */
 bool compressor_flush(struct compressor *compressor);
 
-/* Drops what is not written; NULL is allowed. */
+/* Frees the compressor, with the blocks not yet written. Accepts NULL. */
 void compressor_close(struct compressor *compressor);

@@ -241,8 +241,3 @@ void sql_tables_forget(struct sql_tables *tables)
         free(scan);
     }
 }
-
-void sql_tables_free(struct sql_tables *tables)
-{
-    sql_tables_forget(tables);
-}

@@ -10,6 +10,8 @@
 /* Registers all tables. Returns EXIT_GOOD, or prints an error and returns an exit code. */
 int sql_tables_register(struct sql_tables *tables);
 
-/* Call it after a result has been dropped: frees the texts that it may have referred to. */
+/*
+ * Call it after a result has been dropped, and at the end: frees the texts that results may have
+ * referred to.
+ */
 void sql_tables_forget(struct sql_tables *tables);
-void sql_tables_free(struct sql_tables *tables);

@@ -4,8 +4,9 @@ import { effect } from "@preact/signals";
 const MOST_ROUNDS = 20;
 
 /*
- * Calls `write` when the fragment has not changed for a moment, because browsers limit the rate; until then the root element
- * has data-moving. An address that the user has just changed is not overwritten: its event is still to come, unless it takes too long.
+ * Calls `write` when the fragment has not changed for a moment, because browsers limit the rate;
+ * until then the root element has data-moving. An address that the user has just changed is not
+ * overwritten before its event arrives, for up to MOST_ROUNDS moments.
  */
 export function whenSettled(fragment: () => string, write: (text: string) => void): void {
     let timer = 0;
