@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "commands/load_store.h"
+#include "export/parquet_ids.h"
 #include "ui/cli.h"
 
 /* Bytes of a batch in all tables, up to which its files are small, and of the batches that are
@@ -29,9 +30,9 @@
 #define SMALL_SIZE  (UINT64_C(1) << 27)
 #define MERGED_SIZE (UINT64_C(1) << 29)
 
-/* The end of a COPY statement. */
+/* The end of a COPY statement, but for the last bracket. */
 #define PARQUET_FORMAT                                                                             \
-    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000)"
+    " (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT 2000"
 
 /* This many small files may stay: merging each load's would write a day's rows over and over. */
 #define SMALL_COUNT ((size_t)16)
@@ -153,6 +154,24 @@ static int take_moved(void *context, const char *path)
 
 /* MARK: One table of a day */
 
+/* The merged file lists the IDs if all of them do, which only those of the table `traces` can. */
+static void put_ids(FILE *text, const struct files *files)
+{
+    char *ids = NULL, *list = NULL;
+    size_t size = 0, i;
+    FILE *to = open_memstream(&list, &size);
+    for (i = 0; to && i < files->count && (ids = parquet_ids(files->paths[i])); i++) {
+        fprintf(to, i > 0 ? ",%s" : "%s", ids);
+        free(ids);
+    }
+    if (to && fclose(to) == 0 && i == files->count) {
+        fputs(", KV_METADATA {" PARQUET_IDS ": ", text);
+        sql_put_text(text, list);
+        fputs("}", text);
+    }
+    free(list);
+}
+
 static int copy_files(struct duckdb *duckdb, const struct files *files, const char *to)
 {
     char *sql = NULL;
@@ -173,6 +192,8 @@ static int copy_files(struct duckdb *duckdb, const struct files *files, const ch
     fputs("], union_by_name = true, hive_partitioning = false)) TO ", text);
     sql_put_text(text, to);
     fputs(PARQUET_FORMAT, text);
+    put_ids(text, files);
+    fputs(")", text);
     good = fclose(text) == 0 && good;
     int code = !good ? exit_no_memory() : duckdb_run(duckdb, sql) == 0 ? EXIT_GOOD : EXIT_INOUT;
     free(sql);

@@ -17,6 +17,7 @@
 #include "commands/load_store.h"
 #include "commands/table_files.h"
 #include "export/parquet.h"
+#include "export/parquet_ids.h"
 #include "ui/cli.h"
 #include "ui/read_all.h"
 
@@ -122,13 +123,33 @@ static int query_ids(struct load_place *place, const char *pattern)
     return code;
 }
 
-/* The IDs in batches, and in exports into the same folder. */
+/* Returns false if out of memory. */
+static bool take_listed(struct load_place *place, const char *ids)
+{
+    bool good = true;
+    for (const char *end = ids; *end; ids = end + 1) {
+        end = ids + strcspn(ids, ",");
+        good = good && load_add_id(&place->known, ids, (size_t)(end - ids));
+    }
+    return good;
+}
+
+/* The IDs in batches, and in exports into the same folder. Files of other programs do not list
+ * them. */
 static int take_ids(struct load_place *place)
 {
     static const char files[] = "/traces/host=*/day=*/*.parquet";
     glob_t found = {0};
     int code = load_find_files(place->name, files, &found);
-    if (code == EXIT_GOOD && found.gl_pathc > 0) {
+    bool listed = true;
+    for (size_t i = 0; i < found.gl_pathc && listed && code == EXIT_GOOD; i++) {
+        char *ids = parquet_ids(found.gl_pathv[i]);
+        listed = ids != NULL;
+        if (listed && !take_listed(place, ids))
+            code = exit_no_memory();
+        free(ids);
+    }
+    if (code == EXIT_GOOD && !listed) {
         char *pattern = load_pattern_in(place->name, files);
         code = query_ids(place, pattern);
         free(pattern);

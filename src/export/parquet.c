@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/out.h"
+#include "export/parquet_ids.h"
 #include "export/parquet_page.h"
 #include "export/thrift.h"
 
@@ -89,6 +90,7 @@ struct parquet {
     uint64_t row_count;
     struct protobuf groups; /* as in the footer */
     size_t group_count;
+    struct protobuf ids; /* see parquet_ids.h */
 };
 
 /* MARK: Dictionaries */
@@ -403,6 +405,21 @@ static void put_group(struct parquet *parquet, const struct parquet_rows *rows)
     thrift_end(&thrift);
 }
 
+/* Of the table `traces`. */
+static void put_ids(struct parquet *parquet, const struct parquet_rows *rows)
+{
+    for (size_t i = 0; i < parquet->column_count; i++) {
+        const struct column *column = &rows->columns[i];
+        if (strcmp(column->definition->name, "trace") != 0)
+            continue;
+        for (size_t j = 0; j < column->count; j++) {
+            trail_string id = column->dictionary->texts[column->values[j]];
+            protobuf_raw(&parquet->ids, ",", parquet->ids.size > 0);
+            protobuf_raw(&parquet->ids, id.data, id.size);
+        }
+    }
+}
+
 /* MARK: The file */
 
 static void write_bytes(struct parquet *parquet, const void *data, size_t size)
@@ -421,6 +438,8 @@ static bool write_rows(struct parquet_rows *rows)
         return false;
     pthread_mutex_lock(&parquet->lock);
     put_group(parquet, rows);
+    if (parquet->table == trail_table_get(TRAIL_TABLE_TRACES))
+        put_ids(parquet, rows);
     write_bytes(parquet, rows->out.data, rows->out.size);
     parquet->group_count++;
     parquet->row_count += rows->count;
@@ -459,6 +478,17 @@ static void put_schema(struct thrift *to, const struct parquet *parquet)
     }
 }
 
+static void put_note(struct thrift *to, const struct protobuf *ids)
+{
+    if (ids->size == 0)
+        return;
+    thrift_list(to, 5, THRIFT_STRUCT, 1);
+    thrift_element(to);
+    thrift_word(to, 1, PARQUET_IDS);
+    thrift_binary(to, 2, ids->data, ids->size);
+    thrift_end(to);
+}
+
 /* Readers ignore minimum and maximum unless the footer states their order. */
 static void put_orders(struct thrift *to, const struct parquet *parquet)
 {
@@ -479,11 +509,12 @@ static bool put_footer(struct parquet *parquet, struct protobuf *footer)
     thrift_i64(&thrift, 3, (int64_t)parquet->row_count);
     thrift_list(&thrift, 4, THRIFT_STRUCT, parquet->group_count);
     protobuf_raw(footer, parquet->groups.data, parquet->groups.size);
+    put_note(&thrift, &parquet->ids);
     thrift_word(&thrift, 6, "trail");
     put_orders(&thrift, parquet);
     thrift_end(&thrift);
     parquet_put_fixed(footer, footer->size, 4);
-    return !footer->failed && !parquet->groups.failed;
+    return !footer->failed && !parquet->groups.failed && !parquet->ids.failed;
 }
 
 struct parquet *parquet_open(const trail_table *table, uint32_t wanted, const trail_sink *sink)
@@ -518,6 +549,7 @@ int parquet_close(struct parquet *parquet, bool keep, trail_error *err)
     }
     protobuf_free(&footer);
     protobuf_free(&parquet->groups);
+    protobuf_free(&parquet->ids);
     pthread_mutex_destroy(&parquet->lock);
     free(parquet);
     return result;

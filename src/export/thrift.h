@@ -7,15 +7,21 @@
  *     numbers   : zigzag varints           texts: their size, bytes
  *     lists     : size << 4 | type of the elements, the elements
  *
- * Field numbers rise by at most 15 within a structure.
+ * Field numbers that are written rise by at most 15 within a structure. Of others, 4 bits are 0, and
+ * the number follows as a varint.
  */
 #pragma once
 
 #include "export/protobuf.h"
 
 enum thrift_type {
+    THRIFT_TRUE = 1, /* of fields the type is the value; elements have a byte */
+    THRIFT_FALSE = 2,
+    THRIFT_BYTE = 3,
+    THRIFT_I16 = 4,
     THRIFT_I32 = 5,
     THRIFT_I64 = 6,
+    THRIFT_DOUBLE = 7,
     THRIFT_BINARY = 8,
     THRIFT_LIST = 9,
     THRIFT_STRUCT = 12

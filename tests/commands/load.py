@@ -31,8 +31,8 @@ DAMAGED = written("damaged.trace", content(EXAMPLES[1])[:30000])
 count = 0
 
 
-def run(*args, **more):
-    p = subprocess.run([TRAIL, *args], capture_output=True, text=True, timeout=240, env={**os.environ, **SANITIZED}, **more)
+def run(*args, env=None, **more):
+    p = subprocess.run([TRAIL, *args], capture_output=True, text=True, timeout=240, env={**os.environ, **SANITIZED, **(env or {})}, **more)
     return p.returncode, p.stdout, p.stderr
 
 
@@ -425,6 +425,25 @@ def exports_into_the_same_folder_count():
     equal(run("export", "--to=parquet", "--host=h", TRACES[0], "-o", folder)[0], 0)
     equal(load(f"parquet:{folder}", *TRACES[:2]), (0, "1 trace loaded; 1 loaded before\n", ""))
     has(f"parquet:{folder}", TRACES[:2])
+
+
+@test
+def what_is_in_a_folder_is_known_without_duckdb():
+    without = {"env": {"TRAIL_DUCKDB": f"{WORK}/none"}}
+    traces = pieces(17)
+    folder = small_files(traces)
+    store = f"parquet:{folder}"
+    known = (0, "0 traces loaded; 17 loaded before\n", "")
+    equal(load(store, *traces, **without), known)
+    equal(load(store, "--merge")[:2], (0, f"0 traces loaded; {17 * 12} files merged into 12\n"))
+    equal(load(store, *traces, **without), known)
+    # Another program writes rows only.
+    file = glob.glob(f"{glob.escape(folder)}/traces/*/*/*.parquet")[0]
+    sql = f"COPY (FROM read_parquet('{glob.escape(file)}', hive_partitioning = false)) TO '{folder}/new.parquet'"
+    equal(run("sql", "--allow-files", traces[0], sql)[0], 0)
+    os.rename(f"{folder}/new.parquet", file)
+    equal(load(store, *traces, **without)[0], 3)
+    equal(load(store, *traces), known)
 
 
 def files_of(folder):
