@@ -22,6 +22,7 @@
 #include "words/function_name.h"
 #include "words/gain.h"
 #include "words/place.h"
+#include "words/wrappers.h"
 
 /* Thresholds, as shares of the time. */
 #define IDLE_SHARE   0.1 /* less is usual beside other programs */
@@ -971,6 +972,32 @@ void findings_sort(struct findings *findings)
         qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
 }
 
+static void explain_of(struct findings *findings, trail_finding *finding, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    finding->details = append(findings, finding->details, format, args);
+    finding->text = whole_text(findings, finding);
+    va_end(args);
+}
+
+/* Where a function has no name but its address, tells once what would give it one. */
+static void explain_address(struct findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        trail_string name = text_of(findings, findings->rows[i].function);
+        const char *plus = memmem(name.data, name.size, "+0x", 3);
+        if (frame_rank(NULL, name, (trail_string){NULL, 0}) != FRAME_ADDRESS || !plus)
+            continue;
+        trail_string module = {name.data, (size_t)(plus - name.data)};
+        explain_of(findings, &findings->rows[i],
+                   "%.*s has no symbols: build it with -g and record again, or install its debug "
+                   "information and see trail-symbolize(1).",
+                   SHOWN(module));
+        return;
+    }
+}
+
 static bool init(void *part, struct trail_analysis *analysis)
 {
     struct findings *findings = part;
@@ -996,6 +1023,7 @@ static bool finish(void *part, int64_t ns)
     for (size_t i = 0; i < findings->count; i++)
         findings->rows[i].text = whole_text(findings, &findings->rows[i]);
     findings_sort(findings);
+    explain_address(findings);
     return !findings->failed;
 }
 

@@ -711,6 +711,18 @@ def where_a_lock_was_taken_counts_if_its_release_shows_no_function_of_the_progra
     assert held(library, lock="n").startswith("libstdc++.so.6+0xd44a2 (main.go:10) held mutex m for "), held(library, lock="n")
 
 
+@test
+def what_names_functions_without_symbols_is_said_once():
+    def text(*by):
+        return released(by=by)["text"]
+
+    advice = " app has no symbols: build it with -g and record again, or install its debug information and see trail-symbolize(1). "
+    assert text("app+0x1234").count(advice) == 1, text("app+0x1234")
+    # A library's function is not the culprit, but its caller.
+    for by in (["main.vacuum"], ["libstdc++.so.6+0xd44a2", "main.vacuum"], ["libstdc++.so.6+0xd44a2"], ["main.f+0xy"]):
+        assert "symbols" not in text(*by), text(*by)
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS, go=False, full=False):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run, and with `full` goroutine 5."""
