@@ -379,6 +379,9 @@ def a_window_counts_what_is_inside():
     equal(answer("goroutines", "--from=1s", path)["goroutines"], [])
     (g1,) = answer("goroutines", "--to=9ns", path)["goroutines"]
     equal(times(g1), (9, 0, 0, 0, {}, 9))
+    # In the middle of a wait.
+    g1, *_ = answer("goroutines", "--from=150ns", path)["goroutines"]
+    equal(times(g1), (0, 0, 0, 0, {"select": 51}, 51))
 
 
 @test

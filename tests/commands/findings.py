@@ -2787,13 +2787,17 @@ def a_worker_with_most_of_the_work_is_named():
     assert "(semaphore step" not in workers(60 * MS, 20 * MS, kind="semaphore step")["imbalance"]["text"]
 
 
-def alone(phase, together, count=5, reason="chan receive", third=0, by=1):
+def alone(phase, together, count=5, reason="chan receive", third=0, by=1, lock=False):
     """Goroutine 1, or `by`, works alone, then wakes goroutine 2 and works beside it. Each time,
-    another goroutine runs for `third` meanwhile."""
+    another goroutine runs for `third` meanwhile. `lock`: before, goroutine 2 waits for a lock."""
     trace = Trace(2)
     trace.here(by, 2, 0)
     trace.here(2, 2, 1)
-    trace.block(10, 1, reason, WORK_STACK)
+    if lock:
+        trace.block(5, 1, "sync", LOCK)
+        trace.wake(50 * US, 0, 2)
+        trace.start(50 * US + 10, 1, 2)
+    trace.block(60 * US if lock else 10, 1, reason, WORK_STACK)
     for i in range(count):
         now = i * (phase + together)
         if third:
@@ -2824,6 +2828,7 @@ def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     assert ": it had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
     assert re.search(r"the longest 30\.0 ms, ended by main\.pay \(main\.go:\d+\)\.", found["text"]), found
     assert "bottleneck" not in alone(20 * MS, 21 * MS)
+    assert "bottleneck" in alone(30 * MS, 20 * MS, lock=True)
     # A goroutine that sleeps in between may be waiting for work itself.
     assert "bottleneck" not in polled(201, wakes=True)
     # Dividing work gains nothing if all Ps run: 1.7 of two did on average.
@@ -2909,10 +2914,10 @@ def waits_most_of_which_time_out_are_polling():
     assert "polling" not in timed(400, length=11 * MS)
 
 
-def missed(rounds, late=50, signals=1, barrier=True, again=False, early=0):
+def missed(rounds, late=50, signals=1, barrier=True, again=False, early=0, other=False):
     """In each round, two threads wait for a condition variable. A signal ends the wait of one, the other times out so
     many milliseconds later; then main and the first go on, if they wait at a barrier. `early`: rounds in which the
-    signal comes after the time-out."""
+    signal comes after the time-out. `other`: a wait for a mutex times out, too."""
     trace = Trace(3)
     trace.here(1, 2, 0)
     for g in 2, 3:
@@ -2950,6 +2955,13 @@ def missed(rounds, late=50, signals=1, barrier=True, again=False, early=0):
             wake(over + 100 * US, 3, 1)
         if i >= rounds:
             wake(over + MS, 1, 2)
+        if other:
+            wait(92 * MS, 2, "mutex first_mu")
+            wake(93 * MS, 1, 2)
+            wait(94 * MS, 3, "mutex second_mu")
+            trace.at(base + 96 * MS, 1, "GoUnblock g=3 g_seq=%d stack=0", 3)
+            trace.start(base + 96 * MS + 10, 2, 3)
+            trace.log(base + 96 * MS + 20, 2, "wait", "timed out")
     return trace.findings((1 + 100 * (rounds + early)) * MS, "--from=1ms", f"--to={1 + 100 * (rounds + early)}ms")
 
 
@@ -2971,6 +2983,8 @@ def a_signal_that_reaches_one_of_several_leaves_the_others_to_their_time_outs():
     # With several signals meanwhile, each may be for any of them. None waits for those that had nothing to do.
     assert "missed-signal" not in missed(4, signals=2)
     assert "missed-signal" not in missed(4, barrier=False)
+    # Another wait that times out is none for it.
+    assert missed(4, other=True)["missed-signal"]["text"].startswith("4 waits for condition config_cv "), missed(4, other=True)
     # Most of the time-outs are no timer's.
     assert "missed-signal" in missed(4, early=1)
     assert "missed-signal" not in missed(4, early=2)
@@ -3741,10 +3755,10 @@ def waits_that_are_too_short_for_events_are_hand_offs_too():
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
 
-def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0, runs=0, late=None):
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=False, ready=0, of=("main.fetch", "main.parse"), until=0, runs=0, late=None, naps=False):
     """Thread 1 sleeps (at first `until` times until a point in time), is ready for some time, runs and makes work, `count` times, for thread 2.
     Main waits for one of them to exit, or for a semaphore; another thread may run the same function. `late`: it waits for a
-    condition variable instead, and so many of these waits time out."""
+    condition variable instead, and so many of these waits time out. `naps`: the consumer sleeps, too, for a moment."""
     trace = Trace(3, idle=(2,))
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, of[:1])
@@ -3772,6 +3786,10 @@ def produced(sleeps=8 * MS, consumes=MS, count=20, awaited="main.fetch", also=Fa
         at += runs
         trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
         trace.start(at + sleeps + 30, 1, 2)
+        for nap in range(naps * 2):
+            trace.block(at + sleeps + 100 * US * (nap + 1), 1, "sleep", ("main.parse",))
+            trace.at(at + sleeps + 100 * US * (nap + 1) + 50 * US, 0, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(at + sleeps + 100 * US * (nap + 1) + 50 * US + 10, 1, 2)
         at += sleeps + consumes
     first = 1 if awaited == "main.parse" else 0
     trace.wake(at + 20, first, 99, (awaited or "main.fetch",))
@@ -3802,6 +3820,7 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     # It keeps a pace.
     assert "slow-producer" in produced(until=10)
     assert "slow-producer" not in produced(until=11)
+    assert "slow-producer" not in produced(until=20, naps=True)  # how its consumer sleeps does not count
     # Lack of a CPU for some time would not make it faster.
     assert "slow-producer" in produced(ready=9 * MS)
     # It sleeps for a quarter of its time, and runs for the rest, but not for so long that it is the bottleneck by that alone.
