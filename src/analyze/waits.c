@@ -133,7 +133,7 @@ static bool take_hold(struct waits *waits, const trail_event *event)
         return false;
     sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
     ns_add(&sum->ns, text.held_ns);
-    *last = (struct last_hold){text.kind, object, at};
+    *last = (struct last_hold){text.kind, object, at, stack};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
     /* Readers share an rwlock: that one released it does not say that it alone kept others out. */
@@ -161,17 +161,37 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
 }
 
 /*
+ * Returns the frame of the program's own function that both took and released the lock, where it
+ * has others of its own for that; no frame if it is not known.
+ */
+static trail_place holding_frame(struct waits *waits, trail_stack taken_in, trail_stack released_in)
+{
+    struct stack_row taken = stacks_get(&waits->analysis->stacks, taken_in),
+                     released = stacks_get(&waits->analysis->stacks, released_in);
+    const trail_place *in = NULL;
+    bool same = true;
+    for (size_t i = taken.count, n = released.count; same && i > taken.own && n > released.own;) {
+        const trail_place *a = &taken.places[--i], *b = &released.places[--n];
+        in = a->function == b->function ? b : in;
+        same = a->function == b->function && a->line == b->line;
+    }
+    bool is_own = in && stacks_rank(&waits->analysis->stacks, in) == FRAME_OWN;
+    return is_own ? *in : (trail_place){0};
+}
+
+/*
  * Returns the frame that ended a wait; where the lock was taken, if the release shows no function
  * of the program: with optimisation, it may be the last that several functions do, which leave no
  * frames.
  */
-static trail_place holder_frame(const struct waits *waits, trail_stack stack,
+static trail_place holder_frame(struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts, const struct last_hold *hold)
 {
     trail_place by = blamed_frame(waits, stack, facts);
     bool is_known = hold && hold->at.function != 0;
     bool is_own = is_known && stacks_rank(&waits->analysis->stacks, &by) == FRAME_OWN;
-    return is_known && !is_own ? hold->at : by;
+    trail_place in = is_own && hold ? holding_frame(waits, hold->stack, stack) : (trail_place){0};
+    return in.function ? in : is_known && !is_own ? hold->at : by;
 }
 
 /* Returns for how long the function has held the lock in all, if it has logged the hold that ended
@@ -672,6 +692,8 @@ static bool take_log(void *part, const trail_event *event)
     if (!g || !wait_facts_of(names, g->reason))
         return true;
     waits_miss_condition(waits, g->id);
+    if (!blame_timed_out(&waits->blame, g->id))
+        return false;
     struct wait_group *group = waits_group(waits, g->name);
     trail_wait *wait = group ? waits_row(names, group, g->reason) : NULL;
     if (wait && wait->timed_out < wait->spread.count)

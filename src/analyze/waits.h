@@ -185,6 +185,7 @@ struct last_hold {
     enum wire_wait kind;
     trail_name object;
     trail_place at; /* where it was taken */
+    trail_stack stack;
 };
 
 /*

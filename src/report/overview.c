@@ -132,7 +132,9 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
     size_t count = 0, used = 0;
     struct overview_wait *waits = overview_waits(answers, false, &count);
     trail_analysis_get_span(answers, &span);
-    for (size_t i = 0; waits && i < count && !waits[i].system && !waits[i].idle; i++)
+    /* Waits that may be for work come last. */
+    for (size_t i = 0; waits && i < count && !waits[i].system && waits[i].idle == waits[0].idle;
+         i++)
         if (waits[i].wait->longest.ns > longest_ns)
             longest_ns = waits[i].wait->longest.ns;
     *buf = '\0';
@@ -141,9 +143,10 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
             words_reason(words, trail_analysis_text(answers, waits[0].wait->reason));
         (void)duration_text(sum, waits[0].wait->spread.sum_ns, DURATION_WORDS);
         (void)duration_text(longest, longest_ns, DURATION_WORDS);
-        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s",
-                                (int)(reason.size < 200 ? reason.size : 200), reason.data, sum,
-                                longest);
+        used =
+            (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s%s); longest wait: %s",
+                             (int)(reason.size < 200 ? reason.size : 200), reason.data, sum,
+                             waits[0].idle ? ", which may be for work" : "", longest);
     } else {
         used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended");
     }

@@ -674,7 +674,8 @@ def released(*holds, by=("main.vacuum", "main.worker")):
     trace.log(MS - 10, 0, "wait", "mutex m")
     trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
     for i, (text, function) in enumerate(holds):
-        trace.log(101 * MS - 100 + 10 * i, 1, "held", text, (function, "main.worker"))
+        stack = (function, "main.worker") if isinstance(function, str) else function
+        trace.log(101 * MS - 100 + 10 * i, 1, "held", text, stack)
     trace.wake(101 * MS, 1, 1, by)
     trace.start(101 * MS + 10, 0, 1)
     return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]
@@ -693,7 +694,9 @@ def a_function_held_a_lock_no_longer_than_all_its_holds_took():
         ((own, elsewhere), 100 * MS, "100 ms"),
     ):
         found = released(*logs)
-        assert f"main.vacuum (main.go:10) held mutex m for {text} while others waited. " in found["text"], (logs, found)
+        # What one function took and another one released, the caller of both held.
+        at = "main.worker (main.go:11)" if elsewhere in logs else "main.vacuum (main.go:10)"
+        assert f"{at} held mutex m for {text} while others waited. " in found["text"], (logs, found)
         assert found["gain_ns"] <= ns, found
     assert "1 wait took 100 ms" in released(own)["text"], released(own)
 
@@ -707,8 +710,26 @@ def where_a_lock_was_taken_counts_if_its_release_shows_no_function_of_the_progra
 
     library = ("libstdc++.so.6+0xd44a2",)
     assert held(library).startswith("main.vacuum (main.go:10) held mutex m for 90.0 ms while others waited. "), held(library)
-    assert held(("main.sweep", "main.worker")).startswith("main.sweep (main.go:10) held mutex m for "), held(("main.sweep",))
+    assert held(("main.sweep", "main.other")).startswith("main.sweep (main.go:10) held mutex m for "), held(("main.sweep",))
     assert held(library, lock="n").startswith("libstdc++.so.6+0xd44a2 (main.go:10) held mutex m for "), held(library, lock="n")
+
+
+@test
+def the_caller_of_functions_that_lock_for_others_holds_the_lock():
+    def held(took, released_by):
+        text = released(("mutex m 90ms", took), by=released_by)["text"]
+        return text[: text.index(" held")]
+
+    own = ("cache.unlock", "main.refresh", "main.worker")
+    equal(held(("cache.lock", "main.refresh", "main.worker"), own), "main.refresh (main.go:11)")
+    # Two calls of it, from different lines: lines of made stacks are their depths.
+    equal(held(("cache.lock", "cache.enter", "main.refresh", "main.worker"), own), "main.worker (main.go:12)")
+    # The stacks have nothing in common, or the rest of one is not known.
+    equal(held(("cache.lock", "main.load", "main.start"), own), "cache.unlock (main.go:10)")
+    equal(held(("cache.lock",), own), "cache.unlock (main.go:10)")
+    # What calls both may be a library's.
+    library = "libapp.so.1+0x7a2"
+    equal(held(("main.take", library), ("main.give", library)), "main.give (main.go:10)")
 
 
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS, go=False, full=False):
@@ -1628,6 +1649,16 @@ def no_finding_is_not_that_nothing_is_wrong():
     path = trace.path(MS)
     out = good_text("summary", path)
     assert "No known problem found. The largest figures: no wait ended." in out, out
+    # A thread that mostly waits for signals may wait for work; but its waits have ended.
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    for i in range(5):
+        trace.log((1 + 2 * i) * MS, 0, "wait", "signal")
+        trace.block((1 + 2 * i) * MS + 10, 0, "sync", ("main.main",))
+        trace.at((2 + 2 * i) * MS + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start((2 + 2 * i) * MS + 900 * US + 10, 0, 1)
+    out = good_text("summary", trace.path(11 * MS))
+    assert re.search(r"The largest figures: most waited for: signal \(9\.50 ms, which may be for work\); longest wait: 1\.90 ms\.", out), out
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
@@ -3888,6 +3919,153 @@ def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
     assert "sleeper" not in answering(naps=4 * MS)
     # Main waits for its exit, too: it may be the one that sets the pace.
     assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
+
+
+def awaited(wanted="poll pipe:[7]", works="sleep", rounds=4, limit=0, pause=20 * US, waiter=1, others=0, alone=False):
+    """Goroutine `waiter`, main or another one, waits until goroutine 2 has worked for 50 ms, this many times; at each
+    `limit` in vain, and again after `pause`. `others` wait so once, until the end."""
+    trace = Trace(3 + others)
+    trace.string("trail.made by=record")
+    trace.here(waiter, 2, 0)
+    trace.create(10, 0, 2, ("main.sensor",))
+    trace.start(20, 1, 2)
+    for g in range(3, 3 + others):
+        trace.create(20 + g, 0, g, ("main.idle",))
+        trace.start(30 + g, g - 1, g)
+        trace.log(40 + g, g - 1, "wait", wanted)
+        trace.block(50 + g, g - 1, "sync", ("main.rest", "main.idle"))
+    now = MS
+    for _ in range(0 if alone else rounds):
+        end = now + 50 * MS
+        if works == "sleep":
+            trace.block(now - 50 * US, 1, "sleep", ("main.measure", "main.sensor"))
+            trace.at(end - 50 * US, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(end - 40 * US, 1, 2)
+        while limit and now + limit < end:
+            trace.log(now, 0, "wait", wanted)
+            trace.block(now + 10, 0, "network", ("main.await",))
+            trace.at(now + limit, 0, f"GoUnblock g={waiter} g_seq=%d stack=0", waiter)
+            trace.start(now + limit + 10, 0, waiter)
+            trace.log(now + limit + 20, 0, "wait", "timed out")
+            now += limit + pause
+        trace.log(now, 0, "wait", wanted)
+        trace.block(now + 10, 0, "network", ("main.await",))
+        trace.wake(end, 1, waiter, ("main.publish", "main.sensor"))
+        trace.start(end + 10, 0, waiter)
+        now = end + 100 * US
+    now = now if not alone else MS + rounds * 50 * MS
+    for g in range(3, 3 + others):
+        trace.wake(now, 0, g, ("main.stop",))
+        trace.start(now + 10, g - 1, g)
+        trace.at(now + 20, g - 1, "GoDestroy")
+        now += 100
+    return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+
+@test
+def who_polls_or_waits_for_a_signal_needs_what_comes_if_the_program_does():
+    for wanted in ("poll pipe:[7]", "signal"):
+        text = awaited(wanted)["sleeper"]["text"]
+        assert text.startswith(f"main.sensor sleeps while others wait for what it makes. They waited at main.await ({wanted}) during 99 % of the time, 4 times, "), text
+        text = awaited(wanted, works="runs")["bottleneck"]["text"]
+        assert text.startswith("main.sensor is the bottleneck: it had work for "), text
+        # A loop of events that nothing else waits for may only serve.
+        equal(awaited(wanted, waiter=50), {})
+        equal(awaited(wanted, works="runs", waiter=50), {})
+    equal(awaited("accept", works="runs"), {})
+
+
+@test
+def a_wait_that_begins_again_after_its_time_limit_is_one_wait():
+    for wanted in ("condition result_cv", "poll pipe:[7]", "read pipe:[7]", "semaphore s"):
+        found = awaited(wanted, works="runs", limit=20 * MS)
+        text = found["bottleneck"]["text"]
+        assert "during 99 %: 4 waits, 200 ms in all, the longest 50.0 ms, ended by main.publish" in text, text
+    # What runs for longer in between does something else at that time, and only the rest was for the other one.
+    assert "bottleneck" not in awaited("condition result_cv", works="runs", limit=30 * MS, pause=60 * US)
+
+
+@test
+def helpers_that_wait_once_until_main_stops_them_do_not_wait_for_it():
+    assert "bottleneck" not in awaited("condition jobs_cv", others=4, alone=True)
+
+
+@test
+def a_latch_is_held_up_by_what_comes_long_after_the_others():
+    def opened(last, reason="latch shards"):
+        trace = Trace(4)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        for g in (2, 3, 4):
+            trace.create(10 * g, 0, g, ("main.load",))
+            trace.start(10 * g + 5, g - 1, g)
+        trace.log(MS, 0, "wait", reason)
+        trace.block(MS + 10, 0, "sync", ("main.main",))
+        for g in (2, 3):
+            trace.at(g * 10 * MS, g - 1, "GoDestroy")
+        trace.wake(last, 3, 1, ("main.load",))
+        trace.start(last + 10, 0, 1)
+        return trace.findings(last + 20 * MS, "--from=0ns", f"--to={last + 20 * MS}ns")
+
+    text = opened(150 * MS)["straggler"]["text"]
+    assert text.startswith("One thread of main.load held up the latch at main.main (main.go:10). Thread 4 counted it down 120 ms after all others created at main.load (main.go:10) had ended."), text
+    # One is always the last.
+    assert "straggler" not in opened(80 * MS)
+    assert "straggler" not in opened(150 * MS, "semaphore shards")
+
+
+@test
+def two_that_wait_for_one_semaphore_have_its_permits_in_turn():
+    def lent(back):
+        trace = Trace(3)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2, ("main.checkpoint",))
+        trace.start(20, 1, 2)
+        now = MS
+        for i in range(12):
+            trace.log(now, 0, "wait", "semaphore set 7")
+            trace.block(now + 10, 0, "sync", ("main.txn", "main.main"))
+            trace.block(now + 20, 1, "sleep", ("main.save", "main.checkpoint"))
+            trace.at(now + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(now + 9 * MS + 10, 1, 2)
+            trace.wake(now + 9 * MS + 20, 1, 1, ("main.release", "main.checkpoint"))
+            trace.start(now + 9 * MS + 30, 0, 1)
+            if i < 3:
+                trace.log(now + 9 * MS + 40, 1, "wait", back)
+                trace.block(now + 9 * MS + 50, 1, "sync", ("main.checkpoint",))
+                trace.wake(now + 9 * MS + 400 * US, 0, 2, ("main.release", "main.main"))
+                trace.start(now + 9 * MS + 400 * US + 10, 1, 2)
+            now += 10 * MS
+        return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+    found = lent("semaphore set 7")
+    equal(list(found), ["permits"])
+    text = found["permits"]["text"]
+    assert text.startswith("Too few permits in semaphore set 7. ") and "it was itself waiting (sleep at main.save (main.go:10))" in text, text
+    assert "pool-too-small" in lent("semaphore requests")
+
+
+@test
+def what_a_holder_waits_for_in_many_pieces_is_known_in_part():
+    def held(pieces):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.log(MS - 10, 0, "wait", "mutex m")
+        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+        for i in range(pieces):
+            now = MS + i * 100 * MS // pieces
+            trace.block(now, 1, "sleep", WORK_STACK)
+            trace.at(now + 96 * MS // pieces, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(now + 96 * MS // pieces + 10, 1, 2)
+        trace.wake(101 * MS, 1, 1, ("main.vacuum", "main.worker"))
+        trace.start(101 * MS + 10, 0, 1)
+        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]["text"]
+
+    assert "For 96 % of that time the holder was itself waiting (sleep" in held(6), held(6)
+    assert "For at least 77 % of that time the holder was itself waiting (sleep" in held(10), held(10)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
