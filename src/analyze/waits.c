@@ -912,6 +912,23 @@ const struct analysis_part waits_part = {
     .lost = goroutine_lost,
 };
 
+static bool is_same(const trail_longest *a, const trail_longest *b)
+{
+    return a->goroutine == b->goroutine && a->begin_ns == b->begin_ns && a->ns == b->ns;
+}
+
+trail_string waits_longest_at(const trail_analysis *analysis, const trail_longest *wait)
+{
+    const struct waits *waits = analysis_object(analysis, &waits_part);
+    for (size_t i = 0; waits && i < waits->outside.count; i++)
+        if (is_same(&waits->outside.rows[i].longest, wait))
+            return names_text(&analysis->names, waits->outside.rows[i].place);
+    for (size_t i = 0; waits && i < waits->place_count; i++)
+        if (is_same(&waits->all[i]->longest, wait))
+            return names_text(&analysis->names, waits->all[i]->name);
+    return (trail_string){"", 0};
+}
+
 size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)
 {
     _Static_assert(offsetof(struct wait_group, row) == 0, "a group begins with its row");

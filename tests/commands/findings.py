@@ -1658,7 +1658,22 @@ def no_finding_is_not_that_nothing_is_wrong():
         trace.at((2 + 2 * i) * MS + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
         trace.start((2 + 2 * i) * MS + 900 * US + 10, 0, 1)
     out = good_text("summary", trace.path(11 * MS))
-    assert re.search(r"The largest figures: most waited for: signal \(9\.50 ms, which may be for work\); longest wait: 1\.90 ms\.", out), out
+    assert re.search(r"The largest figures: most waited for: signal \(9\.50 ms, which may be for work, the longest at main\.main \(main\.go:10\)\); longest wait: 1\.90 ms\.", out), out
+    # What other waits explain is said before that their threads were joined.
+    trace = Trace(2)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.upload",))
+    trace.start(20, 1, 2)
+    trace.log(30, 0, "wait", "join upload")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(1, 5):
+        trace.block(i * 10 * MS, 1, "sleep", ("main.throttle", "main.upload"))
+        trace.at(i * 10 * MS + 4 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(i * 10 * MS + 4 * MS + 10, 1, 2)
+    trace.wake(50 * MS, 1, 1, ("main.upload",))
+    trace.start(50 * MS + 10, 0, 1)
+    equal(trace.summary(51 * MS)["largest"], "most waited for: sleep (16.0 ms, the longest at main.throttle (main.go:10)); longest wait: 4.00 ms")
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
