@@ -133,7 +133,7 @@ static bool take_hold(struct waits *waits, const trail_event *event)
         return false;
     sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
     ns_add(&sum->ns, text.held_ns);
-    *last = (struct last_hold){text.kind, object, at, stack};
+    *last = (struct last_hold){text.kind, object, at};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
     /* Readers share an rwlock: that one released it does not say that it alone kept others out. */
@@ -160,23 +160,29 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
                                                                                        : NULL;
 }
 
-/*
- * Returns the frame of the program's own function that both took and released the lock, where it
- * has others of its own for that; no frame if it is not known.
- */
-static trail_place holding_frame(struct waits *waits, trail_stack taken_in, trail_stack released_in)
+/* Whether the function does nothing but to release locks for others, as its name says. */
+static bool is_unlock(trail_string function)
 {
-    struct stack_row taken = stacks_get(&waits->analysis->stacks, taken_in),
-                     released = stacks_get(&waits->analysis->stacks, released_in);
-    const trail_place *in = NULL;
-    bool same = true;
-    for (size_t i = taken.count, n = released.count; same && i > taken.own && n > released.own;) {
-        const trail_place *a = &taken.places[--i], *b = &released.places[--n];
-        in = a->function == b->function ? b : in;
-        same = a->function == b->function && a->line == b->line;
+    return memmem(function.data, function.size, "nlock", 5) ||
+           memmem(function.data, function.size, "NLOCK", 5);
+}
+
+/*
+ * Returns the frame of the program that called its own function for that, which has released a lock
+ * that another function took; no frame if it is none.
+ */
+static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
+                                   const struct last_hold *hold)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t i = row.own; i < row.count && row.places[i].function != hold->at.function; i++) {
+        const trail_place *place = &row.places[i];
+        if (stacks_rank(&waits->analysis->stacks, place) != FRAME_OWN)
+            continue;
+        if (!is_unlock(names_text(&waits->analysis->names, place->function)))
+            return i > row.own ? *place : (trail_place){0};
     }
-    bool is_own = in && stacks_rank(&waits->analysis->stacks, in) == FRAME_OWN;
-    return is_own ? *in : (trail_place){0};
+    return (trail_place){0};
 }
 
 /*
@@ -190,7 +196,7 @@ static trail_place holder_frame(struct waits *waits, trail_stack stack,
     trail_place by = blamed_frame(waits, stack, facts);
     bool is_known = hold && hold->at.function != 0;
     bool is_own = is_known && stacks_rank(&waits->analysis->stacks, &by) == FRAME_OWN;
-    trail_place in = is_own && hold ? holding_frame(waits, hold->stack, stack) : (trail_place){0};
+    trail_place in = is_own && is_known ? unlocking_frame(waits, stack, hold) : (trail_place){0};
     return in.function ? in : is_known && !is_own ? hold->at : by;
 }
 

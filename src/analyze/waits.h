@@ -185,7 +185,6 @@ struct last_hold {
     enum wire_wait kind;
     trail_name object;
     trail_place at; /* where it was taken */
-    trail_stack stack;
 };
 
 /*
