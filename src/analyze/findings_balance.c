@@ -246,10 +246,10 @@ void finding_straggler(struct findings *findings)
                      at = text_of(findings, straggler->at);
         const struct wait_facts *facts = facts_of(findings, straggler->wait);
         bool sends = findings->waits->is_go && straggler->wait == findings->waits->receive,
-             counts = facts && facts->kind == WIRE_WAIT_LATCH;
+             counts = facts && facts->kind != WIRE_WAIT_JOIN;
         finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
                     word(findings, TERM_task), SHOWN(start),
-                    counts                    ? "latch"
+                    counts                    ? "wait"
                     : !findings->waits->is_go ? "join"
                     : sends                   ? "receive"
                                               : "WaitGroup",
@@ -257,7 +257,7 @@ void finding_straggler(struct findings *findings)
         finding_explain(findings, "%s %" PRId64 " %s %s after all others created at %.*s%s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
                         sends    ? "sent its result"
-                        : counts ? "counted it down"
+                        : counts ? "ended it"
                                  : "ended",
                         duration(straggler->longest.ns).text, SHOWN(created),
                         sends || counts ? " had ended" : "");

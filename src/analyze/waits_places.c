@@ -264,10 +264,17 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 /* One that ends this many times as late as all others of its family is a straggler. */
 #define STRAGGLES_TIMES 3
 
-/* Whether the goroutine waits for the exit of another one, or at a latch for the last of several. */
-static bool is_for_last(const struct waits *waits, const struct goroutine *g)
+/*
+ * Whether the goroutine waits for the exit of another one, at a latch for the last of several, or
+ * for what those do that it has created.
+ */
+static bool is_for_last(const struct waits *waits, const struct goroutine *g, int64_t waker)
 {
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
+    if (facts && (facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE)) {
+        const struct family *family = families_of(&waits->families, waker);
+        return family && family->creator == g->id;
+    }
     return facts && (facts->kind == WIRE_WAIT_JOIN || facts->kind == WIRE_WAIT_LATCH);
 }
 
@@ -347,7 +354,8 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
-    if (ok && (place->kind == PLACE_GROUP || is_for_last(waits, g)) && waits->analysis->counting)
+    if (ok && (place->kind == PLACE_GROUP || is_for_last(waits, g, event->goroutine)) &&
+        waits->analysis->counting)
         ok = note_straggler(waits, g, place, event);
     if (place->kind == PLACE_CONDITION)
         waits_leave_condition(waits, g, place->name, event);

@@ -4000,13 +4000,15 @@ def helpers_that_wait_once_until_main_stops_them_do_not_wait_for_it():
 
 
 @test
-def a_latch_is_held_up_by_what_comes_long_after_the_others():
-    def opened(last, reason="latch shards"):
-        trace = Trace(4)
+def what_comes_long_after_the_others_holds_up_what_waits_for_all():
+    def opened(last, reason="latch shards", other=False):
+        trace = Trace(5)
         trace.string("trail.made by=record")
         trace.here(1, 2, 0)
+        trace.create(10, 0, 5, ("main.other",))
+        trace.start(12, 4, 5)
         for g in (2, 3, 4):
-            trace.create(10 * g, 0, g, ("main.load",))
+            trace.create(10 * g, 4 if other else 0, g, ("main.load",))
             trace.start(10 * g + 5, g - 1, g)
         trace.log(MS, 0, "wait", reason)
         trace.block(MS + 10, 0, "sync", ("main.main",))
@@ -4017,10 +4019,14 @@ def a_latch_is_held_up_by_what_comes_long_after_the_others():
         return trace.findings(last + 20 * MS, "--from=0ns", f"--to={last + 20 * MS}ns")
 
     text = opened(150 * MS)["straggler"]["text"]
-    assert text.startswith("One thread of main.load held up the latch at main.main (main.go:10). Thread 4 counted it down 120 ms after all others created at main.load (main.go:10) had ended."), text
+    assert text.startswith("One thread of main.load held up the wait at main.main (main.go:10). Thread 4 ended it 120 ms after all others created at main.load (main.go:10) had ended."), text
     # One is always the last.
     assert "straggler" not in opened(80 * MS)
-    assert "straggler" not in opened(150 * MS, "semaphore shards")
+    # So do a condition variable and a semaphore that what created them waits for.
+    for reason in "condition done_cv", "semaphore shards":
+        equal(opened(150 * MS, reason)["straggler"]["text"], text)
+        assert "straggler" not in opened(150 * MS, reason, other=True)
+    assert "straggler" in opened(150 * MS, other=True)
 
 
 @test
