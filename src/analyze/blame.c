@@ -20,7 +20,7 @@ struct piece {
     trail_name wait, outside_at;
     bool room;    /* `row` counts only for waits for room, too */
     bool back;    /* `row` counts only for waits of that row */
-    bool in_vain; /* a wait for a permit that no other goroutine ended */
+    bool in_vain; /* a wait that no other goroutine ended, and that may go on */
 };
 
 _Static_assert(sizeof(struct piece) == 64, "a cache line: waits of others look at all pieces");
@@ -29,11 +29,12 @@ _Static_assert(sizeof(struct piece) == 64, "a cache line: waits of others look a
 struct blame_past {
     struct piece pieces[PIECES];
     size_t next;
+    bool goes_on; /* perhaps, the last wait in vain */
 };
 
 /* A call of one of the functions that count. */
 struct call {
-    enum { CALL_ADD, CALL_READY, CALL_END, CALL_CLEAR } function;
+    enum { CALL_ADD, CALL_READY, CALL_END, CALL_TIMED_OUT, CALL_CLEAR } function;
     struct blame_wait wait; /* of the others some members: see take */
 };
 
@@ -265,8 +266,9 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
                           const struct blame_past *waker, int64_t since_ns)
 {
     struct piece part;
+    size_t i = 0;
     ns_add(&row->own_ns, ns_between(since_ns, wait->end_ns));
-    for (size_t i = 0; waker && i < PIECES; i++) {
+    for (; waker && i < PIECES; i++) {
         const struct piece *piece = &waker->pieces[(waker->next - i - 1) % PIECES];
         if (!overlap(piece, wait, &part) || part.begin_ns < since_ns)
             break;
@@ -282,6 +284,7 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
         blame_most_add(&row->outside, piece->wait, ns);
         blame_most_add(&row->outside_at, piece->outside_at, ns);
     }
+    row->outside_least |= i == PIECES;
 }
 
 /* Whether the waker waited so itself, not long ago: it may give back what it got then. */
@@ -339,16 +342,18 @@ static bool ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int6
 }
 
 /*
- * A wait for a permit goes on if the goroutine was woken, but another one took the permit: the wait
- * then begins when the first one did. Drops that one.
+ * A wait goes on if the goroutine was woken, but another one took the permit, or if it waits again
+ * at once after a time limit: the wait then begins when the first one did. Drops that one.
  */
 static void resume(struct blame_past *own, struct blame_wait *wait)
 {
+    own->goes_on = false;
     for (size_t i = 1; i <= PIECES; i++) {
         size_t at = (own->next - i) % PIECES;
         const struct piece *piece = &own->pieces[at];
-        if (piece->ready_ns > 0)
-            continue;
+        bool brief = ns_between(piece->begin_ns, piece->end_ns) < BLAME_OTHERS_NS;
+        if (piece->ready_ns > 0 || (brief && !piece->in_vain))
+            continue; /* it took a lock again */
         if (!piece->in_vain || piece->wait != wait->wait ||
             ns_between(piece->exec_ns, wait->exec_ns) > BLAME_TOGETHER_NS)
             return;
@@ -360,6 +365,20 @@ static void resume(struct blame_past *own, struct blame_wait *wait)
     }
 }
 
+/* Its last wait ended at a time limit, and may go on. */
+static void timed_out(struct blame *blame, int64_t goroutine)
+{
+    struct blame_past *past = objects_find(&blame->pasts, (uint64_t)goroutine);
+    for (size_t i = 1; past && i <= PIECES; i++) {
+        struct piece *piece = &past->pieces[(past->next - i) % PIECES];
+        if (piece->ready_ns > 0)
+            continue;
+        piece->in_vain |= piece->row == 0 && piece->wait != 0;
+        past->goes_on |= piece->in_vain;
+        return;
+    }
+}
+
 static bool add(struct blame *blame, const struct blame_wait *wait)
 {
     struct blame_past late = {.next = 0}; /* its own was put when it ended */
@@ -367,7 +386,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     struct blame_wait resumed;
     if (!own)
         return false;
-    if (wait->permit) {
+    if (own->goes_on && !wait->lock) {
         resumed = *wait;
         resume(own, &resumed);
         wait = &resumed;
@@ -384,6 +403,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
         return true; /* a damaged clock */
     if (wait->waker == TRAIL_NONE || wait->waker == wait->goroutine) {
         rest.in_vain = wait->permit;
+        own->goes_on |= wait->permit;
         rest.exec_ns = wait->exec_ns;
         piece_put(own, &rest);
         return true;
@@ -436,6 +456,9 @@ static bool take(void *of, const void *item)
     case CALL_END:
         end(blame, wait->goroutine);
         return true;
+    case CALL_TIMED_OUT:
+        timed_out(blame, wait->goroutine);
+        return true;
     default:
         clear(blame);
         return true;
@@ -456,6 +479,11 @@ bool blame_clear(struct blame *blame)
 bool blame_end(struct blame *blame, int64_t goroutine)
 {
     return pass(blame, &(struct call){CALL_END, {.goroutine = goroutine}});
+}
+
+bool blame_timed_out(struct blame *blame, int64_t goroutine)
+{
+    return pass(blame, &(struct call){CALL_TIMED_OUT, {.goroutine = goroutine}});
 }
 
 bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,

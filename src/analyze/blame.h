@@ -77,7 +77,8 @@ struct blame_row {
     int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */
-    int64_t begun_ns; /* of `outside_ns`: most of a wait, in one that had begun long before */
+    bool outside_least; /* there was more: of a long wait only the last part is known */
+    int64_t begun_ns;   /* of `outside_ns`: most of a wait, in one that had begun long before */
     struct blame_most outside;    /* for what: the name of the wait */
     struct blame_most outside_at; /* where, if that is known; key 0: not */
     struct blame_most goroutine;  /* which one ended the waits */
@@ -100,7 +101,7 @@ struct blame_wait {
     bool room;             /* for room in a channel, or a permit of a pool */
     bool back;             /* in Go, a receive or select that one of its own kind ended */
     bool late;             /* counted only when the holder is known, after later waits */
-    int64_t exec_ns;       /* of a permit: what the goroutine has run so far */
+    int64_t exec_ns;       /* what the goroutine has run so far */
     int64_t held_ns;       /* for how long `function` has held the lock in all; 0: not known */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
@@ -151,6 +152,9 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait);
  * memory. */
 bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
                  trail_name name);
+
+/* The last wait of the goroutine ended at a time limit. Returns false on out of memory. */
+bool blame_timed_out(struct blame *blame, int64_t goroutine);
 
 /* The goroutine has ended. Returns false on out of memory. */
 bool blame_end(struct blame *blame, int64_t goroutine);

@@ -244,17 +244,23 @@ void finding_straggler(struct findings *findings)
         trail_string start = text_of(findings, straggler->start),
                      created = text_of(findings, straggler->created_at),
                      at = text_of(findings, straggler->at);
-        bool sends = findings->waits->is_go && straggler->wait == findings->waits->receive;
+        const struct wait_facts *facts = facts_of(findings, straggler->wait);
+        bool sends = findings->waits->is_go && straggler->wait == findings->waits->receive,
+             counts = facts && facts->kind != WIRE_WAIT_JOIN;
         finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
                     word(findings, TERM_task), SHOWN(start),
-                    !findings->waits->is_go ? "join"
-                    : sends                 ? "receive"
-                                            : "WaitGroup",
+                    counts                    ? "wait"
+                    : !findings->waits->is_go ? "join"
+                    : sends                   ? "receive"
+                                              : "WaitGroup",
                     SHOWN(at));
         finding_explain(findings, "%s %" PRId64 " %s %s after all others created at %.*s%s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
-                        sends ? "sent its result" : "ended", duration(straggler->longest.ns).text,
-                        SHOWN(created), sends ? " had ended" : "");
+                        sends    ? "sent its result"
+                        : counts ? "ended it"
+                                 : "ended",
+                        duration(straggler->longest.ns).text, SHOWN(created),
+                        sends || counts ? " had ended" : "");
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
                             counted(straggler->times).text, duration(straggler->ns).text);
@@ -422,6 +428,7 @@ void finding_sleeper(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             time_share(findings, ns) < BUSY_SHARE ||
+            wait_is_lent(findings, row->waiter, row->start) ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
             (!waits->is_go && finding_names(findings, "sleeper", row->start)) ||

@@ -126,8 +126,8 @@ static void advise(struct findings *findings, const struct blame_row *row)
     if (waits) {
         char wait[WAIT_OWN_SIZE];
         wait_put_own(findings, row, wait, sizeof wait);
-        finding_explain(findings, "For %.0f %% of that time the holder was itself waiting (%s).",
-                        percent, wait);
+        finding_explain(findings, "For %s%.0f %% of that time the holder was itself waiting (%s).",
+                        wait_own_least(row), percent, wait);
     }
     if (is_of_library(findings, row))
         finding_advise(findings,

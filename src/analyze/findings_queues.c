@@ -76,7 +76,8 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
     const struct blame *blame = &findings->waits->blame;
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
     int64_t alike = 0, all = 0;
-    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row))
+    if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row) ||
+        wait_is_lent(findings, row->waiter, row->start))
         return true;
     if (!wait_is_for_room(findings, row))
         return false;
@@ -213,15 +214,23 @@ static bool uses_all_cpus(const struct findings *findings)
 }
 
 /*
- * Whether the main goroutine, which has had work for that time, only has one helper there: making
- * the helper wait less would gain nothing.
+ * Whether the main goroutine, which has had work for that time, only has one helper there, or
+ * several that waited once, as until they are to end: making these wait less would gain nothing.
  */
 static bool is_for_helper(const struct findings *findings, const struct blame_row *row,
                           int64_t busy_ns)
 {
     const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
-    return row->goroutine.key == 1 && group && group->workers == 1 &&
+    return row->goroutine.key == 1 && group &&
+           (group->workers == 1 || row->waits <= group->workers) &&
            share_of(group->exec_ns, busy_ns) < HELPER_SHARE;
+}
+
+/* Whether what waits needs what it waits for: where it waits for any event, it may only serve. */
+static bool is_wanted(const struct findings *findings, const struct blame_row *row)
+{
+    return !wait_is_for_any(facts_of(findings, row->wait)) ||
+           wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE);
 }
 
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
@@ -238,7 +247,8 @@ void finding_bottleneck(struct findings *findings)
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
         if (time_share(findings, busy) < BUSY_MOST || uses_all_cpus(findings) ||
-            wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy))
+            wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy) ||
+            !is_wanted(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
@@ -268,15 +278,6 @@ static uint64_t waits_ended(const struct blame *blame, trail_name waiter)
     return count;
 }
 
-/* Returns the waits of those with one start function that those with another one ended; or NULL. */
-static const struct blame_pair *pair_of(const struct blame *blame, trail_name waiter,
-                                        trail_name waker)
-{
-    uint64_t key = (uint64_t)waiter << 32 | waker;
-    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
-    return number ? &blame->pairs[number - 1] : NULL;
-}
-
 /*
  * Whether those that end the waits of `pair` also took work from those that wait. What a client
  * gets from others is no such work, and one that waits for room gives some.
@@ -284,9 +285,10 @@ static const struct blame_pair *pair_of(const struct blame *blame, trail_name wa
 static bool takes_work(const struct findings *findings, const struct blame_pair *pair)
 {
     const struct blame *blame = &findings->waits->blame;
-    const struct blame_pair *back = pair_of(blame, pair->waker, pair->waiter);
+    const struct blame_pair *back = wait_pair(findings, pair->waker, pair->waiter);
     const struct blame_row as = {.wait = back ? back->wait : 0};
-    if (pair->waiter == pair->waker || !back || wait_is_for_room(findings, &as))
+    if (pair->waiter == pair->waker || !back || wait_is_for_room(findings, &as) ||
+        wait_is_lent(findings, pair->waiter, pair->waker))
         return false;
     uint64_t taken = back->waits;
     return taken * POOL_RARELY <= pair->waits &&
@@ -357,7 +359,7 @@ static struct group_time time_when_asked(const struct findings *findings,
         for (size_t n = 0; n < blame->pair_count; n++) {
             const struct blame_pair *pair = &blame->pairs[n];
             if (pair->waiter == pool->row.name &&
-                (pair->waker == asker || pair_of(blame, pair->waker, asker)))
+                (pair->waker == asker || wait_pair(findings, pair->waker, asker)))
                 ns_add(&read_ns, -pair->ns);
         }
         if (read_ns <= 0)

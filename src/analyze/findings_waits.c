@@ -6,6 +6,8 @@
 #include "analyze/waits.h"
 #include "words/place.h"
 
+#define ABOUT_ALL 0.995 /* shown as 100 % */
+
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
@@ -26,13 +28,18 @@ bool wait_is_for_all(const struct findings *findings, const struct blame_row *ro
            facts->kind == WIRE_WAIT_OMP_BARRIER;
 }
 
+bool wait_is_for_any(const struct wait_facts *facts)
+{
+    return facts && (facts->kind == WIRE_WAIT_POLL || facts->kind == WIRE_WAIT_SIGNAL);
+}
+
 bool wait_is_for_work(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
                        facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
-                       facts->kind == WIRE_WAIT_RECEIVE
+                       facts->kind == WIRE_WAIT_RECEIVE || wait_is_for_any(facts)
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
@@ -41,6 +48,23 @@ bool wait_is_for_room(const struct findings *findings, const struct blame_row *r
     const struct wait_facts *facts = facts_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_WRITE || facts->kind == WIRE_WAIT_SEND
                  : text_is(text_of(findings, row->wait), "chan send");
+}
+
+const struct blame_pair *wait_pair(const struct findings *findings, trail_name waiter,
+                                   trail_name waker)
+{
+    const struct blame *blame = &findings->waits->blame;
+    uint64_t key = (uint64_t)waiter << 32 | waker;
+    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
+    return number ? &blame->pairs[number - 1] : NULL;
+}
+
+bool wait_is_lent(const struct findings *findings, trail_name waiter, trail_name waker)
+{
+    const struct blame_pair *there = wait_pair(findings, waiter, waker),
+                            *back = wait_pair(findings, waker, waiter);
+    const struct wait_facts *facts = there ? facts_of(findings, there->wait) : NULL;
+    return facts && facts->kind == WIRE_WAIT_SEMAPHORE && back && back->wait == there->wait;
 }
 
 bool finding_all_awaited(const struct findings *findings, trail_name start, double share)
@@ -126,6 +150,11 @@ double wait_own_share(const struct blame_row *row)
     return share_of(row->outside_ns, row->own_ns);
 }
 
+const char *wait_own_least(const struct blame_row *row)
+{
+    return row->outside_least && wait_own_share(row) < ABOUT_ALL ? "at least " : "";
+}
+
 int64_t wait_own_ns(const struct blame_row *row, int64_t ns)
 {
     int64_t own = blame_union_ns(&row->outside_held);
@@ -187,6 +216,6 @@ void wait_explain_own(struct findings *findings, const struct blame_row *row)
     if (!wait_of_holder(findings, row))
         return;
     wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %.0f %% of that time it was itself waiting (%s).",
-                    100 * (share < 1 ? share : 1), wait);
+    finding_explain(findings, "For %s%.0f %% of that time it was itself waiting (%s).",
+                    wait_own_least(row), 100 * (share < 1 ? share : 1), wait);
 }

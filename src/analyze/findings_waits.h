@@ -30,6 +30,16 @@ bool wait_is_own_barrier(const struct findings *findings, const struct blame_row
 /* Whether the wait is for each of several goroutines. */
 bool wait_is_for_all(const struct findings *findings, const struct blame_row *row);
 
+/* Whether it is for whatever comes, as in a loop of events: what waits may have nothing to do. */
+bool wait_is_for_any(const struct wait_facts *facts);
+
+/* Returns the waits of those with one start function that those with another one ended; or NULL. */
+const struct blame_pair *wait_pair(const struct findings *findings, trail_name waiter,
+                                   trail_name waker);
+
+/* Whether both wait for the same semaphore: each has permits that the other one waits for. */
+bool wait_is_lent(const struct findings *findings, trail_name waiter, trail_name waker);
+
 /* Whether these are waits in which work is handed over. */
 bool wait_is_for_work(const struct findings *findings, const struct blame_row *row);
 
@@ -95,6 +105,9 @@ trail_string wait_put_at(const struct findings *findings, const struct blame_row
 enum { WAIT_OWN_SIZE = 360 };
 void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
                   size_t size);
+
+/* Returns "at least ", if wait_own_share is of more than is known; or "". */
+const char *wait_own_least(const struct blame_row *row);
 
 /* Explains what it waited for, if it did. */
 void wait_explain_own(struct findings *findings, const struct blame_row *row);

@@ -160,18 +160,44 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
                                                                                        : NULL;
 }
 
+/* Whether the function does nothing but to release locks for others, as its name says. */
+static bool is_unlock(trail_string function)
+{
+    return memmem(function.data, function.size, "nlock", 5) ||
+           memmem(function.data, function.size, "NLOCK", 5);
+}
+
+/*
+ * Returns the frame of the program that called its own function for that, which has released a lock
+ * that another function took; no frame if it is none.
+ */
+static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
+                                   const struct last_hold *hold)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t i = row.own; i < row.count && row.places[i].function != hold->at.function; i++) {
+        const trail_place *place = &row.places[i];
+        if (stacks_rank(&waits->analysis->stacks, place) != FRAME_OWN)
+            continue;
+        if (!is_unlock(names_text(&waits->analysis->names, place->function)))
+            return i > row.own ? *place : (trail_place){0};
+    }
+    return (trail_place){0};
+}
+
 /*
  * Returns the frame that ended a wait; where the lock was taken, if the release shows no function
  * of the program: with optimisation, it may be the last that several functions do, which leave no
  * frames.
  */
-static trail_place holder_frame(const struct waits *waits, trail_stack stack,
+static trail_place holder_frame(struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts, const struct last_hold *hold)
 {
     trail_place by = blamed_frame(waits, stack, facts);
     bool is_known = hold && hold->at.function != 0;
     bool is_own = is_known && stacks_rank(&waits->analysis->stacks, &by) == FRAME_OWN;
-    return is_known && !is_own ? hold->at : by;
+    trail_place in = is_own && is_known ? unlocking_frame(waits, stack, hold) : (trail_place){0};
+    return in.function ? in : is_known && !is_own ? hold->at : by;
 }
 
 /* Returns for how long the function has held the lock in all, if it has logged the hold that ended
@@ -672,6 +698,8 @@ static bool take_log(void *part, const trail_event *event)
     if (!g || !wait_facts_of(names, g->reason))
         return true;
     waits_miss_condition(waits, g->id);
+    if (!blame_timed_out(&waits->blame, g->id))
+        return false;
     struct wait_group *group = waits_group(waits, g->name);
     trail_wait *wait = group ? waits_row(names, group, g->reason) : NULL;
     if (wait && wait->timed_out < wait->spread.count)
@@ -889,6 +917,23 @@ const struct analysis_part waits_part = {
     .ends = goroutine_ends,
     .lost = goroutine_lost,
 };
+
+static bool is_same(const trail_longest *a, const trail_longest *b)
+{
+    return a->goroutine == b->goroutine && a->begin_ns == b->begin_ns && a->ns == b->ns;
+}
+
+trail_string waits_longest_at(const trail_analysis *analysis, const trail_longest *wait)
+{
+    const struct waits *waits = analysis_object(analysis, &waits_part);
+    for (size_t i = 0; waits && i < waits->outside.count; i++)
+        if (is_same(&waits->outside.rows[i].longest, wait))
+            return names_text(&analysis->names, waits->outside.rows[i].place);
+    for (size_t i = 0; waits && i < waits->place_count; i++)
+        if (is_same(&waits->all[i]->longest, wait))
+            return names_text(&analysis->names, waits->all[i]->name);
+    return (trail_string){"", 0};
+}
 
 size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)
 {

@@ -420,6 +420,9 @@ const struct helper *waits_helper(const struct waits *waits, trail_name place);
 /* Returns the name of the place of a sleep, without the caller if it is always the same. */
 trail_name waits_sleep_place(const struct waits *waits, trail_name place);
 
+/* Returns where a wait began that is the longest of its place; empty if it is not known. */
+trail_string waits_longest_at(const trail_analysis *analysis, const trail_longest *wait);
+
 /* At the end, when all callers are known: names the rows of sleeps. */
 void waits_settle_sleeps(struct waits *waits);
 

@@ -264,11 +264,18 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 /* One that ends this many times as late as all others of its family is a straggler. */
 #define STRAGGLES_TIMES 3
 
-/* Whether the goroutine waits for the exit of another one. */
-static bool is_join(const struct waits *waits, const struct goroutine *g)
+/*
+ * Whether the goroutine waits for the exit of another one, at a latch for the last of several, or
+ * for what those do that it has created.
+ */
+static bool is_for_last(const struct waits *waits, const struct goroutine *g, int64_t waker)
 {
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
-    return facts && facts->kind == WIRE_WAIT_JOIN;
+    if (facts && (facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE)) {
+        const struct family *family = families_of(&waits->families, waker);
+        return family && family->creator == g->id;
+    }
+    return facts && (facts->kind == WIRE_WAIT_JOIN || facts->kind == WIRE_WAIT_LATCH);
 }
 
 /* How late the goroutine was that ended the wait of `g`; ns 0: it is not the last of its family by
@@ -305,7 +312,7 @@ static bool add_straggler(struct waits *waits, const struct family *family,
     return true;
 }
 
-/* A wait for a WaitGroup or an exit has ended. Returns false on out of memory. */
+/* A wait for a WaitGroup, an exit or a latch has ended. Returns false on out of memory. */
 static bool note_straggler(struct waits *waits, const struct goroutine *g,
                            const struct place *place, const trail_event *event)
 {
@@ -347,7 +354,8 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
-    if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
+    if (ok && (place->kind == PLACE_GROUP || is_for_last(waits, g, event->goroutine)) &&
+        waits->analysis->counting)
         ok = note_straggler(waits, g, place, event);
     if (place->kind == PLACE_CONDITION)
         waits_leave_condition(waits, g, place->name, event);

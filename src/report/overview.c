@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/part.h"
+#include "analyze/waits.h"
 #include "base/duration.h"
 #include "base/order.h"
 #include "base/show.h"
@@ -122,28 +123,56 @@ const char *overview_about(const trail_histogram *spread)
     return spread->count > EXACT ? "about " : "";
 }
 
+/* A join says no more than that another thread ran, or waited, for longer. */
+static bool is_join(const trail_analysis *answers, const struct overview_wait *wait)
+{
+    return text_is(trail_analysis_text(answers, wait->wait->reason), "join");
+}
+
+/* The waits that are shown: `list` is sorted, with waits that may be for work last. */
+struct largest {
+    const struct overview_wait *most;
+    int64_t longest_ns;
+};
+
+static struct largest find_largest(const trail_analysis *answers, const struct overview_wait *list,
+                                   size_t count)
+{
+    struct largest largest = {NULL, 0};
+    for (size_t i = 0; list && i < count && !list[i].system; i++) {
+        bool first =
+            !largest.most || (is_join(answers, largest.most) && !is_join(answers, &list[i]));
+        if (!first && (list[i].idle != largest.most->idle || is_join(answers, &list[i])))
+            continue;
+        largest.most = first ? &list[i] : largest.most;
+        if (first || list[i].wait->longest.ns > largest.longest_ns)
+            largest.longest_ns = list[i].wait->longest.ns;
+    }
+    return largest;
+}
+
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf)
 {
     char sum[SHOW_SIZE], longest[DURATION_SIZE];
     trail_analysis_span span;
     const trail_gc_cycle *cycles;
-    int64_t longest_ns = 0;
     size_t count = 0, used = 0;
     struct overview_wait *waits = overview_waits(answers, false, &count);
+    struct largest largest = find_largest(answers, waits, count);
     trail_analysis_get_span(answers, &span);
-    for (size_t i = 0; waits && i < count && !waits[i].system && !waits[i].idle; i++)
-        if (waits[i].wait->longest.ns > longest_ns)
-            longest_ns = waits[i].wait->longest.ns;
     *buf = '\0';
-    if (longest_ns > 0) {
-        trail_string reason =
-            words_reason(words, trail_analysis_text(answers, waits[0].wait->reason));
-        (void)duration_text(sum, waits[0].wait->spread.sum_ns, DURATION_WORDS);
-        (void)duration_text(longest, longest_ns, DURATION_WORDS);
-        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s",
-                                (int)(reason.size < 200 ? reason.size : 200), reason.data, sum,
-                                longest);
+    if (largest.longest_ns > 0) {
+        const trail_wait *most = largest.most->wait;
+        trail_string reason = words_reason(words, trail_analysis_text(answers, most->reason)),
+                     at = waits_longest_at(answers, &most->longest);
+        (void)duration_text(sum, most->spread.sum_ns, DURATION_WORDS);
+        (void)duration_text(longest, largest.longest_ns, DURATION_WORDS);
+        used = (size_t)snprintf(
+            buf, OVERVIEW_SIZE, "most waited for: %.*s (%s%s%s%.*s); longest wait: %s",
+            (int)(reason.size < 100 ? reason.size : 100), reason.data, sum,
+            largest.most->idle ? ", which may be for work" : "", at.size ? ", the longest at " : "",
+            (int)(at.size < 160 ? at.size : 160), at.data, longest);
     } else {
         used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended");
     }

@@ -42,8 +42,8 @@ enum { OVERVIEW_SIZE = 400 };
 
 /*
  * Writes the largest figures of a trace without findings into `buf` of OVERVIEW_SIZE, and returns
- * it: "most waited for: sync (1.20 s); longest wait: 200 ms; GC: 3 % of the time", without GC if
- * there was none. `words` names the reason.
+ * it: "most waited for: sync (1.20 s, the longest at main.work (main.go:7)); longest wait: 200 ms;
+ * GC: 3 % of the time", without GC if there was none. `words` names the reason.
  */
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);

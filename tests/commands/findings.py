@@ -723,6 +723,21 @@ def what_names_functions_without_symbols_is_said_once():
         assert "symbols" not in text(*by), text(*by)
 
 
+@test
+def the_caller_of_functions_that_unlock_for_others_holds_the_lock():
+    def held(took, *by):
+        text = released(("mutex m 90ms", took), by=by)["text"]
+        return text[: text.index(" held")]
+
+    for name in "cache_unlock", "Cache::Unlock", "CACHE_UNLOCK":
+        equal(held("cache_lock", name, "main.refresh", "main.worker"), "main.refresh (main.go:11)")
+    equal(held("cache_lock", "table_unlock", "cache_unlock", "main.refresh", "main.worker"), "main.refresh (main.go:12)")
+    # One that does more than that, or took the lock itself; or no function of the program called it.
+    equal(held("cache_lock", "main.finish", "main.refresh", "main.worker"), "main.finish (main.go:10)")
+    equal(held("rebuild_unlocked", "rebuild_unlocked", "main.refresh", "main.worker"), "rebuild_unlocked (main.go:10)")
+    equal(held("cache_lock", "cache_unlock", "libapp.so.1+0x7a2"), "cache_unlock (main.go:10)")
+
+
 def holder_waits_for_a_cpu(ready, hold=300 * MS, of=1000 * MS, go=False, full=False):
     """Goroutine 1 waits for a mutex that goroutine 2 holds, which is ready for this much of the
     time while goroutines 3 and 4 run, and with `full` goroutine 5."""
@@ -1640,6 +1655,31 @@ def no_finding_is_not_that_nothing_is_wrong():
     path = trace.path(MS)
     out = good_text("summary", path)
     assert "No known problem found. The largest figures: no wait ended." in out, out
+    # A thread that mostly waits for signals may wait for work; but its waits have ended.
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    for i in range(5):
+        trace.log((1 + 2 * i) * MS, 0, "wait", "signal")
+        trace.block((1 + 2 * i) * MS + 10, 0, "sync", ("main.main",))
+        trace.at((2 + 2 * i) * MS + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start((2 + 2 * i) * MS + 900 * US + 10, 0, 1)
+    out = good_text("summary", trace.path(11 * MS))
+    assert re.search(r"The largest figures: most waited for: signal \(9\.50 ms, which may be for work, the longest at main\.main \(main\.go:10\)\); longest wait: 1\.90 ms\.", out), out
+    # What other waits explain is said before that their threads were joined.
+    trace = Trace(2)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("main.upload",))
+    trace.start(20, 1, 2)
+    trace.log(30, 0, "wait", "join upload")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(1, 5):
+        trace.block(i * 10 * MS, 1, "sleep", ("main.throttle", "main.upload"))
+        trace.at(i * 10 * MS + 4 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(i * 10 * MS + 4 * MS + 10, 1, 2)
+    trace.wake(50 * MS, 1, 1, ("main.upload",))
+    trace.start(50 * MS + 10, 0, 1)
+    equal(trace.summary(51 * MS)["largest"], "most waited for: sleep (16.0 ms, the longest at main.throttle (main.go:10)); longest wait: 4.00 ms")
     assert "No known problem found." in good_text("report", path)
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
@@ -3919,6 +3959,159 @@ def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
     assert "sleeper" not in answering(naps=4 * MS)
     # Main waits for its exit, too: it may be the one that sets the pace.
     assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
+
+
+def awaited(wanted="poll pipe:[7]", works="sleep", rounds=4, limit=0, pause=20 * US, waiter=1, others=0, alone=False):
+    """Goroutine `waiter`, main or another one, waits until goroutine 2 has worked for 50 ms, this many times; at each
+    `limit` in vain, and again after `pause`. `others` wait so once, until the end."""
+    trace = Trace(3 + others)
+    trace.string("trail.made by=record")
+    trace.here(waiter, 2, 0)
+    trace.create(10, 0, 2, ("main.sensor",))
+    trace.start(20, 1, 2)
+    for g in range(3, 3 + others):
+        trace.create(20 + g, 0, g, ("main.idle",))
+        trace.start(30 + g, g - 1, g)
+        trace.log(40 + g, g - 1, "wait", wanted)
+        trace.block(50 + g, g - 1, "sync", ("main.rest", "main.idle"))
+    now = MS
+    for _ in range(0 if alone else rounds):
+        end = now + 50 * MS
+        if works == "sleep":
+            trace.block(now - 50 * US, 1, "sleep", ("main.measure", "main.sensor"))
+            trace.at(end - 50 * US, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(end - 40 * US, 1, 2)
+        while limit and now + limit < end:
+            trace.log(now, 0, "wait", wanted)
+            trace.block(now + 10, 0, "network", ("main.await",))
+            trace.at(now + limit, 0, f"GoUnblock g={waiter} g_seq=%d stack=0", waiter)
+            trace.start(now + limit + 10, 0, waiter)
+            trace.log(now + limit + 20, 0, "wait", "timed out")
+            now += limit + pause
+        trace.log(now, 0, "wait", wanted)
+        trace.block(now + 10, 0, "network", ("main.await",))
+        trace.wake(end, 1, waiter, ("main.publish", "main.sensor"))
+        trace.start(end + 10, 0, waiter)
+        now = end + 100 * US
+    now = now if not alone else MS + rounds * 50 * MS
+    for g in range(3, 3 + others):
+        trace.wake(now, 0, g, ("main.stop",))
+        trace.start(now + 10, g - 1, g)
+        trace.at(now + 20, g - 1, "GoDestroy")
+        now += 100
+    return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+
+@test
+def who_polls_or_waits_for_a_signal_needs_what_comes_if_the_program_does():
+    for wanted in ("poll pipe:[7]", "signal"):
+        text = awaited(wanted)["sleeper"]["text"]
+        assert text.startswith(f"main.sensor sleeps while others wait for what it makes. They waited at main.await ({wanted}) during 99 % of the time, 4 times, "), text
+        text = awaited(wanted, works="runs")["bottleneck"]["text"]
+        assert text.startswith("main.sensor is the bottleneck: it had work for "), text
+        # A loop of events that nothing else waits for may only serve.
+        equal(awaited(wanted, waiter=50), {})
+        equal(awaited(wanted, works="runs", waiter=50), {})
+    equal(awaited("accept", works="runs"), {})
+
+
+@test
+def a_wait_that_begins_again_after_its_time_limit_is_one_wait():
+    for wanted in ("condition result_cv", "poll pipe:[7]", "read pipe:[7]", "semaphore s"):
+        found = awaited(wanted, works="runs", limit=20 * MS)
+        text = found["bottleneck"]["text"]
+        assert "during 99 %: 4 waits, 200 ms in all, the longest 50.0 ms, ended by main.publish" in text, text
+    # What runs for longer in between does something else at that time, and only the rest was for the other one.
+    assert "bottleneck" not in awaited("condition result_cv", works="runs", limit=30 * MS, pause=60 * US)
+
+
+@test
+def helpers_that_wait_once_until_main_stops_them_do_not_wait_for_it():
+    assert "bottleneck" not in awaited("condition jobs_cv", others=4, alone=True)
+
+
+@test
+def what_comes_long_after_the_others_holds_up_what_waits_for_all():
+    def opened(last, reason="latch shards", other=False):
+        trace = Trace(5)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 5, ("main.other",))
+        trace.start(12, 4, 5)
+        for g in (2, 3, 4):
+            trace.create(10 * g, 4 if other else 0, g, ("main.load",))
+            trace.start(10 * g + 5, g - 1, g)
+        trace.log(MS, 0, "wait", reason)
+        trace.block(MS + 10, 0, "sync", ("main.main",))
+        for g in (2, 3):
+            trace.at(g * 10 * MS, g - 1, "GoDestroy")
+        trace.wake(last, 3, 1, ("main.load",))
+        trace.start(last + 10, 0, 1)
+        return trace.findings(last + 20 * MS, "--from=0ns", f"--to={last + 20 * MS}ns")
+
+    text = opened(150 * MS)["straggler"]["text"]
+    assert text.startswith("One thread of main.load held up the wait at main.main (main.go:10). Thread 4 ended it 120 ms after all others created at main.load (main.go:10) had ended."), text
+    # One is always the last.
+    assert "straggler" not in opened(80 * MS)
+    # So do a condition variable and a semaphore that what created them waits for.
+    for reason in "condition done_cv", "semaphore shards":
+        equal(opened(150 * MS, reason)["straggler"]["text"], text)
+        assert "straggler" not in opened(150 * MS, reason, other=True)
+    assert "straggler" in opened(150 * MS, other=True)
+
+
+@test
+def two_that_wait_for_one_semaphore_have_its_permits_in_turn():
+    def lent(back):
+        trace = Trace(3)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2, ("main.checkpoint",))
+        trace.start(20, 1, 2)
+        now = MS
+        for i in range(12):
+            trace.log(now, 0, "wait", "semaphore set 7")
+            trace.block(now + 10, 0, "sync", ("main.txn", "main.main"))
+            trace.block(now + 20, 1, "sleep", ("main.save", "main.checkpoint"))
+            trace.at(now + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(now + 9 * MS + 10, 1, 2)
+            trace.wake(now + 9 * MS + 20, 1, 1, ("main.release", "main.checkpoint"))
+            trace.start(now + 9 * MS + 30, 0, 1)
+            if i < 3:
+                trace.log(now + 9 * MS + 40, 1, "wait", back)
+                trace.block(now + 9 * MS + 50, 1, "sync", ("main.checkpoint",))
+                trace.wake(now + 9 * MS + 400 * US, 0, 2, ("main.release", "main.main"))
+                trace.start(now + 9 * MS + 400 * US + 10, 1, 2)
+            now += 10 * MS
+        return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+    found = lent("semaphore set 7")
+    equal(list(found), ["permits"])
+    text = found["permits"]["text"]
+    assert text.startswith("Too few permits in semaphore set 7. ") and "it was itself waiting (sleep at main.save (main.go:10))" in text, text
+    assert "pool-too-small" in lent("semaphore requests")
+
+
+@test
+def what_a_holder_waits_for_in_many_pieces_is_known_in_part():
+    def held(pieces):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.create(10, 0, 2)
+        trace.start(20, 1, 2)
+        trace.log(MS - 10, 0, "wait", "mutex m")
+        trace.block(MS, 0, "sync", ("main.lookup", "main.main"))
+        for i in range(pieces):
+            now = MS + i * 100 * MS // pieces
+            trace.block(now, 1, "sleep", WORK_STACK)
+            trace.at(now + 96 * MS // pieces, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(now + 96 * MS // pieces + 10, 1, 2)
+        trace.wake(101 * MS, 1, 1, ("main.vacuum", "main.worker"))
+        trace.start(101 * MS + 10, 0, 1)
+        return trace.findings(400 * MS, "--from=0ns", "--to=400ms")["lock-serialises"]["text"]
+
+    assert "For 96 % of that time the holder was itself waiting (sleep" in held(6), held(6)
+    assert "For at least 77 % of that time the holder was itself waiting (sleep" in held(10), held(10)
 
 
 def watched(until=60 * MS, sleep=MS, first=60 * MS):
