@@ -444,6 +444,7 @@ static int run(const struct command *command, int argc, char **argv)
 }
 
 const struct command command_completion = {
-    COMMAND_ROW(completion), .synopsis = "bash|zsh|fish", .options = rows, .run = run,
+    COMMAND_ROW(completion),
+    .synopsis = "bash|zsh|fish",
     .no_input = true,
 };

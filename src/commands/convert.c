@@ -231,6 +231,4 @@ const struct command command_convert = {
                 "  trail convert --name='net/http.(*conn).serve' app.trace -o requests.trace\n"
                 "  trail convert --anonymize app.trace -o anonymous.trace\n"
                 "  trail convert --repair cgo.trace -o whole.trace",
-    .options = rows,
-    .run = run,
 };

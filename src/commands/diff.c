@@ -515,7 +515,5 @@ const struct command command_diff = {
                 "  trail diff --per=task:request before.trace after.trace\n"
                 "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"
                 "  trail diff --json A B | jq '.metrics[] | select(.name == \"main.worker\")'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -428,6 +428,4 @@ const struct command command_export = {
                 "  trail export --to=folded --type=offcpu app.trace | flamegraph.pl >wait.svg\n"
                 "  trail export --to=csv --table=goroutines app.trace\n"
                 "  trail export --to=parquet --host=web1 app.trace -o traces",
-    .options = rows,
-    .run = run,
 };

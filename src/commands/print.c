@@ -294,6 +294,4 @@ const struct command command_print = {
                 "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"
                 "  curl -s localhost:6060/debug/pprof/trace?seconds=30 | trail print -\n"
                 "  trail print --format=jsonl --no-stacks app.trace.gz | jq 'select(.g == 18)'",
-    .options = rows,
-    .run = run,
 };

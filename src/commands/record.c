@@ -853,8 +853,6 @@ const struct command command_record = {
                 "  trail record --view -- ./server --port=8080\n"
                 "  trail record -p $(pidof server) --duration=10s\n"
                 "  trail record -o pigz.trace -- pigz -k big.tar && go tool trace pigz.trace\n",
-    .options = rows,
-    .run = run,
     .no_input = true,
     .has_command = true,
 };
