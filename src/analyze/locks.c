@@ -7,6 +7,7 @@
 #include "analyze/holders.h"
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 
 /* MARK: What counts */
@@ -609,11 +610,8 @@ static int by_waiting(const void *a, const void *b)
     if (is_behind(x) != is_behind(y))
         return is_behind(x) ? 1 : -1;
     int64_t x_ns = waited_ns(&x->row), y_ns = waited_ns(&y->row);
-    if (x_ns != y_ns)
-        return x_ns > y_ns ? -1 : 1;
-    if (x->row.hold.sum_ns != y->row.hold.sum_ns)
-        return x->row.hold.sum_ns > y->row.hold.sum_ns ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
+    return ORDER(y_ns, x_ns) ?: ORDER(y->row.hold.sum_ns, x->row.hold.sum_ns) ?:
+           ORDER(x->place, y->place);
 }
 
 /* Drops rows without a selected goroutine, and sorts the others. */
@@ -638,15 +636,9 @@ static void finish_rows(struct locks *locks)
 static int by_lock(const void *a, const void *b)
 {
     const struct lock_place_row *x = a, *y = b;
-    if (x->lock->place != y->lock->place)
-        return x->lock->place < y->lock->place ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->row.ns != y->row.ns)
-        return x->row.ns > y->row.ns ? -1 : 1;
-    if (x->row.stack != y->row.stack)
-        return x->row.stack < y->row.stack ? -1 : 1;
-    return x->row.released < y->row.released ? -1 : x->row.released > y->row.released;
+    return ORDER(x->lock->place, y->lock->place) ?: ORDER(x->kind, y->kind) ?:
+           ORDER(y->row.ns, x->row.ns) ?: ORDER(x->row.stack, y->row.stack) ?:
+           ORDER(x->row.released, y->row.released);
 }
 
 static bool finish_places(struct locks *locks)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "report/overview.h"
 #include "ui/lock_name.h"
@@ -435,11 +436,8 @@ void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, 
 static int by_key(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
-    if (x->scope != y->scope)
-        return x->scope < y->scope ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    order = order ? order : strcmp(x->path, y->path);
-    return order ? order : (int)y->of[0].there - (int)x->of[0].there;
+    return ORDER(x->scope, y->scope) ?: strcmp(x->name, y->name) ?: strcmp(x->path, y->path) ?:
+           (int)y->of[0].there - (int)x->of[0].there;
 }
 
 static bool same_key(const struct diff_row *x, const struct diff_row *y)

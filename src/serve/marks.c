@@ -47,16 +47,11 @@ static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
 /* Orders by place, then by begin. */
 static int compare_rows(const void *left, const void *right)
 {
-    const trail_bar *a = ((const struct bar_row *)left)->bar;
-    const trail_bar *b = ((const struct bar_row *)right)->bar;
-    int by = ORDER((int)a->kind, (int)b->kind);
-    by = by ? by : ORDER(a->lane, b->lane);
-    by = by ? by : ORDER(a->proc, b->proc);
-    by = by ? by : ORDER(a->depth, b->depth);
-    by = by ? by : ORDER(a->begin_ns, b->begin_ns);
-    return by ? by
-              : ORDER(((const struct bar_row *)left)->number,
-                      ((const struct bar_row *)right)->number);
+    const struct bar_row *x = left, *y = right;
+    const trail_bar *a = x->bar, *b = y->bar;
+    return ORDER((int)a->kind, (int)b->kind) ?: ORDER(a->lane, b->lane) ?:
+           ORDER(a->proc, b->proc) ?: ORDER(a->depth, b->depth) ?:
+           ORDER(a->begin_ns, b->begin_ns) ?: ORDER(x->number, y->number);
 }
 
 static bool is_same_place(const trail_bar *a, const trail_bar *b)
