@@ -106,15 +106,11 @@ static int64_t corrected(const trail_times *times, trail_column column)
 /* Returns "block.chan_receive". */
 static char *block_path(trail_string reason)
 {
-    static const char prefix[] = "block.", none[] = "unknown";
+    char *path;
     if (reason.size == 0)
-        reason = (trail_string){none, sizeof none - 1};
-    char *path = malloc(sizeof prefix + reason.size);
-    if (!path)
+        reason = text_from("unknown");
+    if (asprintf(&path, "block.%.*s", (int)reason.size, reason.data) < 0)
         return NULL;
-    memcpy(path, prefix, sizeof prefix - 1);
-    memcpy(path + sizeof prefix - 1, reason.data, reason.size);
-    path[sizeof prefix - 1 + reason.size] = '\0';
     for (char *at = path; *at; at++)
         if (*at == ' ')
             *at = '_';
