@@ -529,18 +529,12 @@ static void *attach_in_thread(void *context)
     return NULL;
 }
 
-static void take_found(void *recorder, const struct attach_found *found)
+static void take_found(void *recorder, const struct shm_waiting *found)
 {
-    if (!found)
-        recorder_forget_threads(recorder);
+    if (found)
+        recorder_announce_thread(recorder, found);
     else
-        recorder_announce_thread(recorder, &(struct area_waiting){.tid = (uint32_t)found->tid,
-                                                                  .start = found->start,
-                                                                  .wait = (uint8_t)found->wait,
-                                                                  .object = found->object,
-                                                                  .detail = found->detail,
-                                                                  .pcs = found->pcs,
-                                                                  .count = found->count});
+        recorder_forget_threads(recorder);
 }
 
 static bool join(struct attaching *a)
