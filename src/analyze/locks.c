@@ -284,7 +284,7 @@ static bool is_longer(const struct lock_piece *a, const struct lock_piece *b)
 
 static bool is_same_wait(const struct lock_link *a, const struct lock_link *b)
 {
-    return a && b && a->goroutine == b->goroutine && a->end_ns == b->end_ns;
+    return a && b && a->row.goroutine == b->row.goroutine && a->row.end_ns == b->row.end_ns;
 }
 
 /* Returns a chain that begins with the same wait, or is the end of this one, or has the same links
@@ -304,12 +304,12 @@ static struct lock_chain *chain_like(struct locks *locks, const struct lock_link
 static void count_other(struct lock_chain *like, const struct lock_link *chain)
 {
     const struct lock_link *first = like->piece.chain;
-    bool known = like->other == chain->goroutine && like->other_end_ns == chain->end_ns;
+    bool known = like->other == chain->row.goroutine && like->other_end_ns == chain->row.end_ns;
     if (known || is_same_wait(first, chain) || is_same_wait(first, chain->next))
         return;
     like->others++;
-    like->other = chain->goroutine;
-    like->other_end_ns = chain->end_ns;
+    like->other = chain->row.goroutine;
+    like->other_end_ns = chain->row.end_ns;
 }
 
 /* Keeps the chain if it is one of the longest. */
@@ -363,12 +363,13 @@ static bool chain_add(struct locks *locks, const struct ended *ended, int64_t be
     *link = (struct lock_link){
         .next = link_keep(next),
         .lock = ended->lock,
-        .goroutine = ended->g->id,
-        .holder = ended->holder,
-        .begin_ns = ended->begin_ns,
-        .end_ns = ended->end_ns,
-        .name = ended->g->name,
-        .holder_name = ended->holder_name,
+        .row = {.goroutine = ended->g->id,
+                .name = ended->g->name,
+                .lock = &ended->lock->row,
+                .begin_ns = ended->begin_ns,
+                .end_ns = ended->end_ns,
+                .holder = ended->holder,
+                .holder_name = ended->holder_name},
         .refs = 1,
         .depth = next ? next->depth + 1 : 1,
     };
@@ -397,8 +398,8 @@ static bool chain_build(struct locks *locks, struct ended *ended)
             continue;
         *ended = last;
         if (is_same(next->lock, last.lock)) {
-            ended->holder = next->holder;
-            ended->holder_name = next->holder_name;
+            ended->holder = next->row.holder;
+            ended->holder_name = next->row.holder_name;
             since = end > since ? end : since;
             next = next->next;
         }
@@ -688,15 +689,7 @@ static bool finish_chains(struct locks *locks)
             .others = chain->others,
         };
         for (const struct lock_link *link = chain->piece.chain; link; link = link->next)
-            locks->link_rows[used++] = (trail_lock_link){
-                .goroutine = link->goroutine,
-                .name = link->name,
-                .lock = &link->lock->row,
-                .begin_ns = link->begin_ns,
-                .end_ns = link->end_ns,
-                .holder = link->holder,
-                .holder_name = link->holder_name,
-            };
+            locks->link_rows[used++] = link->row;
     }
     return true;
 }
