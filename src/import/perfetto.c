@@ -154,19 +154,19 @@ static void take_rename(struct perfetto *p, struct proto *message, uint32_t name
 
 static const struct {
     uint32_t id;
-    void (*put)(struct perfetto *p, struct import_event *event, struct proto *message);
     enum import_kind kind;
+    void (*put)(struct perfetto *p, struct import_event *event, struct proto *message);
 } rows[] = {
-    {FTRACE_SCHED_SWITCH, put_switch, IMPORT_SWITCH},
-    {FTRACE_SCHED_WAKEUP, put_about, IMPORT_WAKEUP},
-    {FTRACE_SCHED_WAKING, put_about, IMPORT_WAKING},
-    {FTRACE_SCHED_WAKEUP_NEW, put_about, IMPORT_STARTED},
-    {FTRACE_SCHED_EXIT, put_about, IMPORT_EXIT},
-    {FTRACE_SCHED_FORK, put_fork, IMPORT_FORK},
-    {FTRACE_IRQ_ENTRY, put_kind, IMPORT_INTERRUPT},
-    {FTRACE_SOFTIRQ_ENTRY, put_kind, IMPORT_INTERRUPT},
-    {FTRACE_IRQ_EXIT, put_kind, IMPORT_RESUME},
-    {FTRACE_SOFTIRQ_EXIT, put_kind, IMPORT_RESUME},
+    {FTRACE_SCHED_SWITCH, IMPORT_SWITCH, put_switch},
+    {FTRACE_SCHED_WAKEUP, IMPORT_WAKEUP, put_about},
+    {FTRACE_SCHED_WAKING, IMPORT_WAKING, put_about},
+    {FTRACE_SCHED_WAKEUP_NEW, IMPORT_STARTED, put_about},
+    {FTRACE_SCHED_EXIT, IMPORT_EXIT, put_about},
+    {FTRACE_SCHED_FORK, IMPORT_FORK, put_fork},
+    {FTRACE_IRQ_ENTRY, IMPORT_INTERRUPT, put_kind},
+    {FTRACE_SOFTIRQ_ENTRY, IMPORT_INTERRUPT, put_kind},
+    {FTRACE_IRQ_EXIT, IMPORT_RESUME, put_kind},
+    {FTRACE_SOFTIRQ_EXIT, IMPORT_RESUME, put_kind},
 };
 
 static void put_message(struct perfetto *p, struct import_event *event, struct proto_field *field)
