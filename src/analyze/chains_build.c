@@ -5,6 +5,7 @@
 #include "analyze/chains.h"
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 /* One goroutine while its marks become steps. */
 struct builder {
@@ -252,9 +253,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct chain_mark *m = *(const struct chain_mark *const *)a,
                             *n = *(const struct chain_mark *const *)b;
-    if (m->time_ns != n->time_ns)
-        return m->time_ns < n->time_ns ? -1 : 1;
-    return m < n ? -1 : m > n;
+    return ORDER(m->time_ns, n->time_ns) ?: ORDER(m, n);
 }
 
 static bool build_thread(struct builder *b, struct chain_thread *thread,

@@ -953,7 +953,6 @@ void finding_leaks(struct findings *findings)
 static void (*const all[])(struct findings *) = {
 #define FINDING(function, kind) finding_##function,
 #include "analyze/findings.def"
-#undef FINDING
 };
 
 static int by_weight(const void *a, const void *b)

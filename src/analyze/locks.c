@@ -7,6 +7,7 @@
 #include "analyze/holders.h"
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 
 /* MARK: What counts */
@@ -283,7 +284,7 @@ static bool is_longer(const struct lock_piece *a, const struct lock_piece *b)
 
 static bool is_same_wait(const struct lock_link *a, const struct lock_link *b)
 {
-    return a && b && a->goroutine == b->goroutine && a->end_ns == b->end_ns;
+    return a && b && a->row.goroutine == b->row.goroutine && a->row.end_ns == b->row.end_ns;
 }
 
 /* Returns a chain that begins with the same wait, or is the end of this one, or has the same links
@@ -303,12 +304,12 @@ static struct lock_chain *chain_like(struct locks *locks, const struct lock_link
 static void count_other(struct lock_chain *like, const struct lock_link *chain)
 {
     const struct lock_link *first = like->piece.chain;
-    bool known = like->other == chain->goroutine && like->other_end_ns == chain->end_ns;
+    bool known = like->other == chain->row.goroutine && like->other_end_ns == chain->row.end_ns;
     if (known || is_same_wait(first, chain) || is_same_wait(first, chain->next))
         return;
     like->others++;
-    like->other = chain->goroutine;
-    like->other_end_ns = chain->end_ns;
+    like->other = chain->row.goroutine;
+    like->other_end_ns = chain->row.end_ns;
 }
 
 /* Keeps the chain if it is one of the longest. */
@@ -362,12 +363,13 @@ static bool chain_add(struct locks *locks, const struct ended *ended, int64_t be
     *link = (struct lock_link){
         .next = link_keep(next),
         .lock = ended->lock,
-        .goroutine = ended->g->id,
-        .holder = ended->holder,
-        .begin_ns = ended->begin_ns,
-        .end_ns = ended->end_ns,
-        .name = ended->g->name,
-        .holder_name = ended->holder_name,
+        .row = {.goroutine = ended->g->id,
+                .name = ended->g->name,
+                .lock = &ended->lock->row,
+                .begin_ns = ended->begin_ns,
+                .end_ns = ended->end_ns,
+                .holder = ended->holder,
+                .holder_name = ended->holder_name},
         .refs = 1,
         .depth = next ? next->depth + 1 : 1,
     };
@@ -396,8 +398,8 @@ static bool chain_build(struct locks *locks, struct ended *ended)
             continue;
         *ended = last;
         if (is_same(next->lock, last.lock)) {
-            ended->holder = next->holder;
-            ended->holder_name = next->holder_name;
+            ended->holder = next->row.holder;
+            ended->holder_name = next->row.holder_name;
             since = end > since ? end : since;
             next = next->next;
         }
@@ -609,11 +611,8 @@ static int by_waiting(const void *a, const void *b)
     if (is_behind(x) != is_behind(y))
         return is_behind(x) ? 1 : -1;
     int64_t x_ns = waited_ns(&x->row), y_ns = waited_ns(&y->row);
-    if (x_ns != y_ns)
-        return x_ns > y_ns ? -1 : 1;
-    if (x->row.hold.sum_ns != y->row.hold.sum_ns)
-        return x->row.hold.sum_ns > y->row.hold.sum_ns ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
+    return ORDER(y_ns, x_ns) ?: ORDER(y->row.hold.sum_ns, x->row.hold.sum_ns) ?:
+           ORDER(x->place, y->place);
 }
 
 /* Drops rows without a selected goroutine, and sorts the others. */
@@ -638,15 +637,9 @@ static void finish_rows(struct locks *locks)
 static int by_lock(const void *a, const void *b)
 {
     const struct lock_place_row *x = a, *y = b;
-    if (x->lock->place != y->lock->place)
-        return x->lock->place < y->lock->place ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->row.ns != y->row.ns)
-        return x->row.ns > y->row.ns ? -1 : 1;
-    if (x->row.stack != y->row.stack)
-        return x->row.stack < y->row.stack ? -1 : 1;
-    return x->row.released < y->row.released ? -1 : x->row.released > y->row.released;
+    return ORDER(x->lock->place, y->lock->place) ?: ORDER(x->kind, y->kind) ?:
+           ORDER(y->row.ns, x->row.ns) ?: ORDER(x->row.stack, y->row.stack) ?:
+           ORDER(x->row.released, y->row.released);
 }
 
 static bool finish_places(struct locks *locks)
@@ -696,15 +689,7 @@ static bool finish_chains(struct locks *locks)
             .others = chain->others,
         };
         for (const struct lock_link *link = chain->piece.chain; link; link = link->next)
-            locks->link_rows[used++] = (trail_lock_link){
-                .goroutine = link->goroutine,
-                .name = link->name,
-                .lock = &link->lock->row,
-                .begin_ns = link->begin_ns,
-                .end_ns = link->end_ns,
-                .holder = link->holder,
-                .holder_name = link->holder_name,
-            };
+            locks->link_rows[used++] = link->row;
     }
     return true;
 }

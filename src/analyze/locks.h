@@ -41,9 +41,7 @@ struct lock {
 struct lock_link {
     struct lock_link *next; /* what the holder waited for meanwhile */
     struct lock *lock;
-    int64_t goroutine, holder;
-    int64_t begin_ns, end_ns;
-    trail_name name, holder_name;
+    trail_lock_link row;
     uint32_t refs, depth; /* depth: number of waits from here on */
 };
 

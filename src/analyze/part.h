@@ -19,7 +19,6 @@ enum {
 #define PART(name) +1
     PARTS = 0
 #include "analyze/parts.def"
-#undef PART
 };
 
 /* A set of kinds of events. */
@@ -82,7 +81,6 @@ struct analysis_part {
 
 #define PART(name) extern const struct analysis_part name##_part;
 #include "analyze/parts.def"
-#undef PART
 
 struct part_call {
     void *part;

@@ -12,7 +12,6 @@
 static const struct analysis_part *const all_parts[] = {
 #define PART(name) &name##_part,
 #include "analyze/parts.def"
-#undef PART
 };
 
 bool trail_is_system_goroutine(trail_string name)

@@ -707,7 +707,7 @@ static int by_time(const void *a, const void *b)
     for (uint32_t i = 0; i < x->frame_count && i < y->frame_count; i++)
         if (x->frames[i] != y->frames[i])
             return x->frames[i] < y->frames[i] ? -1 : 1;
-    return x->frame_count < y->frame_count ? -1 : x->frame_count > y->frame_count;
+    return ORDER(x->frame_count, y->frame_count);
 }
 
 /* Adds up the rows and sorts them. Returns false on out of memory. */

@@ -209,10 +209,8 @@ static bool window_begins(void *part, int64_t ns)
 static int by_goroutine_and_start(const void *a, const void *b)
 {
     const trail_region *x = a, *y = b;
-    int order = ORDER(x->goroutine, y->goroutine);
-    order = order ? order : ORDER(x->has_start, y->has_start);
-    order = order ? order : ORDER(x->start_ns, y->start_ns);
-    return order ? order : ORDER(x->end_ns, y->end_ns);
+    return ORDER(x->goroutine, y->goroutine) ?: ORDER(x->has_start, y->has_start) ?:
+           ORDER(x->start_ns, y->start_ns) ?: ORDER(x->end_ns, y->end_ns);
 }
 
 static bool finish(void *part, int64_t ns)

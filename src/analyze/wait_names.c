@@ -58,14 +58,6 @@ struct wait_count wait_text_of_count(trail_string text)
     return found.ns >= 0 ? found : (struct wait_count){0};
 }
 
-static bool is_one_of(trail_string text, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (text_is(text, words[i]))
-            return true;
-    return false;
-}
-
 bool log_is_recorders(trail_string category, trail_string message)
 {
     static const char *const about_waits[] = {WIRE_WAIT_CATEGORY, WIRE_HOLDS_CATEGORY,
@@ -78,12 +70,12 @@ bool log_is_recorders(trail_string category, trail_string message)
     if (text_is(category, WIRE_COUNTED))
         return wait_text_of_count(message).count > 0;
     if (text_is(category, WIRE_READINESS))
-        return is_one_of(message, readiness, sizeof readiness / sizeof *readiness);
+        return text_is_one_of(message, readiness, sizeof readiness / sizeof *readiness);
     if (text_is(category, WIRE_SIGNALLED)) /* a place: "main (app.c:12)" */
         return message.size > 0 && message.data[message.size - 1] == ')';
-    return is_one_of(category, about_waits, sizeof about_waits / sizeof *about_waits) &&
+    return text_is_one_of(category, about_waits, sizeof about_waits / sizeof *about_waits) &&
            (wait_text_of_wait(message).kind != WIRE_WAIT_NONE ||
-            is_one_of(message, after_waits, sizeof after_waits / sizeof *after_waits));
+            text_is_one_of(message, after_waits, sizeof after_waits / sizeof *after_waits));
 }
 
 /* MARK: Facts */

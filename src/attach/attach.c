@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/small_file.h"
-#include "shm/attach.h"
 #include "stuck/stuck.h"
 
 /* How long to look for a thread that can make a call. */

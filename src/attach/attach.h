@@ -12,6 +12,7 @@
 
 #include "attach/image.h"
 #include "attach/remote.h"
+#include "shm/attach.h"
 #include "shm/shm.h"
 
 struct attach {
@@ -33,17 +34,8 @@ struct attach {
  */
 bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err);
 
-/* What a thread waits for before the process joins. NULL discards earlier findings. */
-struct attach_found {
-    pid_t tid;
-    enum shm_wait wait;  /* SHM_NO_WAIT: none, or unknown */
-    uint64_t object;     /* its address; 0: none, or unknown */
-    uint32_t detail;     /* the descriptor + 1; 0: none */
-    uint64_t start;      /* a PC in the thread's start function; 0: main, or unknown */
-    const uint64_t *pcs; /* from the call's caller outwards, as return addresses */
-    size_t count;
-};
-typedef void attach_found_fn(void *context, const struct attach_found *found);
+/* Takes what a thread waits for before the process joins. NULL discards earlier findings. */
+typedef void attach_found_fn(void *context, const struct shm_waiting *found);
 
 /*
  * Join and leave the recording that `word` (from recorder_variable) names; false with *err. Called

@@ -148,11 +148,11 @@ static void found_thread(const struct stuck_process *process, const struct stuck
                          int *tries, attach_found_fn *found, void *context)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
-    struct attach_found its = {.tid = thread->held->tid};
+    struct shm_waiting its = {.tid = (uint32_t)thread->held->tid};
     enum now now;
     if (thread->state == STUCK_ENDED)
         return;
-    if (its.tid != process->held.pid && !thread->is_cut)
+    if (thread->held->tid != process->held.pid && !thread->is_cut)
         its.start = find_start(thread);
     now = look_when_back(process, thread, tries);
     if (now != RUNS)

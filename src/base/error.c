@@ -43,31 +43,20 @@ int error_no_memory(trail_error *err)
 
 const char *trail_code_name(trail_code code)
 {
-    switch (code) {
-    case TRAIL_OK:
-        return "ok";
-    case TRAIL_NOT_A_TRACE:
-        return "not a trace";
-    case TRAIL_UNSUPPORTED:
-        return "unsupported version";
-    case TRAIL_TRUNCATED:
-        return "truncated";
-    case TRAIL_CORRUPT:
-        return "corrupt";
-    case TRAIL_INCONSISTENT:
-        return "inconsistent";
-    case TRAIL_TIME_ORDER:
-        return "time stamps out of order";
-    case TRAIL_IO:
-        return "input/output error";
-    case TRAIL_NO_MEMORY:
-        return "out of memory";
-    case TRAIL_USAGE:
-        return "usage";
-    case TRAIL_LIMIT:
-        return "over a limit";
-    }
-    return "?";
+    static const char *const names[] = {
+        [TRAIL_OK] = "ok",
+        [TRAIL_NOT_A_TRACE] = "not a trace",
+        [TRAIL_UNSUPPORTED] = "unsupported version",
+        [TRAIL_TRUNCATED] = "truncated",
+        [TRAIL_CORRUPT] = "corrupt",
+        [TRAIL_INCONSISTENT] = "inconsistent",
+        [TRAIL_TIME_ORDER] = "time stamps out of order",
+        [TRAIL_IO] = "input/output error",
+        [TRAIL_NO_MEMORY] = "out of memory",
+        [TRAIL_USAGE] = "usage",
+        [TRAIL_LIMIT] = "over a limit",
+    };
+    return (unsigned)code < sizeof names / sizeof *names ? names[code] : "?";
 }
 
 const char *trail_error_where(const trail_error *err, char *buf, size_t size)

@@ -9,27 +9,9 @@
 /* Returns the letter after the backslash for characters that have one, 0 for others. */
 static char short_escape(uint8_t c)
 {
-    switch (c) {
-    case '\a':
-        return 'a';
-    case '\b':
-        return 'b';
-    case '\f':
-        return 'f';
-    case '\n':
-        return 'n';
-    case '\r':
-        return 'r';
-    case '\t':
-        return 't';
-    case '\v':
-        return 'v';
-    case '\\':
-    case '"':
-        return (char)c;
-    default:
-        return 0;
-    }
+    static const char escaped[] = "\a\b\f\n\r\t\v\\\"", letters[] = "abfnrtv\\\"";
+    const char *at = memchr(escaped, c, sizeof escaped - 1);
+    return (char)(at ? letters[at - escaped] : 0);
 }
 
 static void quote_ascii(struct out *out, uint8_t c)

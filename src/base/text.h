@@ -24,6 +24,14 @@ static inline bool text_is(trail_string text, const char *word)
     return text.size == strlen(word) && text_begins(text, word);
 }
 
+static inline bool text_is_one_of(trail_string text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_is(text, words[i]))
+            return true;
+    return false;
+}
+
 /* Whether the text ends with `suffix`. */
 static inline bool text_ends(trail_string text, const char *suffix)
 {

@@ -137,34 +137,25 @@ static void log_count(struct collect *c, struct thread *thread, const struct op 
           stack);
 }
 
+static void log_text(struct collect *c, struct thread *thread, const struct op *op, uint64_t stack,
+                     int64_t ns)
+{
+    EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object), names_string(c, name_of(c, op->text)),
+          names_string(c, op->message ? op->message : ""), stack);
+}
+
 void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
+    static void (*const of[SHM_KINDS])(struct collect * c, struct thread * thread,
+                                       const struct op *op, uint64_t stack, int64_t ns) = {
+        [SHM_TASK_BEGAN] = begin_task,     [SHM_TASK_ENDED] = end_task,
+        [SHM_REGION_BEGAN] = begin_region, [SHM_REGION_ENDED] = end_region,
+        [SHM_LOGGED] = log_text,           [SHM_COUNTED] = log_count,
+    };
     uint64_t stack = code_stack(c, op->stack, 0);
     state_run(c, thread, ns);
-    switch (op->record) {
-    case SHM_TASK_BEGAN:
-        begin_task(c, thread, op, stack, ns);
-        break;
-    case SHM_TASK_ENDED:
-        end_task(c, thread, op, stack, ns);
-        break;
-    case SHM_REGION_BEGAN:
-        begin_region(c, thread, op, stack, ns);
-        break;
-    case SHM_REGION_ENDED:
-        end_region(c, thread, op, stack, ns);
-        break;
-    case SHM_LOGGED:
-        EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object),
-              names_string(c, name_of(c, op->text)),
-              names_string(c, op->message ? op->message : ""), stack);
-        break;
-    case SHM_COUNTED:
-        log_count(c, thread, op, stack, ns);
-        break;
-    default:
-        break;
-    }
+    if (of[op->record])
+        of[op->record](c, thread, op, stack, ns);
 }
 
 void annotations_look_at_open(struct collect *c, int64_t ns)

@@ -219,7 +219,7 @@ void area_set_root(struct area *area, pid_t pid)
     __atomic_store_n(&area->shared->header.root_pid, (uint32_t)pid, __ATOMIC_RELEASE);
 }
 
-void area_announce(struct area *area, const struct area_waiting *waiting)
+void area_announce(struct area *area, const struct shm_waiting *waiting)
 {
     struct shm_header *header = &area->shared->header;
     uint32_t index = header->announced + 1;
@@ -234,7 +234,7 @@ void area_announce(struct area *area, const struct area_waiting *waiting)
         .state = SHM_LIVE,
         .first = index,
         .routine = waiting->start,
-        .open_wait = waiting->wait,
+        .open_wait = (uint8_t)waiting->wait,
         .open_object = waiting->object,
         .open_detail = waiting->detail,
         .open_pc = waiting->count ? waiting->pcs[0] : 0,

@@ -21,6 +21,7 @@
 #include <trail/error.h>
 
 #include "collect/ticks.h"
+#include "shm/attach.h"
 #include "shm/shm.h"
 
 /* How often the coarse clock is stored while it is in use. */
@@ -123,19 +124,8 @@ size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *misse
 
 /* MARK: Threads */
 
-/* A thread of a process that is already running, and what it waits for. */
-struct area_waiting {
-    uint32_t tid;
-    uint64_t start;  /* a PC in its start function; 0: main, or not known */
-    uint8_t wait;    /* enum shm_wait; SHM_NO_WAIT: it runs, or waits for something else */
-    uint64_t object; /* its address; 0: none */
-    uint32_t detail; /* the descriptor + 1; 0: none */
-    const uint64_t *pcs;
-    size_t count;
-};
-
 /* Adds a thread to an area that has not been claimed yet; drops all that were added. */
-void area_announce(struct area *area, const struct area_waiting *waiting);
+void area_announce(struct area *area, const struct shm_waiting *waiting);
 void area_forget_announced(struct area *area);
 
 /* Whether the thread in a slot was announced as waiting. */

@@ -9,7 +9,6 @@
 static const struct call calls[] = {
 #define CALL(name, kind, argument) {SYS_##name, SHM_##kind, ARGUMENT_##argument},
 #include "collect/calls.def"
-#undef CALL
 };
 
 const struct call *calls_find(long number)

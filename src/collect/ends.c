@@ -11,6 +11,7 @@
 
 #include "base/grow.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/small_file.h"
 #include "collect/process.h"
@@ -94,9 +95,7 @@ static void add_process(struct ends *ends, pid_t pid)
 static int by_link(const void *a, const void *b)
 {
     const struct ends_row *x = a, *y = b;
-    if (x->link != y->link)
-        return x->link < y->link ? -1 : 1;
-    return (x->tid > y->tid) - (x->tid < y->tid);
+    return ORDER(x->link, y->link) ?: ORDER(x->tid, y->tid);
 }
 
 static void read_all(struct ends *ends)

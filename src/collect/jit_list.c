@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 
 #define MOST_CODE 1000000
@@ -61,9 +62,7 @@ bool jit_list_add(struct jit_list *list, struct arena *arena, const char *text, 
 static int by_start(const void *a, const void *b)
 {
     const struct jit_code *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->line < y->line ? -1 : x->line > y->line;
+    return ORDER(x->start, y->start) ?: ORDER(x->line, y->line);
 }
 
 void jit_list_sort(struct jit_list *list)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "collect/parts.h"
 
 /* MARK: Coming in */
@@ -186,9 +187,7 @@ static int by_time(const void *a_, const void *b_)
 {
     const struct kernel_switch *a = *(struct kernel_switch *const *)a_;
     const struct kernel_switch *b = *(struct kernel_switch *const *)b_;
-    if (a->record.ns != b->record.ns)
-        return a->record.ns < b->record.ns ? -1 : 1;
-    return a < b ? -1 : a > b;
+    return ORDER(a->record.ns, b->record.ns) ?: ORDER(a, b);
 }
 
 /*

@@ -88,7 +88,7 @@ void recorder_announce(void *recorder)
     area_set_root(r->spare, getpid());
 }
 
-void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting)
+void recorder_announce_thread(struct recorder *r, const struct shm_waiting *waiting)
 {
     pthread_mutex_lock(&r->clock.lock);
     if (r->spare && !area_claimed(r->spare))

@@ -21,7 +21,7 @@ void recorder_variable(const struct recorder *r, char *text, size_t size);
 
 /* Announces what a thread of a running process waits for, before the process joins; drops all
  * announcements. */
-void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting);
+void recorder_announce_thread(struct recorder *r, const struct shm_waiting *waiting);
 void recorder_forget_threads(struct recorder *r);
 
 /* Called in the new process before it executes the program. */

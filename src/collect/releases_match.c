@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "collect/parts.h"
 
 /* Waits that ended since the step began are kept for the next one, up to this many. */
@@ -410,11 +411,7 @@ static int by_end(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
     const struct shm_record *b = &((const struct ended_wait *)b_)->record;
-    if (a->object != b->object)
-        return a->object < b->object ? -1 : 1;
-    if (a->end != b->end)
-        return a->end < b->end ? -1 : 1;
-    return a->release < b->release ? -1 : a->release > b->release;
+    return ORDER(a->object, b->object) ?: ORDER(a->end, b->end) ?: ORDER(a->release, b->release);
 }
 
 /* Whether a recorded child may have ended the wait of its parent, which is not known yet. */

@@ -12,7 +12,6 @@
 const struct wait_kind wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, kind, words, reason) [SHM_##name] = {SHM_GROUP_##group, words, reason},
 #include "wire/waits.def"
-#undef WAIT
 };
 
 static bool is_called_syscall(uint8_t wait)

@@ -91,6 +91,4 @@ const struct command command_assemble = {
         "have size=auto.",
     .examples = "  trail assemble steal.txt -o steal.trace && trail check steal.trace\n"
                 "  trail print -f wire app.trace | trail assemble --version=1.26 - -o copy.trace",
-    .options = rows,
-    .run = run,
 };

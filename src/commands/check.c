@@ -439,7 +439,5 @@ const struct command command_check = {
     .examples = "  trail check *.trace\n"
                 "  trail check --repair --list --limit=20 cgo.trace\n"
                 "  trail check --quiet app.trace && echo good",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -36,24 +36,29 @@ static const struct option *shared_rows(const struct command *command)
     return command->no_input ? &none : input_options;
 }
 
-/* The kinds of words, other than options, that commands take. */
-enum words { FILES, QUERIES, PROGRAM, PIDS, SHELLS };
+/* How each shell completes the words, other than options, of a command; "<*>" stands for the queries
+ * of trail sql. The last row is for all other commands. */
+static const struct words {
+    const char *command, *bash, *zsh, *fish;
+} words[] = {
+    {"sql",
+     "if [[ $value == [@.]* && $value != */* ]]; then _trail_words '<*>'; else _trail_files; fi",
+     "'*:trace or query:_trail_queries'", "-k -a '<*>'"},
+    {"record", "_trail_files", "'(-)1:program:_command_names -e' '*::arguments:_normal'",
+     "-x -a '(__trail_program)'"},
+    {"stuck", "_trail_words \"$(cd /proc && echo [0-9]*)\"", "'*:process:_pids'",
+     "-x -a '(__fish_complete_pids)'"},
+    {"completion", "_trail_words 'bash zsh fish'", "'*:shell:(bash zsh fish)'",
+     "-x -a 'bash zsh fish'"},
+    {NULL, "_trail_files", "'*:file:_files'", "-F"},
+};
 
-static enum words words_of(const struct command *command)
+static const struct words *words_of(const struct command *command)
 {
-    static const struct {
-        const char *command;
-        enum words words;
-    } others[] = {
-        {"sql", QUERIES},
-        {"record", PROGRAM},
-        {"stuck", PIDS},
-        {"completion", SHELLS},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(command->name, others[i].command) == 0)
-            return others[i].words;
-    return FILES;
+    const struct words *row = words;
+    while (row->command && strcmp(row->command, command->name) != 0)
+        row++;
+    return row;
 }
 
 static void put_commands(void)
@@ -68,6 +73,18 @@ static void put_queries(void)
     for (const struct sql_named *query = sql_queries; query->name; query++)
         printf("@%s ", query->name);
     printf(".tables .schema .queries .show ");
+}
+
+static void put_words(const char *text)
+{
+    const char *queries = strstr(text, "<*>");
+    if (!queries) {
+        fputs(text, stdout);
+        return;
+    }
+    printf("%.*s", (int)(queries - text), text);
+    put_queries();
+    fputs(queries + 3, stdout);
 }
 
 /* MARK: bash */
@@ -98,28 +115,6 @@ static void bash_values(const struct command *command, const struct option *row)
         else
             printf(") ;;\n");
     }
-}
-
-static void bash_words(const struct command *command)
-{
-    printf("        %s) ", command->name);
-    switch (words_of(command)) {
-    case QUERIES:
-        printf("if [[ $value == [@.]* && $value != */* ]]; then _trail_words '");
-        put_queries();
-        printf("'; else _trail_files; fi");
-        break;
-    case PIDS:
-        printf("_trail_words \"$(cd /proc && echo [0-9]*)\"");
-        break;
-    case SHELLS:
-        printf("_trail_words 'bash zsh fish'");
-        break;
-    default:
-        printf("_trail_files");
-        break;
-    }
-    printf(" ;;\n");
 }
 
 /*
@@ -233,8 +228,11 @@ static void bash(void)
         printf(" --help -h' ;;\n");
     }
     printf("    esac\n}\n_trail_word()\n{\n    case $command in\n");
-    for (const struct command *const *c = commands; *c; c++)
-        bash_words(*c);
+    for (const struct command *const *c = commands; *c; c++) {
+        printf("        %s) ", (*c)->name);
+        put_words(words_of(*c)->bash);
+        printf(" ;;\n");
+    }
     printf("        help) _trail_words \"$_trail_commands\" ;;\n");
     printf("    esac\n}\ncomplete -F _trail trail\n");
 }
@@ -260,27 +258,6 @@ static void zsh_option(const struct option *row)
     else if (row->argument)
         printf(":%s: ", row->argument);
     printf("' \\\n");
-}
-
-static void zsh_words(const struct command *command)
-{
-    switch (words_of(command)) {
-    case QUERIES:
-        printf("'*:trace or query:_trail_queries'");
-        break;
-    case PROGRAM:
-        printf("'(-)1:program:_command_names -e' '*::arguments:_normal'");
-        break;
-    case PIDS:
-        printf("'*:process:_pids'");
-        break;
-    case SHELLS:
-        printf("'*:shell:(bash zsh fish)'");
-        break;
-    default:
-        printf("'*:file:_files'");
-        break;
-    }
 }
 
 static void zsh(void)
@@ -313,7 +290,7 @@ static void zsh(void)
         for (const struct option *row = shared_rows(*c); row->name; row++)
             zsh_option(row);
         printf("            '(-h --help)'{-h,--help}'[show help]' ");
-        zsh_words(*c);
+        put_words(words_of(*c)->zsh);
         printf(" ;;\n");
     }
     printf("        help) _arguments '1:command:(");
@@ -343,31 +320,6 @@ static void fish_option(const struct command *command, const struct option *row)
     printf(" -d '");
     put_help(row->help);
     printf("'\n");
-}
-
-static void fish_words(const struct command *command)
-{
-    printf("complete -c trail -n '__trail_command %s' ", command->name);
-    switch (words_of(command)) {
-    case QUERIES:
-        printf("-k -a '");
-        put_queries();
-        printf("'");
-        break;
-    case PROGRAM:
-        printf("-x -a '(__trail_program)'");
-        break;
-    case PIDS:
-        printf("-x -a '(__fish_complete_pids)'");
-        break;
-    case SHELLS:
-        printf("-x -a 'bash zsh fish'");
-        break;
-    default:
-        printf("-F");
-        break;
-    }
-    printf("\n");
 }
 
 /* Completes the command line of a program to be recorded as if it stood without trail record. */
@@ -425,7 +377,9 @@ static void fish(void)
             fish_option(*c, row);
         for (const struct option *row = shared_rows(*c); row->name; row++)
             fish_option(*c, row);
-        fish_words(*c);
+        printf("complete -c trail -n '__trail_command %s' ", (*c)->name);
+        put_words(words_of(*c)->fish);
+        printf("\n");
     }
 }
 
@@ -444,6 +398,7 @@ static int run(const struct command *command, int argc, char **argv)
 }
 
 const struct command command_completion = {
-    COMMAND_ROW(completion), .synopsis = "bash|zsh|fish", .options = rows, .run = run,
+    COMMAND_ROW(completion),
+    .synopsis = "bash|zsh|fish",
     .no_input = true,
 };

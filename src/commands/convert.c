@@ -91,10 +91,7 @@ static int check_usage(struct request *request, const struct options *options)
     if (wrong)
         return wrong;
     request->word = options->words[0];
-    convert->has_from = request->window.has_from;
-    convert->has_to = request->window.has_to;
-    convert->from_ns = request->window.from_ns;
-    convert->to_ns = request->window.to_ns;
+    WINDOW_PUT(convert, &request->window);
     if (convert->secret && !convert->anonymize)
         return usage_error(request->command, "--key is for --anonymize");
     return EXIT_GOOD;
@@ -231,6 +228,4 @@ const struct command command_convert = {
                 "  trail convert --name='net/http.(*conn).serve' app.trace -o requests.trace\n"
                 "  trail convert --anonymize app.trace -o anonymous.trace\n"
                 "  trail convert --repair cgo.trace -o whole.trace",
-    .options = rows,
-    .run = run,
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "base/whole.h"
 #include "commands/diff_check.h"
@@ -207,14 +208,9 @@ static double size_of_change(const struct diff_row *row)
 static int by_change(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
-    if (x->scope != y->scope)
-        return x->scope < y->scope ? -1 : 1;
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    double p = size_of_change(x), q = size_of_change(y);
-    if (p != q)
-        return p > q ? -1 : 1;
-    return strcmp(x->name, y->name) ?: strcmp(x->path, y->path);
+    return ORDER(x->scope, y->scope) ?: ORDER(x->unit, y->unit) ?:
+           ORDER(size_of_change(y), size_of_change(x)) ?: strcmp(x->name, y->name) ?:
+           strcmp(x->path, y->path);
 }
 
 /* MARK: JSON */
@@ -515,7 +511,5 @@ const struct command command_diff = {
                 "  trail diff --per=task:request before.trace after.trace\n"
                 "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"
                 "  trail diff --json A B | jq '.metrics[] | select(.name == \"main.worker\")'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

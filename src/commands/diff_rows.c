@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "report/overview.h"
 #include "ui/lock_name.h"
@@ -105,15 +106,11 @@ static int64_t corrected(const trail_times *times, trail_column column)
 /* Returns "block.chan_receive". */
 static char *block_path(trail_string reason)
 {
-    static const char prefix[] = "block.", none[] = "unknown";
+    char *path;
     if (reason.size == 0)
-        reason = (trail_string){none, sizeof none - 1};
-    char *path = malloc(sizeof prefix + reason.size);
-    if (!path)
+        reason = text_from("unknown");
+    if (asprintf(&path, "block.%.*s", (int)reason.size, reason.data) < 0)
         return NULL;
-    memcpy(path, prefix, sizeof prefix - 1);
-    memcpy(path + sizeof prefix - 1, reason.data, reason.size);
-    path[sizeof prefix - 1 + reason.size] = '\0';
     for (char *at = path; *at; at++)
         if (*at == ' ')
             *at = '_';
@@ -435,11 +432,8 @@ void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, 
 static int by_key(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
-    if (x->scope != y->scope)
-        return x->scope < y->scope ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    order = order ? order : strcmp(x->path, y->path);
-    return order ? order : (int)y->of[0].there - (int)x->of[0].there;
+    return ORDER(x->scope, y->scope) ?: strcmp(x->name, y->name) ?: strcmp(x->path, y->path) ?:
+           (int)y->of[0].there - (int)x->of[0].there;
 }
 
 static bool same_key(const struct diff_row *x, const struct diff_row *y)

@@ -357,8 +357,6 @@ const struct command command_doctor = {
                 "  trail doctor ./server\n"
                 "  trail doctor -p $(pidof server)\n"
                 "  trail doctor --json pigz | jq '.program[] | select(.state != \"ok\")'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
     .no_input = true,
 };

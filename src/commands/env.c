@@ -225,7 +225,5 @@ const struct command command_env = {
     .examples = "  (eval \"$(trail env --shm=/dev/shm/trail-server)\"; exec ./server)\n"
                 "  trail env --for=systemd --shm=/dev/shm/trail-server\n"
                 "  docker run $(trail env --for=docker --shm=/dev/shm/trail-server) image",
-    .options = rows,
-    .run = run,
     .no_input = true,
 };

@@ -191,10 +191,7 @@ static int check_usage(struct export_request *request, const struct options *opt
         return usage_error(request->command, "%s is the trace itself", request->output);
     const char *slash = strrchr(request->word, '/');
     request->options.title = slash ? slash + 1 : source_title(request->word);
-    request->options.has_from = request->window.has_from;
-    request->options.has_to = request->window.has_to;
-    request->options.from_ns = request->window.from_ns;
-    request->options.to_ns = request->window.to_ns;
+    WINDOW_PUT(&request->options, &request->window);
     request->options.goroutines = request->goroutines.ids;
     request->options.goroutine_count = request->goroutines.count;
     request->options.perfetto_compressed = !request->uncompressed;
@@ -428,6 +425,4 @@ const struct command command_export = {
                 "  trail export --to=folded --type=offcpu app.trace | flamegraph.pl >wait.svg\n"
                 "  trail export --to=csv --table=goroutines app.trace\n"
                 "  trail export --to=parquet --host=web1 app.trace -o traces",
-    .options = rows,
-    .run = run,
 };

@@ -189,16 +189,13 @@ static int write_tables(struct export_request *request, trail_reader *reader)
         .file = tables->file,
         .host = tables->host,
         .day = tables->day,
-        .has_from = request->window.has_from,
-        .has_to = request->window.has_to,
-        .from_ns = request->window.from_ns,
-        .to_ns = request->window.to_ns,
         .csv_safe = request->csv_safe,
         .progress = request->options.progress,
         .progress_context = request->options.progress_context,
     };
     if (!files)
         return exit_no_memory();
+    WINDOW_PUT(&options, &request->window);
     int code = open_files(tables, files, &options, sinks);
     bool opened = code == EXIT_GOOD, lost = false;
     if (opened &&

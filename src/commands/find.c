@@ -276,7 +276,5 @@ const struct command command_find = {
                 "  trail find --name=main.worker app.trace 'wake then directly ready >5ms'\n"
                 "  trail find app.trace 'region[request] then region-end[request] within 1ms'\n"
                 "  trail find --count app.trace 'syscall >100us in os.*'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

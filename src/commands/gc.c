@@ -201,7 +201,5 @@ const struct command command_gc = {
     .examples = "  trail gc app.trace\n"
                 "  trail gc --from=1s --to=+200ms app.trace\n"
                 "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -252,7 +252,5 @@ const struct command command_goroutines = {
                 "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"
                 "  trail goroutines --percentiles=sched-wait --from=1s --to=+500ms app.trace\n"
                 "  trail goroutines --json app.trace | jq '.goroutines[] | select(.exec_ns > 1e6)'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

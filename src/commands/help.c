@@ -26,7 +26,6 @@ static const struct {
 } all[] = {
 #define COMMAND(name, group, ...) {&command_##name, group},
 #include "commands.def"
-#undef COMMAND
 };
 
 enum { COMMANDS = sizeof all / sizeof *all };
@@ -99,8 +98,6 @@ static const struct topic topics[] = {
 #define ANSWER(line, shows) {line, shows},
 #define TOPIC(words, ...)   {words, {__VA_ARGS__}},
 #include "commands/topics.def"
-#undef TOPIC
-#undef ANSWER
 };
 
 enum { TOPICS = sizeof topics / sizeof *topics };

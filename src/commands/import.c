@@ -211,6 +211,4 @@ const struct command command_import = {
                 "  perf script --ns | trail import - -o server.trace && trail why server.trace\n"
                 "  trace-cmd report | trail import - -o machine.trace\n"
                 "  trail import ~/lttng-traces/my-session/kernel -o machine.trace",
-    .options = rows,
-    .run = run,
 };

@@ -921,7 +921,5 @@ const struct command command_info = {
     .examples = "  trail info app.trace\n"
                 "  trail info --full old.trace.gz\n"
                 "  trail info --json *.trace | jq -r '[.file, .version, .duration_ns] | @tsv'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

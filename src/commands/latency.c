@@ -330,7 +330,5 @@ const struct command command_latency = {
     .examples = "  trail latency app.trace\n"
                 "  trail latency --name=main.worker --from=1s --to=+200ms app.trace\n"
                 "  trail latency --json -n 0 app.trace",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

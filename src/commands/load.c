@@ -111,8 +111,7 @@ static int add_word(struct load *load, const char *word)
 static int by_day(const void *a, const void *b)
 {
     const struct load_trace *x = a, *y = b;
-    int order = ORDER(x->day, y->day);
-    return order ? order : strcmp(x->path, y->path);
+    return ORDER(x->day, y->day) ?: strcmp(x->path, y->path);
 }
 
 /* Returns how many traces, from `begin` on, make one batch. */
@@ -233,6 +232,4 @@ const struct command command_load = {
                 "  trail load --to=duckdb:traces.db *.trace\n"
                 "  trail load --to=clickhouse://db1 /var/traces\n"
                 "  trail load --to=parquet:/srv/traces --merge",
-    .options = rows,
-    .run = run,
 };

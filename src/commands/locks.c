@@ -521,7 +521,5 @@ const struct command command_locks = {
                 "  trail locks --channels --stacks --limit=3 app.trace\n"
                 "  trail locks --name=main.worker --from=1s --to=+200ms app.trace\n"
                 "  trail locks --json app.trace | jq '.locks[0]'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -17,7 +17,6 @@
 const struct command *const commands[] = {
 #define COMMAND(name, group, where, ...) where(&command_##name)
 #include "commands.def"
-#undef COMMAND
     NULL,
 };
 

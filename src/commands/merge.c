@@ -389,6 +389,4 @@ const struct command command_merge = {
                 "  trail merge web=host1/app.trace db=host2/app.trace -o both.trace\n"
                 "  trail merge old.trace new.trace --offset=new=1.5s -o both.trace\n"
                 "  trail merge --align=start --to=go1.23 *.trace -o all.trace",
-    .options = rows,
-    .run = run,
 };

@@ -326,7 +326,5 @@ const struct command command_mmu = {
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
                 "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"
                 "  trail mmu --flags=stw --json --window=100us app.trace",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -19,13 +19,11 @@ static const struct option rows[] = {
 static const struct panel *const panels[] = {
 #define PANEL(name, ...) &panel_##name,
 #include "serve/ahead.def"
-#undef PANEL
 };
 
 enum {
 #define PANEL(name, ...) AT_##name,
 #include "serve/ahead.def"
-#undef PANEL
     PANELS
 };
 
@@ -49,6 +47,4 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_panels = {
     COMMAND_ROW(panels),
     .synopsis = "[options] FILE",
-    .options = rows,
-    .run = run,
 };

@@ -150,10 +150,7 @@ static int finish_filter(struct request *request)
     int wrong = window_finish(&request->window, request->command);
     if (wrong)
         return wrong;
-    filter->has_from = request->window.has_from;
-    filter->from_ns = request->window.from_ns;
-    filter->has_to = request->window.has_to;
-    filter->to_ns = request->window.to_ns;
+    WINDOW_PUT(filter, &request->window);
     filter->goroutines = request->goroutines.ids;
     filter->goroutine_count = request->goroutines.count;
     filter->procs = request->procs.ids;
@@ -294,6 +291,4 @@ const struct command command_print = {
                 "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"
                 "  curl -s localhost:6060/debug/pprof/trace?seconds=30 | trail print -\n"
                 "  trail print --format=jsonl --no-stacks app.trace.gz | jq 'select(.g == 18)'",
-    .options = rows,
-    .run = run,
 };

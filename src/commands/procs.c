@@ -65,7 +65,5 @@ const struct command command_procs = {
         "call, in use otherwise (looking for work, the runtime's own), and idle; and how often.",
     .examples = "  trail procs app.trace\n"
                 "  trail procs --from=1s --to=+200ms --json app.trace",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

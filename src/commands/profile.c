@@ -221,6 +221,4 @@ const struct command command_profile = {
         "  trail profile --type=sched -o sched.pb.gz app.trace && go tool pprof sched.pb.gz\n"
         "  trail profile --type=offcpu --format=folded app.trace | flamegraph.pl >wait.svg\n"
         "  trail profile --name=main.worker --from=1s --to=+200ms app.trace",
-    .options = rows,
-    .run = run,
 };

@@ -529,18 +529,12 @@ static void *attach_in_thread(void *context)
     return NULL;
 }
 
-static void take_found(void *recorder, const struct attach_found *found)
+static void take_found(void *recorder, const struct shm_waiting *found)
 {
-    if (!found)
-        recorder_forget_threads(recorder);
+    if (found)
+        recorder_announce_thread(recorder, found);
     else
-        recorder_announce_thread(recorder, &(struct area_waiting){.tid = (uint32_t)found->tid,
-                                                                  .start = found->start,
-                                                                  .wait = (uint8_t)found->wait,
-                                                                  .object = found->object,
-                                                                  .detail = found->detail,
-                                                                  .pcs = found->pcs,
-                                                                  .count = found->count});
+        recorder_forget_threads(recorder);
 }
 
 static bool join(struct attaching *a)
@@ -853,8 +847,6 @@ const struct command command_record = {
                 "  trail record --view -- ./server --port=8080\n"
                 "  trail record -p $(pidof server) --duration=10s\n"
                 "  trail record -o pigz.trace -- pigz -k big.tar && go tool trace pigz.trace\n",
-    .options = rows,
-    .run = run,
     .no_input = true,
     .has_command = true,
 };

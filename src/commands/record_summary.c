@@ -24,7 +24,6 @@ enum { MOST_FINDINGS = 3, MOST_BYTES = 32 << 20 };
 static const enum wire_wait wait_kinds[SHM_WAITS] = {
 #define WAIT(name, group, kind, words, reason) [SHM_##name] = WIRE_WAIT_##kind,
 #include "wire/waits.def"
-#undef WAIT
 };
 
 static int64_t kind_ns(const struct collect_summary *s, enum wire_wait kind)

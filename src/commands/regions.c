@@ -356,7 +356,5 @@ const struct command command_regions = {
                 "  trail regions --name=parse --sort=block app.trace\n"
                 "  trail regions --histogram=total app.trace\n"
                 "  trail regions --json --task=7 app.trace",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

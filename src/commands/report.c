@@ -301,6 +301,4 @@ const struct command command_report = {
         "second.html\n"
         "  curl -s localhost:6060/debug/pprof/trace?seconds=5 | trail report - -o now.html\n"
         "  trail report --embed app.trace -o viewer.html",
-    .options = rows,
-    .run = run,
 };

@@ -746,6 +746,4 @@ const struct command command_sql = {
                 "  trail sql --json a.trace b.trace 'select file, max(exec_ns) from goroutines "
                 "group by file'\n"
                 "  trail sql .schema",
-    .options = rows,
-    .run = run,
 };

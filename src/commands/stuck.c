@@ -661,8 +661,6 @@ const struct command command_stuck = {
                 "  trail stuck --children $(pidof -s postgres)\n"
                 "  trail stuck --repeat=1s --count=5 1234\n"
                 "  trail stuck --json 1234 | jq '.deadlocks'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
     .no_input = true,
 };

@@ -836,7 +836,5 @@ const struct command command_summary = {
                 "  trail summary traces/\n"
                 "  trail summary --from=1s --to=+200ms app.trace\n"
                 "  trail summary --json app.trace | jq .gc",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

@@ -155,11 +155,8 @@ static int by_gain(const void *a, const void *b)
     const struct file *x = a, *y = b;
     bool x_hangs = x->weight >= 1, y_hangs = y->weight >= 1;
     bool x_bad = x->code != EXIT_GOOD && !x->text, y_bad = y->code != EXIT_GOOD && !y->text;
-    int order = ORDER(x_bad, y_bad);
-    order = order ? order : ORDER(y_hangs, x_hangs);
-    order = order ? order : ORDER(y->gain_ns, x->gain_ns);
-    order = order ? order : ORDER(y->wait_ns, x->wait_ns);
-    return order ? order : strcmp(x->path, y->path);
+    return ORDER(x_bad, y_bad) ?: ORDER(y_hangs, x_hangs) ?: ORDER(y->gain_ns, x->gain_ns) ?:
+           ORDER(y->wait_ns, x->wait_ns) ?: strcmp(x->path, y->path);
 }
 
 /* MARK: Output */

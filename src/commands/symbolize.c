@@ -192,6 +192,4 @@ const struct command command_symbolize = {
         "  trail symbolize app.trace -o named.trace && go tool trace named.trace\n"
         "  trail symbolize --module-path=build --module-path=/mnt/root app.trace -o named.trace\n"
         "  trail symbolize - < app.trace | trail print --stacks -",
-    .options = rows,
-    .run = run,
 };

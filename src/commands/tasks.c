@@ -557,7 +557,5 @@ const struct command command_tasks = {
                 "  trail tasks --name=request --limit=10 app.trace\n"
                 "  trail tasks --task=7 app.trace\n"
                 "  trail tasks --json app.trace | jq '.tasks[] | select(.complete | not)'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

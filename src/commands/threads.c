@@ -80,7 +80,5 @@ const struct command command_threads = {
         "system calls, how often, and how often it took a P.",
     .examples = "  trail threads app.trace\n"
                 "  trail threads --from=1s --to=+200ms --json app.trace",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

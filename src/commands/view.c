@@ -403,6 +403,4 @@ const struct command command_view = {
         "  trail view before.trace after.trace\n"
         "  trail view --perfetto app.trace\n"
         "  trail view --no-open --http=:8080 app.trace   # and ssh -L 8080:localhost:8080\n",
-    .options = rows,
-    .run = run,
 };

@@ -455,7 +455,5 @@ const struct command command_watch = {
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",
-    .options = rows,
-    .run = run,
     .no_input = true,
 };

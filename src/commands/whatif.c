@@ -798,7 +798,5 @@ const struct command command_whatif = {
                 "  trail whatif --pool=worker=16 --goal=rate:job app.trace\n"
                 "  trail whatif --io=10.0.0.1:5432=0.2x --goal=task:request:p99 app.trace\n"
                 "  trail whatif --json app.trace | jq '.list[0]'",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

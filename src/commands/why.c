@@ -640,7 +640,5 @@ const struct command command_why = {
                 "  trail why --region=parse#3 app.trace\n"
                 "  trail why --from=1.5s --to=+20ms app.trace\n"
                 "  trail why --goroutine=18 --json app.trace | jq .totals",
-    .options = rows,
-    .run = run,
     .wrapped = true,
 };

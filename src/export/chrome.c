@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/goroutines.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/intern.h"
@@ -100,11 +101,6 @@ static void put_ticks(struct chrome *c, ticks time)
     out_u64_padded(&c->out, digits, count);
 }
 
-static int64_t between(int64_t from, int64_t to)
-{
-    return (int64_t)((uint64_t)to - (uint64_t)from);
-}
-
 /* Begins an event with its place and time. */
 static void put_event(struct chrome *c, const char *phase, int64_t process, int64_t thread,
                       int64_t ns)
@@ -119,7 +115,7 @@ static void put_event(struct chrome *c, const char *phase, int64_t process, int6
     PUT(c, ",\"tid\":");
     out_i64(&c->out, thread);
     PUT(c, ",\"ts\":");
-    put_ticks(c, ticks_of(between(c->timeline.origin_ns, ns)));
+    put_ticks(c, ticks_of(ns_between(c->timeline.origin_ns, ns)));
 }
 
 static void put_name(struct chrome *c, trail_name name)
@@ -130,9 +126,9 @@ static void put_name(struct chrome *c, trail_name name)
 
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
 {
-    ticks begin = ticks_of(between(c->timeline.origin_ns, begin_ns));
+    ticks begin = ticks_of(ns_between(c->timeline.origin_ns, begin_ns));
     PUT(c, ",\"dur\":");
-    put_ticks(c, ticks_of(between(c->timeline.origin_ns, end_ns)) - begin);
+    put_ticks(c, ticks_of(ns_between(c->timeline.origin_ns, end_ns)) - begin);
 }
 
 /* MARK: Stacks */

@@ -29,7 +29,6 @@ static const struct {
 } fields[OTLP_FIELDS] = {
 #define FIELD(name, number, type, key) [OTLP_##name] = {number, TYPE_##type, key},
 #include "export/otlp_fields.def"
-#undef FIELD
 };
 
 static struct otlp_level *innermost(struct otlp_message *m)

@@ -18,7 +18,6 @@
 enum otlp_field {
 #define FIELD(name, number, type, key) OTLP_##name,
 #include "export/otlp_fields.def"
-#undef FIELD
     OTLP_FIELDS
 };
 

@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/out.h"
+#include "base/text.h"
 #include "export/parquet_ids.h"
 #include "export/parquet_page.h"
 #include "export/thrift.h"
@@ -105,16 +106,11 @@ static int64_t add_text(struct parquet_rows *rows, struct dictionary *to, trail_
     return (int64_t)to->count - 1;
 }
 
-static bool is_text(trail_string a, trail_string b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 /* Returns the number of a text; -1: out of memory. */
 static int64_t number_of_text(struct parquet_rows *rows, struct dictionary *of, trail_string text)
 {
     uint32_t *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
-    if (*recent > 0 && is_text(of->texts[*recent - 1], text))
+    if (*recent > 0 && text_equal(of->texts[*recent - 1], text))
         return *recent - 1;
     bool fresh;
     int64_t number = (int64_t)intern_put(&of->intern, text.data, text.size, &fresh) - 1;

@@ -20,6 +20,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/text.h"
+#include "base/varint.h"
 #include "export/compressor.h"
 #include "export/protobuf.h"
 #include "timeline/timeline.h"
@@ -108,7 +109,7 @@ static uint64_t stamp(const struct perfetto *p, int64_t ns)
 /* MARK: Compression */
 
 /* Bytes of a packet's tag and size, with one of a field in it. */
-#define HEAD_MOST (2 * (size_t)(2 + PROTOBUF_VARINT_MAX))
+#define HEAD_MOST (2 * (size_t)(2 + UVARINT_MAX_SIZE))
 _Static_assert(HEAD_MOST <= COMPRESSOR_HEAD, "the head fits before a block");
 
 /* Writes compressed packets as one packet, whose head is put before them. */
@@ -162,7 +163,7 @@ static void put_large(struct perfetto *p, const uint8_t *head, size_t head_size)
 /* Writes the message in `packet`, with the fields that every packet has. */
 static void put_packet(struct perfetto *p, unsigned flags)
 {
-    uint8_t head[1 + PROTOBUF_VARINT_MAX], *at = head;
+    uint8_t head[1 + UVARINT_MAX_SIZE], *at = head;
     protobuf_number(&p->packet, PACKET_SEQUENCE_ID, SEQUENCE);
     protobuf_number(&p->packet, PACKET_SEQUENCE_FLAGS, flags);
     *at++ = TRACE_PACKET << 3 | PROTOBUF_BYTES;

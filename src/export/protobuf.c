@@ -21,7 +21,7 @@ void protobuf_raw(struct protobuf *to, const void *data, size_t size)
 
 void protobuf_varint(struct protobuf *to, uint64_t value)
 {
-    if (to->failed || !GROW(to->data, to->capacity, to->size + PROTOBUF_VARINT_MAX)) {
+    if (to->failed || !GROW(to->data, to->capacity, to->size + UVARINT_MAX_SIZE)) {
         to->failed = true;
         return;
     }
@@ -42,7 +42,7 @@ void protobuf_present_number(struct protobuf *to, unsigned field, uint64_t value
 
 void protobuf_fixed64(struct protobuf *to, unsigned field, uint64_t value)
 {
-    uint8_t bytes[PROTOBUF_VARINT_MAX + 8];
+    uint8_t bytes[UVARINT_MAX_SIZE + 8];
     protobuf_raw(to, bytes, (size_t)(protobuf_put_fixed64(bytes, field, value) - bytes));
 }
 

@@ -14,17 +14,14 @@
 
 #include <trail/read.h>
 
-enum { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2 };
+#include "base/varint.h"
 
-#define PROTOBUF_VARINT_MAX 10 /* bytes of the longest varint */
+enum { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_BYTES = 2 };
 
 /* Writes `value` at `to`, which must have room; returns the end. */
 static inline uint8_t *protobuf_put_varint(uint8_t *to, uint64_t value)
 {
-    for (; value >= 0x80; value >>= 7)
-        *to++ = (uint8_t)(value | 0x80);
-    *to++ = (uint8_t)value;
-    return to;
+    return to + uvarint_put(to, value);
 }
 
 /* The same for a field's tag and value. */

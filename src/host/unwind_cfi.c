@@ -333,12 +333,6 @@ static void set_end(struct program *p, uint64_t reg, uint64_t offset)
     p->row.end = of_register(reg, offset);
 }
 
-/* Sets the register or the offset; the other one is unchanged. */
-static void set_end_register(struct program *p, uint64_t reg)
-{
-    set_end(p, reg, p->row.end.offset);
-}
-
 /* Executes an instruction that changes the frame's end; false if it is another one. */
 static bool run_end(struct program *p, struct reader *r, unsigned op)
 {
@@ -349,7 +343,7 @@ static bool run_end(struct program *p, struct reader *r, unsigned op)
         set_end(p, reg, take_uleb(r));
         return true;
     case 0x0d: /* def_cfa_register */
-        set_end_register(p, take_uleb(r));
+        set_end(p, take_uleb(r), p->row.end.offset);
         return true;
     case 0x0e: /* def_cfa_offset */
         p->row.end.offset = take_uleb(r);

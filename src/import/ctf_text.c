@@ -108,7 +108,6 @@ static bool find_state(trail_string fields, uint8_t *left)
 
 static bool parse_switch(struct parsed *p)
 {
-    p->event.kind = IMPORT_SWITCH;
     if (!find_tid(p->fields, "prev_tid", &p->event.tid) ||
         !find_tid(p->fields, "next_tid", &p->event.other) || !find_state(p->fields, &p->event.left))
         return false;
@@ -117,53 +116,37 @@ static bool parse_switch(struct parsed *p)
     return true;
 }
 
-static bool parse_other(struct parsed *p, enum import_kind kind, const char *comm, const char *tid)
+static bool parse_other(struct parsed *p, const char *comm, const char *tid)
 {
-    p->event.kind = (uint8_t)kind;
     if (!find_tid(p->fields, tid, &p->event.other) || p->event.other == 0)
         return false;
     name_thread(p, p->fields, comm, p->event.other);
     return true;
 }
 
-static bool parse_waking(struct parsed *p)
+static bool parse_wake(struct parsed *p)
 {
-    return parse_other(p, IMPORT_WAKING, "comm", "tid");
-}
-
-static bool parse_wakeup(struct parsed *p)
-{
-    return parse_other(p, IMPORT_WAKEUP, "comm", "tid");
-}
-
-static bool parse_wakeup_new(struct parsed *p)
-{
-    return parse_other(p, IMPORT_STARTED, "comm", "tid");
+    return parse_other(p, "comm", "tid");
 }
 
 static bool parse_fork(struct parsed *p)
 {
-    return parse_other(p, IMPORT_FORK, "child_comm", "child_tid") &&
+    return parse_other(p, "child_comm", "child_tid") &&
            find_tid(p->fields, "parent_tid", &p->event.tid);
 }
 
 static bool parse_exit(struct parsed *p)
 {
-    if (!parse_other(p, IMPORT_EXIT, "comm", "tid"))
+    if (!parse_wake(p))
         return false;
     p->event.tid = p->event.other;
     return true;
 }
 
-static bool parse_begin(struct parsed *p)
+/* The begin or the end of an interrupt. */
+static bool parse_kind(struct parsed *p)
 {
-    p->event.kind = IMPORT_INTERRUPT;
-    return true;
-}
-
-static bool parse_end(struct parsed *p)
-{
-    p->event.kind = IMPORT_RESUME;
+    (void)p;
     return true;
 }
 
@@ -171,15 +154,24 @@ static bool parse_end(struct parsed *p)
 static const struct {
     const char *name;
     ctf_parser *parse; /* NULL: only names are taken */
+    enum import_kind kind;
 } rows[] = {
-    {"sched_switch", parse_switch},     {"sched_waking", parse_waking},
-    {"sched_wakeup", parse_wakeup},     {"sched_wakeup_new", parse_wakeup_new},
-    {"sched_process_fork", parse_fork}, {"sched_process_exit", parse_exit},
-    {"irq_handler_entry", parse_begin}, {"irq_handler_exit", parse_end},
-    {"irq_softirq_entry", parse_begin}, {"irq_softirq_exit", parse_end},
-    {"sched_migrate_task", NULL},       {"sched_process_free", NULL},
-    {"sched_process_wait", NULL},       {"sched_process_exec", NULL},
-    {"sched_stat_runtime", NULL},       {"lttng_statedump_process_state", NULL},
+    {"sched_switch", parse_switch, IMPORT_SWITCH},
+    {"sched_waking", parse_wake, IMPORT_WAKING},
+    {"sched_wakeup", parse_wake, IMPORT_WAKEUP},
+    {"sched_wakeup_new", parse_wake, IMPORT_STARTED},
+    {"sched_process_fork", parse_fork, IMPORT_FORK},
+    {"sched_process_exit", parse_exit, IMPORT_EXIT},
+    {"irq_handler_entry", parse_kind, IMPORT_INTERRUPT},
+    {"irq_handler_exit", parse_kind, IMPORT_RESUME},
+    {"irq_softirq_entry", parse_kind, IMPORT_INTERRUPT},
+    {"irq_softirq_exit", parse_kind, IMPORT_RESUME},
+    {"sched_migrate_task", NULL, 0},
+    {"sched_process_free", NULL, 0},
+    {"sched_process_wait", NULL, 0},
+    {"sched_process_exec", NULL, 0},
+    {"sched_stat_runtime", NULL, 0},
+    {"lttng_statedump_process_state", NULL, 0},
 };
 
 /* MARK: Lines */
@@ -302,6 +294,7 @@ static bool take_event(struct ust *ust, trail_string name, trail_string groups, 
             import_count_unknown(stats, name);
         return good;
     }
+    parsed.event.kind = (uint8_t)rows[i].kind;
     if (!rows[i].parse) {
         take_state_dump(&parsed);
     } else if (!take_cpu(groups, &parsed.event.cpu) || !rows[i].parse(&parsed)) {

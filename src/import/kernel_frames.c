@@ -6,7 +6,6 @@
 enum {
 #define WAIT(name, ...) WAIT_##name,
 #include "wire/waits.def"
-#undef WAIT
     WAITS
 };
 
@@ -14,7 +13,6 @@ enum {
 static const struct import_wait waits[WAITS] = {
 #define WAIT(name, group, kind, words, reason) [WAIT_##name] = {words, reason},
 #include "wire/waits.def"
-#undef WAIT
 };
 
 static const struct {
@@ -23,7 +21,6 @@ static const struct {
 } kernel_waits[] = {
 #define KERNEL_WAIT(function, wait) {function, WAIT_##wait},
 #include "import/kernel_waits.def"
-#undef KERNEL_WAIT
 };
 
 /* How Linux enters interrupts, hard and soft, on x86 and arm64. */

@@ -106,7 +106,6 @@ static void put_switch(struct perfetto *p, struct import_event *event, struct pr
 {
     struct fields fields = read_fields(message, 1, 2, 4, 5, 6);
     bool good = is_tid(fields.prev_tid) && is_tid(fields.next_tid) && !message->bad;
-    event->kind = IMPORT_SWITCH;
     event->left = (uint8_t)left_of(fields.prev_state);
     event->tid = good ? (int32_t)fields.prev_tid : 0;
     event->other = good ? (int32_t)fields.next_tid : 0;
@@ -116,16 +115,14 @@ static void put_switch(struct perfetto *p, struct import_event *event, struct pr
 }
 
 /* A wake-up, or the begin or end of a thread, whose TID and name are fields 1 and 2. */
-static void put_about(struct perfetto *p, struct import_event *event, struct proto *message,
-                      enum import_kind kind)
+static void put_about(struct perfetto *p, struct import_event *event, struct proto *message)
 {
     struct fields fields = read_fields(message, 0, 0, 0, 1, 2);
     bool good = fields.next_tid > 0 && is_tid(fields.next_tid) && !message->bad;
-    event->kind = (uint8_t)kind;
     event->other = good ? (int32_t)fields.next_tid : 0;
-    if (kind == IMPORT_EXIT)
+    if (event->kind == IMPORT_EXIT)
         event->tid = event->other;
-    if (kind != IMPORT_STARTED) /* at that point its name is still its parent's */
+    if (event->kind != IMPORT_STARTED) /* at that point its name is still its parent's */
         take_name(p, event->other, &fields.next_name);
     put(p, event, good);
 }
@@ -135,9 +132,15 @@ static void put_fork(struct perfetto *p, struct import_event *event, struct prot
 {
     struct fields fields = read_fields(message, 0, 0, 0, 0, 4);
     bool good = fields.next_tid > 0 && is_tid(fields.next_tid) && !message->bad;
-    event->kind = IMPORT_FORK;
     event->other = good ? (int32_t)fields.next_tid : 0;
     put(p, event, good);
+}
+
+/* The begin or the end of an interrupt. */
+static void put_kind(struct perfetto *p, struct import_event *event, struct proto *message)
+{
+    (void)message;
+    put(p, event, true);
 }
 
 /* TaskNewtask: pid, comm, ...; TaskRename: pid, oldcomm, newcomm. */
@@ -149,49 +152,38 @@ static void take_rename(struct perfetto *p, struct proto *message, uint32_t name
     p->stats->events++;
 }
 
+static const struct {
+    uint32_t id;
+    enum import_kind kind;
+    void (*put)(struct perfetto *p, struct import_event *event, struct proto *message);
+} rows[] = {
+    {FTRACE_SCHED_SWITCH, IMPORT_SWITCH, put_switch},
+    {FTRACE_SCHED_WAKEUP, IMPORT_WAKEUP, put_about},
+    {FTRACE_SCHED_WAKING, IMPORT_WAKING, put_about},
+    {FTRACE_SCHED_WAKEUP_NEW, IMPORT_STARTED, put_about},
+    {FTRACE_SCHED_EXIT, IMPORT_EXIT, put_about},
+    {FTRACE_SCHED_FORK, IMPORT_FORK, put_fork},
+    {FTRACE_IRQ_ENTRY, IMPORT_INTERRUPT, put_kind},
+    {FTRACE_SOFTIRQ_ENTRY, IMPORT_INTERRUPT, put_kind},
+    {FTRACE_IRQ_EXIT, IMPORT_RESUME, put_kind},
+    {FTRACE_SOFTIRQ_EXIT, IMPORT_RESUME, put_kind},
+};
+
 static void put_message(struct perfetto *p, struct import_event *event, struct proto_field *field)
 {
     char name[32];
-    switch (field->id) {
-    case FTRACE_SCHED_SWITCH:
-        put_switch(p, event, &field->bytes);
-        break;
-    case FTRACE_SCHED_WAKEUP:
-        put_about(p, event, &field->bytes, IMPORT_WAKEUP);
-        break;
-    case FTRACE_SCHED_WAKING:
-        put_about(p, event, &field->bytes, IMPORT_WAKING);
-        break;
-    case FTRACE_SCHED_WAKEUP_NEW:
-        put_about(p, event, &field->bytes, IMPORT_STARTED);
-        break;
-    case FTRACE_SCHED_EXIT:
-        put_about(p, event, &field->bytes, IMPORT_EXIT);
-        break;
-    case FTRACE_SCHED_FORK:
-        put_fork(p, event, &field->bytes);
-        break;
-    case FTRACE_TASK_NEWTASK:
-        take_rename(p, &field->bytes, 2);
-        break;
-    case FTRACE_TASK_RENAME:
-        take_rename(p, &field->bytes, 3);
-        break;
-    case FTRACE_IRQ_ENTRY:
-    case FTRACE_SOFTIRQ_ENTRY:
-        event->kind = IMPORT_INTERRUPT;
-        put(p, event, true);
-        break;
-    case FTRACE_IRQ_EXIT:
-    case FTRACE_SOFTIRQ_EXIT:
-        event->kind = IMPORT_RESUME;
-        put(p, event, true);
-        break;
-    default:
-        (void)snprintf(name, sizeof name, "ftrace event %" PRIu32, field->id);
-        import_count_unknown(p->stats, text_from(name));
-        break;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].id == field->id) {
+            event->kind = (uint8_t)rows[i].kind;
+            rows[i].put(p, event, &field->bytes);
+            return;
+        }
+    if (field->id == FTRACE_TASK_NEWTASK || field->id == FTRACE_TASK_RENAME) {
+        take_rename(p, &field->bytes, field->id == FTRACE_TASK_NEWTASK ? 2 : 3);
+        return;
     }
+    (void)snprintf(name, sizeof name, "ftrace event %" PRIu32, field->id);
+    import_count_unknown(p->stats, text_from(name));
 }
 
 /* The time and the thread may precede the event's own message, or follow it. */

@@ -129,36 +129,16 @@ static enum sched_result parse_switch(struct import_model *model, trail_string f
         !take_named(model, scan_part(fields, arrow + strlen(" ==> "), fields.size),
                     "next_comm=", " next_pid=", &event->other))
         return SCHED_BAD;
-    event->kind = IMPORT_SWITCH;
     event->tid = previous;
     return SCHED_EVENT;
 }
 
 static enum sched_result parse_wake(struct import_model *model, trail_string fields,
-                                    struct import_event *event, enum import_kind kind)
+                                    struct import_event *event)
 {
     if (!take_named(model, fields, "comm=", " pid=", &event->other))
         return SCHED_BAD;
-    event->kind = (uint8_t)kind;
     return event->other == 0 ? SCHED_NOTHING : SCHED_EVENT;
-}
-
-static enum sched_result parse_waking(struct import_model *model, trail_string fields,
-                                      struct import_event *event)
-{
-    return parse_wake(model, fields, event, IMPORT_WAKING);
-}
-
-static enum sched_result parse_wakeup(struct import_model *model, trail_string fields,
-                                      struct import_event *event)
-{
-    return parse_wake(model, fields, event, IMPORT_WAKEUP);
-}
-
-static enum sched_result parse_wakeup_new(struct import_model *model, trail_string fields,
-                                          struct import_event *event)
-{
-    return parse_wake(model, fields, event, IMPORT_STARTED);
 }
 
 /*
@@ -172,7 +152,6 @@ static enum sched_result parse_fork(struct import_model *model, trail_string fie
     if (at == SIZE_MAX || !take_named(model, scan_part(fields, at + 1, fields.size),
                                       "child_comm=", " child_pid=", &event->other))
         return SCHED_BAD;
-    event->kind = IMPORT_FORK;
     return event->other == 0 ? SCHED_BAD : SCHED_EVENT;
 }
 
@@ -182,7 +161,6 @@ static enum sched_result parse_exit(struct import_model *model, trail_string fie
     int32_t tid;
     if (!take_named(model, fields, "comm=", " pid=", &tid))
         return SCHED_BAD;
-    event->kind = IMPORT_EXIT;
     event->tid = tid;
     return tid == 0 ? SCHED_BAD : SCHED_EVENT;
 }
@@ -214,19 +192,11 @@ static enum sched_result parse_rename(struct import_model *model, trail_string f
     return SCHED_NOTHING;
 }
 
-static enum sched_result parse_begin(struct import_model *model, trail_string fields,
-                                     struct import_event *event)
+/* Begins and ends of interrupts. */
+static enum sched_result parse_kind(struct import_model *model, trail_string fields,
+                                    struct import_event *event)
 {
-    (void)model, (void)fields;
-    event->kind = IMPORT_INTERRUPT;
-    return SCHED_EVENT;
-}
-
-static enum sched_result parse_end(struct import_model *model, trail_string fields,
-                                   struct import_event *event)
-{
-    (void)model, (void)fields;
-    event->kind = IMPORT_RESUME;
+    (void)model, (void)fields, (void)event;
     return SCHED_EVENT;
 }
 
@@ -242,44 +212,48 @@ static enum sched_result parse_nothing(struct import_model *model, trail_string 
 static const struct {
     const char *name;
     sched_parser *parse;
+    enum import_kind kind; /* of its event, if it becomes one */
 } rows[] = {
-    {"sched_switch", parse_switch},
-    {"sched_waking", parse_waking},
-    {"sched_wakeup", parse_wakeup},
-    {"sched_wakeup_new", parse_wakeup_new},
-    {"sched_process_fork", parse_fork},
-    {"sched_process_exit", parse_exit},
-    {"sched_migrate_task", parse_migrate},
-    {"task_rename", parse_rename},
-    {"irq_handler_entry", parse_begin},
-    {"irq_handler_exit", parse_end},
-    {"softirq_entry", parse_begin},
-    {"softirq_exit", parse_end},
-    {"local_timer_entry", parse_begin},
-    {"local_timer_exit", parse_end},
-    {"reschedule_entry", parse_begin},
-    {"reschedule_exit", parse_end},
-    {"call_function_entry", parse_begin},
-    {"call_function_exit", parse_end},
-    {"call_function_single_entry", parse_begin},
-    {"call_function_single_exit", parse_end},
-    {"irq_work_entry", parse_begin},
-    {"irq_work_exit", parse_end},
-    {"sched_stat_runtime", parse_nothing},
-    {"sched_stat_wait", parse_nothing},
-    {"sched_stat_sleep", parse_nothing},
-    {"sched_stat_iowait", parse_nothing},
-    {"sched_stat_blocked", parse_nothing},
-    {"sched_process_exec", parse_nothing},
-    {"sched_process_free", parse_nothing},
-    {"sched_process_wait", parse_nothing},
+    {"sched_switch", parse_switch, IMPORT_SWITCH},
+    {"sched_waking", parse_wake, IMPORT_WAKING},
+    {"sched_wakeup", parse_wake, IMPORT_WAKEUP},
+    {"sched_wakeup_new", parse_wake, IMPORT_STARTED},
+    {"sched_process_fork", parse_fork, IMPORT_FORK},
+    {"sched_process_exit", parse_exit, IMPORT_EXIT},
+    {"sched_migrate_task", parse_migrate, 0},
+    {"task_rename", parse_rename, 0},
+    {"irq_handler_entry", parse_kind, IMPORT_INTERRUPT},
+    {"irq_handler_exit", parse_kind, IMPORT_RESUME},
+    {"softirq_entry", parse_kind, IMPORT_INTERRUPT},
+    {"softirq_exit", parse_kind, IMPORT_RESUME},
+    {"local_timer_entry", parse_kind, IMPORT_INTERRUPT},
+    {"local_timer_exit", parse_kind, IMPORT_RESUME},
+    {"reschedule_entry", parse_kind, IMPORT_INTERRUPT},
+    {"reschedule_exit", parse_kind, IMPORT_RESUME},
+    {"call_function_entry", parse_kind, IMPORT_INTERRUPT},
+    {"call_function_exit", parse_kind, IMPORT_RESUME},
+    {"call_function_single_entry", parse_kind, IMPORT_INTERRUPT},
+    {"call_function_single_exit", parse_kind, IMPORT_RESUME},
+    {"irq_work_entry", parse_kind, IMPORT_INTERRUPT},
+    {"irq_work_exit", parse_kind, IMPORT_RESUME},
+    {"sched_stat_runtime", parse_nothing, 0},
+    {"sched_stat_wait", parse_nothing, 0},
+    {"sched_stat_sleep", parse_nothing, 0},
+    {"sched_stat_iowait", parse_nothing, 0},
+    {"sched_stat_blocked", parse_nothing, 0},
+    {"sched_process_exec", parse_nothing, 0},
+    {"sched_process_free", parse_nothing, 0},
+    {"sched_process_wait", parse_nothing, 0},
 };
 
 enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
                               struct import_event *event)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].name) == name.size && memcmp(rows[i].name, name.data, name.size) == 0)
-            return rows[i].parse(model, fields, event);
-    return SCHED_UNKNOWN;
+    size_t i = 0, count = sizeof rows / sizeof *rows;
+    while (i < count && !text_is(name, rows[i].name))
+        i++;
+    if (i == count)
+        return SCHED_UNKNOWN;
+    event->kind = (uint8_t)rows[i].kind;
+    return rows[i].parse(model, fields, event);
 }

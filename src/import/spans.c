@@ -48,9 +48,8 @@ static int by_time(const void *a, const void *b)
 static int by_begin(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    int order = ORDER(x->begin_ns, y->begin_ns);
-    order = order ? order : ORDER(y->end_ns, x->end_ns);
-    return order ? order : ORDER(x->order, y->order);
+    return ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns, x->end_ns) ?:
+           ORDER(x->order, y->order);
 }
 
 static void add_span(struct import_spans *spans, struct span_thread *thread,

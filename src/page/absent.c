@@ -20,6 +20,8 @@
 #include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* nearly none is used */
+
 /* As on a machine with one processor, so that functions for threads are never called. */
 unsigned cpu_quota_usable(void)
 {
@@ -29,119 +31,99 @@ unsigned cpu_quota_usable(void)
 /* A page has no folder in which something could be kept. */
 int shelf_open(const struct shelf *shelf, const char *key)
 {
-    (void)shelf, (void)key;
     return -1;
 }
 
 void shelf_name(const struct shelf *shelf, const char *key, char name[SHELF_NAME])
 {
-    (void)shelf, (void)key;
     *name = '\0';
 }
 
 trail_lanes *kept_open(trail_reader *reader, int folder)
 {
-    (void)reader, (void)folder;
     return NULL;
 }
 
 bool kept_finish(trail_lanes *lanes, const void *own, size_t own_size)
 {
-    (void)lanes, (void)own, (void)own_size;
     return false;
 }
 
 bool kept_name(const trail_lanes *lanes, int folder, const char *name)
 {
-    (void)lanes, (void)folder, (void)name;
     return false;
 }
 
 trail_lanes *kept_read(int fd, void *own, size_t own_size)
 {
-    (void)fd, (void)own, (void)own_size;
     return NULL;
 }
 
 struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
                                      unsigned threads)
 {
-    (void)source, (void)version, (void)strict, (void)threads;
     return NULL;
 }
 
 struct v2_alone *v2_parallel_take(struct v2_parallel *parallel, uint64_t offset,
                                   struct v2_extent *extent)
 {
-    (void)parallel, (void)offset, (void)extent;
     return NULL;
 }
 
 void v2_parallel_close(struct v2_parallel *parallel)
 {
-    (void)parallel;
 }
 
 void ahead_start(trail_reader *reader)
 {
-    (void)reader;
 }
 
 void ahead_stop(struct ahead *ahead)
 {
-    (void)ahead;
 }
 
 long ahead_next(struct ahead *ahead, const trail_event **events)
 {
-    (void)ahead, (void)events;
     return -1;
 }
 
 void ahead_lend(struct ahead *ahead, bool (*work)(void *context), void *context)
 {
-    (void)ahead, (void)work, (void)context;
 }
 
 void ahead_has_work(struct ahead *ahead)
 {
-    (void)ahead;
 }
 
 struct aside *aside_open(trail_reader *reader)
 {
-    (void)reader;
     return NULL;
 }
 
 bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size)
 {
-    (void)aside, (void)size;
     return take(of, item);
 }
 
 bool aside_close(struct aside *aside)
 {
-    (void)aside;
     return true;
 }
 
 const trail_reader_stats *ahead_stats(const struct ahead *ahead)
 {
-    (void)ahead;
     return NULL;
 }
 
 bool ahead_settle(struct ahead *ahead)
 {
-    (void)ahead;
     return true;
 }
 
 /* A page has no pipe. */
 bool closed_stdout_is(int reason)
 {
-    (void)reason;
     return false;
 }
 
@@ -167,34 +149,29 @@ void terminal_control(FILE *to, const char *controls)
 /* --skip-frames */
 int skip_frames_read(const char *path, const char ***patterns)
 {
-    (void)patterns;
     print_message("%s: a page cannot read files", path);
     return EXIT_USAGE;
 }
 
 int skip_frames_take(const struct command *command, void *patterns, const char *path)
 {
-    (void)command;
     return skip_frames_read(path, patterns);
 }
 
 void skip_frames_free(const char **patterns)
 {
-    (void)patterns;
 }
 
 /* --binary */
 struct symbols *symbols_open(struct symbol_process *process, const char *path, const char *wanted,
                              enum symbols_detail detail, trail_error *err)
 {
-    (void)process, (void)wanted, (void)detail;
     (void)error_set(err, TRAIL_USAGE, "%s: a page cannot read programs", path);
     return NULL;
 }
 
 void symbols_close(struct symbols *symbols)
 {
-    (void)symbols;
 }
 
 void print_refused_file(void)
@@ -204,7 +181,6 @@ void print_refused_file(void)
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
                   uint64_t *line)
 {
-    (void)context, (void)pc, (void)function, (void)file, (void)line;
     return false;
 }
 
@@ -212,7 +188,6 @@ bool symbols_find(void *context, uint64_t pc, const char **function, const char 
 int profile_write_pprof(const trail_analysis *analysis, const trail_profile *profile,
                         const trail_sink *sink, trail_error *err)
 {
-    (void)analysis, (void)profile, (void)sink;
     return error_set(err, TRAIL_USAGE, "a page cannot write pprof files");
 }
 

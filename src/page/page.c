@@ -146,7 +146,6 @@ void source_answer(struct exchange *exchange, struct model *model, const char *f
 static const struct command *const analyses[] = {
 #define COMMAND(name, group, where, ...) where(&command_##name)
 #include "commands.def"
-#undef COMMAND
 };
 
 static const struct command *find_analysis(const char *name)

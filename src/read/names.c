@@ -79,7 +79,6 @@ const trail_v1_type *trail_v1_type_get(unsigned type)
 #define V1_EVENT(number, name_, since, args, stack, arg_names, text_names)                         \
     [number] = {.name = #name_, .arg = arg_names, .text = text_names},
 #include "wire/v1.def"
-#undef V1_EVENT
     };
     return type < V1_TYPES && types[type].name ? &types[type] : NULL;
 }

@@ -14,7 +14,6 @@
 static const char *const words[] = {
 #define RECORDED(name, word) [TRAIL_RECORDED_##name] = word,
 #include "wire/recorded.def"
-#undef RECORDED
 };
 
 enum { WORDS = sizeof words / sizeof *words };

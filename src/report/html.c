@@ -16,26 +16,14 @@
 
 static void put_markup(struct out *out, const char *text, size_t size)
 {
+    static const char *const entities[UINT8_MAX + 1] = {
+        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;"};
     for (size_t i = 0; i < size; i++) {
-        switch (text[i]) {
-        case '<':
-            out_str(out, "&lt;");
-            break;
-        case '>':
-            out_str(out, "&gt;");
-            break;
-        case '&':
-            out_str(out, "&amp;");
-            break;
-        case '"':
-            out_str(out, "&quot;");
-            break;
-        case '\'':
-            out_str(out, "&#39;");
-            break;
-        default:
+        const char *entity = entities[(uint8_t)text[i]];
+        if (entity)
+            out_str(out, entity);
+        else
             out_char(out, text[i]);
-        }
     }
 }
 

@@ -83,11 +83,8 @@ static int longest_sum(const void *a, const void *b)
 {
     const struct overview_wait *x = a, *y = b;
     int64_t p = x->wait->spread.sum_ns, q = y->wait->spread.sum_ns;
-    int order = ORDER(x->system, y->system);
-    order = order ? order : ORDER(x->idle, y->idle);
-    order = order ? order : ORDER(q, p);
-    order = order ? order : ORDER(x->group->name, y->group->name);
-    return order ? order : ORDER(x->wait, y->wait);
+    return ORDER(x->system, y->system) ?: ORDER(x->idle, y->idle) ?: ORDER(q, p) ?:
+           ORDER(x->group->name, y->group->name) ?: ORDER(x->wait, y->wait);
 }
 
 static bool is_idle(const trail_wait *wait)

@@ -54,7 +54,6 @@ struct allowed {
 static const struct allowed allowed[] = {
 #define COMMAND(name, group, where, summary, parameters) where({#name, parameters})
 #include "commands.def"
-#undef COMMAND
 };
 
 static size_t most_bytes(enum form form)

@@ -47,16 +47,11 @@ static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
 /* Orders by place, then by begin. */
 static int compare_rows(const void *left, const void *right)
 {
-    const trail_bar *a = ((const struct bar_row *)left)->bar;
-    const trail_bar *b = ((const struct bar_row *)right)->bar;
-    int by = ORDER((int)a->kind, (int)b->kind);
-    by = by ? by : ORDER(a->lane, b->lane);
-    by = by ? by : ORDER(a->proc, b->proc);
-    by = by ? by : ORDER(a->depth, b->depth);
-    by = by ? by : ORDER(a->begin_ns, b->begin_ns);
-    return by ? by
-              : ORDER(((const struct bar_row *)left)->number,
-                      ((const struct bar_row *)right)->number);
+    const struct bar_row *x = left, *y = right;
+    const trail_bar *a = x->bar, *b = y->bar;
+    return ORDER((int)a->kind, (int)b->kind) ?: ORDER(a->lane, b->lane) ?:
+           ORDER(a->proc, b->proc) ?: ORDER(a->depth, b->depth) ?:
+           ORDER(a->begin_ns, b->begin_ns) ?: ORDER(x->number, y->number);
 }
 
 static bool is_same_place(const trail_bar *a, const trail_bar *b)
@@ -486,6 +481,15 @@ static void count_bins(struct column *columns, const trail_lanes *lanes,
     }
 }
 
+/* Returns the average of a counter in column `c`. *whole has what applied in the column before. */
+static double average_in(const struct column *columns, const struct window *window, size_t c,
+                         int counter, int64_t *whole)
+{
+    int64_t length = column_edge(window, c + 1) - column_edge(window, c);
+    *whole += columns[c].more[counter];
+    return (double)*whole + (length > 0 ? columns[c].part_ns[counter] / (double)length : 0);
+}
+
 static void put_counters(struct json *json, struct column *columns, const struct window *window)
 {
     static const char *const names[TRAIL_LANE_COUNTERS] = {
@@ -496,14 +500,8 @@ static void put_counters(struct json *json, struct column *columns, const struct
     for (int counter = 0; counter < TRAIL_LANE_COUNTERS; counter++) {
         int64_t whole = 0;
         json_open(json, names[counter], '[');
-        for (size_t c = 0; c < window->width; c++) {
-            int64_t length = column_edge(window, c + 1) - column_edge(window, c);
-            whole += columns[c].more[counter];
-            double average = (double)whole;
-            if (length > 0)
-                average += columns[c].part_ns[counter] / (double)length;
-            json_rounded(json, NULL, average, 6);
-        }
+        for (size_t c = 0; c < window->width; c++)
+            json_rounded(json, NULL, average_in(columns, window, c, counter, &whole), 6);
         json_close(json, ']');
     }
 }
@@ -528,9 +526,7 @@ static bool put_share(struct json *json, const trail_lanes *lanes, const struct 
                         bar_end(&bars[i], trail_lanes_end(lanes)));
     json_open(json, key, '[');
     for (size_t c = 0; c < window->width; c++) {
-        int64_t length = column_edge(window, c + 1) - column_edge(window, c);
-        whole += columns[c].more[0];
-        double share = (double)whole + (length > 0 ? columns[c].part_ns[0] / (double)length : 0);
+        double share = average_in(columns, window, c, 0, &whole);
         json_rounded(json, NULL, share < 1 ? share : 1, 4);
     }
     json_close(json, ']');

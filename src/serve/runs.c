@@ -472,7 +472,6 @@ static bool discard(void *context, const void *data, size_t size)
 static const char *const ahead[][5] = {
 #define PANEL(command, name, value) {"command", #command, name, value},
 #include "serve/ahead.def"
-#undef PANEL
 };
 
 enum { AHEAD = sizeof ahead / sizeof *ahead };

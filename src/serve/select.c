@@ -244,11 +244,8 @@ struct list {
 /* Of spans with equal length, the later one is dropped first. */
 static int compare_listed(const struct listed *a, const struct listed *b)
 {
-    if (a->inside_ns != b->inside_ns)
-        return a->inside_ns > b->inside_ns ? -1 : 1;
-    if (a->row.begin_ns != b->row.begin_ns)
-        return a->row.begin_ns < b->row.begin_ns ? -1 : 1;
-    return a->lane < b->lane ? -1 : a->lane > b->lane;
+    return ORDER(b->inside_ns, a->inside_ns) ?: ORDER(a->row.begin_ns, b->row.begin_ns) ?:
+           ORDER(a->lane, b->lane);
 }
 
 static inline bool is_left_out_first(const struct listed *a, const struct listed *b)

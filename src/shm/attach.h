@@ -6,7 +6,21 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "shm/shm.h"
+
+/* A thread of the process before it joins, and what it waits for. */
+struct shm_waiting {
+    uint32_t tid;
+    enum shm_wait wait;  /* SHM_NO_WAIT: none, or unknown */
+    uint64_t object;     /* its address; 0: none, or unknown */
+    uint32_t detail;     /* the descriptor + 1; 0: none */
+    uint64_t start;      /* a PC in the thread's start function; 0: main, or unknown */
+    const uint64_t *pcs; /* from the call's caller outwards, as return addresses */
+    size_t count;
+};
 
 enum attach_result {
     ATTACH_NONE, /* the call has not finished */

@@ -54,7 +54,6 @@ enum shm_wait {
     SHM_NO_WAIT,
 #define WAIT(name, ...) SHM_##name,
 #include "wire/waits.def"
-#undef WAIT
     SHM_WAITS
 };
 
@@ -310,7 +309,6 @@ static inline size_t shm_object_slot(uint64_t address)
 enum shm_tag {
 #define OBJECT(name, is, tag, shared, numbered) SHM_TAG_##name = (tag),
 #include "shm/objects.def"
-#undef OBJECT
 };
 
 #define OBJECT(name, is, tag, shared, numbered)                                                    \
@@ -320,19 +318,16 @@ enum shm_tag {
         return object >> 56 == (tag);                                                              \
     }
 #include "shm/objects.def"
-#undef OBJECT
 
 /* Sets of tags, which all begin with 0xf: a bit for the rest. */
 enum {
     SHM_SHARED_TAGS = 0
 #define OBJECT(name, is, tag, shared, numbered) | (shared) << ((tag)&0xf)
 #include "shm/objects.def"
-#undef OBJECT
     ,
     SHM_NUMBERED_TAGS = 0
 #define OBJECT(name, is, tag, shared, numbered) | (numbered) << ((tag)&0xf)
 #include "shm/objects.def"
-#undef OBJECT
 };
 
 static inline bool shm_is_tagged(uint64_t object, unsigned tags)

@@ -31,7 +31,6 @@ struct caller {
 static const struct caller callers[] = {
 #define CALLER(function, kind, where) {function, WIRE_WAIT_##kind, WHERE_##where},
 #include "stuck/waits.def"
-#undef CALLER
 };
 
 /* Returns the name without the prefixes of the C library's own names. */

@@ -208,101 +208,95 @@ bool symbols_have_lines(const struct symbols *symbols)
     return symbols->here ? elf_symbols_have_lines(symbols->here) : symbols->has_lines;
 }
 
-/* Keeps the last answer, of `size` bytes. Returns it, where it is kept. */
-static const struct answer *keep_answer(struct symbols *symbols, struct idmap *map,
-                                        uint64_t address, size_t size)
+/* Reads an answer into the last one. Returns its size, and its number of items in *count. */
+typedef size_t read_answer(struct symbols *symbols, struct answer *last, uint64_t *count);
+
+/* Returns the answer to a question about an address, and keeps it; without items if there is
+ * none. */
+static const struct answer *answer_to(struct symbols *symbols, enum question question,
+                                      struct idmap *known, uint64_t address, read_answer *read)
 {
-    struct answer *answer = arena_alloc(&symbols->answers, offsetof(struct answer, frames) + size);
-    if (!answer)
-        return &symbols->last;
-    memcpy(answer, &symbols->last, offsetof(struct answer, frames) + size);
-    (void)idmap_put(map, address, answer);
-    return answer;
+    const struct answer *answer = idmap_find(known, address);
+    struct answer *last = &symbols->last;
+    uint64_t count;
+    if (answer)
+        return answer;
+    last->count = 0;
+    if (!ask_about(symbols, question, address))
+        return last;
+    size_t size = read(symbols, last, &count);
+    if (!end_answer(symbols, NULL))
+        return last;
+    last->count = count;
+    size += offsetof(struct answer, frames);
+    struct answer *kept = arena_alloc(&symbols->answers, size);
+    if (!kept)
+        return last;
+    memcpy(kept, last, size);
+    (void)idmap_put(known, address, kept);
+    return kept;
 }
 
-static const struct answer *ask_frames(struct symbols *symbols, uint64_t address)
+static size_t read_frames(struct symbols *symbols, struct answer *last, uint64_t *count)
 {
-    struct answer *last = &symbols->last;
-    last->count = 0;
-    if (!ask_about(symbols, QUESTION_FRAMES, address))
-        return last;
-    uint64_t count = message_number(&symbols->answer);
-    symbols->answer.failed |= count > SYMBOLS_FRAMES;
-    for (size_t i = 0; i < count && !symbols->answer.failed; i++) {
+    *count = message_number(&symbols->answer);
+    symbols->answer.failed |= *count > SYMBOLS_FRAMES;
+    for (size_t i = 0; i < *count && !symbols->answer.failed; i++) {
         last->frames[i].function = keep_text(symbols);
         last->frames[i].file = keep_text(symbols);
         last->frames[i].line = message_number(&symbols->answer);
     }
-    if (!end_answer(symbols, NULL))
-        return last;
-    last->count = count;
-    return keep_answer(symbols, &symbols->frames, address, count * sizeof *last->frames);
+    return *count * sizeof *last->frames;
 }
 
 size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
 {
     if (symbols->here)
         return elf_symbols_frames(symbols->here, address, frames);
-    const struct answer *known = idmap_find(&symbols->frames, address);
-    if (!known)
-        known = ask_frames(symbols, address);
+    const struct answer *known =
+        answer_to(symbols, QUESTION_FRAMES, &symbols->frames, address, read_frames);
     *frames = known->frames;
     return known->count;
 }
 
-static const struct answer *ask_object(struct symbols *symbols, uint64_t address)
+static size_t read_object(struct symbols *symbols, struct answer *last, uint64_t *count)
 {
-    struct answer *last = &symbols->last;
-    last->count = 0;
-    if (!ask_about(symbols, QUESTION_OBJECT, address))
-        return last;
     trail_string name = keep_text(symbols);
     last->object.name = name.data;
     last->object.offset = message_number(&symbols->answer);
-    if (!end_answer(symbols, NULL))
-        return last;
-    last->count = name.size > 0;
-    return keep_answer(symbols, &symbols->objects, address, sizeof last->object);
+    *count = name.size > 0;
+    return sizeof last->object;
 }
 
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
 {
     if (symbols->here)
         return elf_symbols_object(symbols->here, address, offset);
-    const struct answer *known = idmap_find(&symbols->objects, address);
-    if (!known)
-        known = ask_object(symbols, address);
+    const struct answer *known =
+        answer_to(symbols, QUESTION_OBJECT, &symbols->objects, address, read_object);
     *offset = known->count > 0 ? known->object.offset : 0;
     return known->count > 0 ? known->object.name : NULL;
 }
 
-static const struct answer *ask_guards(struct symbols *symbols, uint64_t address)
+static size_t read_guards(struct symbols *symbols, struct answer *last, uint64_t *count)
 {
-    struct answer *last = &symbols->last;
-    last->count = 0;
-    if (!ask_about(symbols, QUESTION_GUARDS, address))
-        return last;
-    uint64_t count = message_number(&symbols->answer);
-    symbols->answer.failed |= count > GUARDS_MOST;
-    for (size_t i = 0; i < count && !symbols->answer.failed; i++) {
+    *count = message_number(&symbols->answer);
+    symbols->answer.failed |= *count > GUARDS_MOST;
+    for (size_t i = 0; i < *count && !symbols->answer.failed; i++) {
         last->guards[i].offset = (int64_t)message_number(&symbols->answer);
         last->guards[i].wait = (enum wire_log)message_number(&symbols->answer);
         last->guards[i].from_cfa = message_number(&symbols->answer) != 0;
         symbols->answer.failed |= last->guards[i].wait >= WIRE_LOGS;
     }
-    if (!end_answer(symbols, NULL))
-        return last;
-    last->count = count;
-    return keep_answer(symbols, &symbols->guards, address, count * sizeof *last->guards);
+    return *count * sizeof *last->guards;
 }
 
 size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max)
 {
     if (symbols->here)
         return elf_symbols_guards(symbols->here, address, guards, max);
-    const struct answer *known = idmap_find(&symbols->guards, address);
-    if (!known)
-        known = ask_guards(symbols, address);
+    const struct answer *known =
+        answer_to(symbols, QUESTION_GUARDS, &symbols->guards, address, read_guards);
     size_t count = known->count < max ? known->count : max;
     memcpy(guards, known->guards, count * sizeof *guards);
     return count;

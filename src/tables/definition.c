@@ -21,14 +21,12 @@ static const char *const state_words[] = {
 static const char *const type_words[] = {
 #define V2_EVENT(number, name, ...) #name,
 #include "wire/v2.def"
-#undef V2_EVENT
     NULL,
 };
 
 enum type_word {
 #define V2_EVENT(number, name, ...) TYPE_WORD_##name,
 #include "wire/v2.def"
-#undef V2_EVENT
     TYPE_WORDS
 };
 _Static_assert(TYPE_WORDS <= 255, "an enumeration is a byte");
@@ -38,7 +36,6 @@ uint8_t word_of_type(unsigned wire)
     static const uint8_t words[V2_TYPES] = {
 #define V2_EVENT(number, name, ...) [number] = TYPE_WORD_##name,
 #include "wire/v2.def"
-#undef V2_EVENT
     };
     return wire < V2_TYPES ? words[wire] : 0;
 }
@@ -75,9 +72,6 @@ uint8_t word_of_proc_state(unsigned state)
     {"day", TRAIL_CELL_DATE, false, NULL, "day of the trace"}, \
 };
 #include "tables/tables.def"
-#undef TABLE
-#undef COLUMN
-#undef COMMON
 
 static const trail_table tables[TRAIL_TABLES] = {
 #define TABLE(table, name, key, meaning) \
@@ -85,9 +79,6 @@ static const trail_table tables[TRAIL_TABLES] = {
 #define COLUMN(table, column, name, cell, nullable, words, meaning)
 #define COMMON(table)
 #include "tables/tables.def"
-#undef TABLE
-#undef COLUMN
-#undef COMMON
 };
 /* clang-format on */
 

@@ -14,9 +14,6 @@
     _Static_assert(table##_COLUMNS <= TABLES_MAX_COLUMNS, "a bit of trail_tables_options.wanted");
 /* clang-format on */
 #include "tables/tables.def"
-#undef TABLE
-#undef COLUMN
-#undef COMMON
 
 /* Goroutine and P states share one list of words. Unknown states map to word 0. */
 uint8_t word_of_go_state(unsigned state);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/varint.h"
 
 #define MOST_NS ((INT64_C(1) << 48) - 1)
 
@@ -21,10 +22,7 @@ enum { MOST_TIME = 10, MOST_DETAILS = 15, MOST_SUMS = 36, FIRST_SUMS = 6, ROOM_A
 
 static uint8_t *put(uint8_t *to, uint64_t value)
 {
-    for (; value >= 0x80; value >>= 7)
-        *to++ = (uint8_t)(value | 0x80);
-    *to++ = (uint8_t)value;
-    return to;
+    return to + uvarint_put(to, value);
 }
 
 /* The bytes were written by this file: complete, and at most 64 bits. */

@@ -11,28 +11,19 @@
 /* Returns v1's event type for a reason; GoBlock for those without their own. */
 static unsigned v1_block_type(trail_block_reason reason)
 {
-    switch (reason) {
-    case TRAIL_BLOCK_FOREVER:
-        return V1_GoStop;
-    case TRAIL_BLOCK_NETWORK:
-        return V1_GoBlockNet;
-    case TRAIL_BLOCK_SELECT:
-        return V1_GoBlockSelect;
-    case TRAIL_BLOCK_COND:
-        return V1_GoBlockCond;
-    case TRAIL_BLOCK_SYNC:
-        return V1_GoBlockSync;
-    case TRAIL_BLOCK_CHAN_SEND:
-        return V1_GoBlockSend;
-    case TRAIL_BLOCK_CHAN_RECEIVE:
-        return V1_GoBlockRecv;
-    case TRAIL_BLOCK_GC_ASSIST:
-        return tracer.format >= 11 ? V1_GoBlockGC : V1_GoBlock;
-    case TRAIL_BLOCK_SLEEP:
-        return V1_GoSleep;
-    default:
-        return V1_GoBlock;
-    }
+    static const uint8_t types[TRAIL_BLOCK_REASON_COUNT] = {
+        [TRAIL_BLOCK_FOREVER] = V1_GoStop,
+        [TRAIL_BLOCK_NETWORK] = V1_GoBlockNet,
+        [TRAIL_BLOCK_SELECT] = V1_GoBlockSelect,
+        [TRAIL_BLOCK_COND] = V1_GoBlockCond,
+        [TRAIL_BLOCK_SYNC] = V1_GoBlockSync,
+        [TRAIL_BLOCK_CHAN_SEND] = V1_GoBlockSend,
+        [TRAIL_BLOCK_CHAN_RECEIVE] = V1_GoBlockRecv,
+        [TRAIL_BLOCK_GC_ASSIST] = V1_GoBlockGC, /* from 1.11 on */
+        [TRAIL_BLOCK_SLEEP] = V1_GoSleep,
+    };
+    bool is_known = types[reason] && (types[reason] != V1_GoBlockGC || tracer.format >= 11);
+    return is_known ? types[reason] : V1_GoBlock;
 }
 
 /* MARK: Creation */

@@ -33,10 +33,7 @@ int analysis_word(struct analysis *analysis, const char *word)
     analysis->options.skip_frames = analysis->skip_frames;
     analysis_speak(analysis);
     int wrong = window_finish(&analysis->window, analysis->command);
-    analysis->options.has_from = analysis->window.has_from;
-    analysis->options.has_to = analysis->window.has_to;
-    analysis->options.from_ns = analysis->window.from_ns;
-    analysis->options.to_ns = analysis->window.to_ns;
+    WINDOW_PUT(&analysis->options, &analysis->window);
     return wrong;
 }
 

@@ -18,7 +18,6 @@ enum exit_code {
 
 #define COMMAND(name, ...) extern const struct command command_##name;
 #include "commands.def"
-#undef COMMAND
 
 /* The commands listed in the help, in its order; NULL-terminated. */
 extern const struct command *const commands[];

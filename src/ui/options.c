@@ -23,7 +23,6 @@ const struct option input_options[] = {
 #define COMMAND(name, group, where, summary, parameters)                                           \
     const char command_summary_##name[] = summary;
 #include "commands.def"
-#undef COMMAND
 
 /* MARK: Slips of the pen */
 

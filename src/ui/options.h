@@ -117,12 +117,11 @@ struct command {
     bool has_command;
 };
 
-/* The first members of a command, from its row in commands.def. */
-#define COMMAND_ROW(row) .name = #row, .summary = command_summary_##row
+/* What all commands have: their row in commands.def, and `rows` and `run` of their file. */
+#define COMMAND_ROW(row) .name = #row, .summary = command_summary_##row, .options = rows, .run = run
 
 #define COMMAND(name, ...) extern const char command_summary_##name[];
 #include "commands.def"
-#undef COMMAND
 
 /*
  * Options of all commands that read traces: limits on decompressed input, which apply to

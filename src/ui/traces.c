@@ -158,11 +158,8 @@ bool trace_reading_open(struct trace_reading *reading, struct traces *traces, si
         .file = traces->files[trace],
         .host = traces->host,
         .day = traces->day,
-        .has_from = traces->window.has_from,
-        .has_to = traces->window.has_to,
-        .from_ns = traces->window.from_ns,
-        .to_ns = traces->window.to_ns,
     };
+    WINDOW_PUT(&options, &traces->window);
     memcpy(options.wanted, wanted, sizeof options.wanted);
     if (!traces->has_day && wants_common(wanted, 1))
         options.day = trace_day(&traces->inputs[trace]);

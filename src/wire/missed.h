@@ -6,7 +6,6 @@
 enum wire_missed {
 #define MISSED(name, why, remedy) WIRE_MISSED_##name,
 #include "wire/missed.def"
-#undef MISSED
     WIRE_MISSED_REASONS
 };
 
@@ -20,7 +19,6 @@ static inline const struct wire_missed_words *wire_missed_words(uint64_t reason)
     static const struct wire_missed_words words[] = {
 #define MISSED(name, why, remedy) {why, remedy},
 #include "wire/missed.def"
-#undef MISSED
     };
     return reason == WIRE_MISSED_UNKNOWN || reason >= WIRE_MISSED_REASONS ? 0 : &words[reason];
 }

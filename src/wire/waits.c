@@ -7,19 +7,16 @@ const struct wire_wait_kind wire_wait_kinds[WIRE_WAITS] = {
 #define WAIT_KIND(name, word, title, phrase, phrase_of, traits)                                    \
     [WIRE_WAIT_##name] = {word, title, phrase, phrase_of, traits},
 #include "wire/wait_kinds.def"
-#undef WAIT_KIND
 };
 
 const enum wire_wait wire_log_kinds[WIRE_LOGS] = {
 #define WAIT(name, group, kind, words, reason) [WIRE_LOG_##name] = WIRE_WAIT_##kind,
 #include "wire/waits.def"
-#undef WAIT
 };
 
 static const char *const log_words[WIRE_LOGS] = {
 #define WAIT(name, group, kind, words, reason) [WIRE_LOG_##name] = (words),
 #include "wire/waits.def"
-#undef WAIT
 };
 
 enum wire_wait wire_wait_parse(const char *text, size_t size, size_t *length)

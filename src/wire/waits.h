@@ -43,7 +43,6 @@ enum wire_wait {
     WIRE_WAIT_NONE,
 #define WAIT_KIND(name, ...) WIRE_WAIT_##name,
 #include "wire/wait_kinds.def"
-#undef WAIT_KIND
     WIRE_WAITS
 };
 
@@ -52,7 +51,6 @@ enum wire_log {
     WIRE_LOG_NONE,
 #define WAIT(name, ...) WIRE_LOG_##name,
 #include "wire/waits.def"
-#undef WAIT
     WIRE_LOGS
 };
 

@@ -55,7 +55,6 @@ const struct v1_type_info v1_types[V1_TYPES] = {
                 .args = args_,                                                                     \
                 .stack = stack_},
 #include "wire/v1.def"
-#undef V1_EVENT
 };
 
 unsigned v1_arg_count(unsigned type, int minor)
@@ -148,5 +147,4 @@ const struct v2_type_info v2_types[V2_TYPES] = {
                 .class = V2_CLASS_##class_,                                                        \
                 .args = args_},
 #include "wire/v2.def"
-#undef V2_EVENT
 };

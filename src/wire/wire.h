@@ -44,7 +44,6 @@ const uint8_t *wire_header(int minor);
 enum v1_type {
 #define V1_EVENT(number, name, since, args, stack, arg_names, text_names) V1_##name = number,
 #include "wire/v1.def"
-#undef V1_EVENT
     V1_TYPES
 };
 
@@ -99,7 +98,6 @@ const char *v1_stw_kind(uint64_t kind, int minor);
 enum v2_type {
 #define V2_EVENT(number, name, ...) V2_##name = number,
 #include "wire/v2.def"
-#undef V2_EVENT
     V2_TYPES
 };
 

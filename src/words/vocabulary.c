@@ -12,7 +12,6 @@ static const struct row {
 } rows[TERMS] = {
 #define TERM(name, go, threads, host) {#name, go, threads, host},
 #include "words/vocabulary.def"
-#undef TERM
 };
 
 static const struct reason {
@@ -20,7 +19,6 @@ static const struct reason {
 } reasons[] = {
 #define REASON(go, threads) {go, threads},
 #include "words/reasons.def"
-#undef REASON
 };
 
 /*

@@ -12,7 +12,6 @@
 enum term {
 #define TERM(name, ...) TERM_##name,
 #include "words/vocabulary.def"
-#undef TERM
     TERMS
 };
 

@@ -11,7 +11,6 @@ static const struct row {
 } rows[] = {
 #define WAIT_CLASS(class, word) {word, WAIT_CLASS_##class},
 #include "words/wait_classes.def"
-#undef WAIT_CLASS
 };
 
 enum wait_class wait_class_of(trail_string word)

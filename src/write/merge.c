@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "read/wall.h"
 #include "wire/merged_ids.h"
@@ -46,13 +47,6 @@ struct blocks {
     uint64_t last, last_to;
 };
 
-/* A status at a source's begin, or an open range. */
-struct status {
-    int64_t id, thread, proc;
-    trail_stack_handle stack;
-    uint8_t kind, wire, to, status;
-};
-
 struct source {
     trail_reader *reader;
     char *name, *label;
@@ -71,7 +65,7 @@ struct source {
     bool in_gc;
     uint64_t metrics[TRAIL_METRICS];
     struct blocks blocks[SPACES];
-    struct status *ahead;
+    trail_event *ahead; /* statuses at its begin, and open ranges: what of them is not a text */
     size_t ahead_count, ahead_capacity;
     trail_error err;
 };
@@ -207,34 +201,39 @@ static bool is_status(const trail_event *e)
 
 static bool put_ahead(struct source *s, const trail_event *e)
 {
-    bool range = e->kind == TRAIL_RANGE_ACTIVE;
-    if (!GROW(s->ahead, s->ahead_capacity, s->ahead_count + 1))
-        return false;
-    s->ahead[s->ahead_count++] = (struct status){
-        .id = range ? e->range.scope_id : e->transition.id,
+    trail_event status = {
         .thread = e->thread,
         .proc = e->proc,
-        .stack = e->stack,
+        .goroutine = TRAIL_NONE,
         .kind = e->kind,
         .wire = e->wire,
-        .to = range ? (uint8_t)e->range.scope : e->transition.to,
-        .status = range ? 0 : e->transition.status,
+        .stack = e->stack,
     };
-    return true;
+    if (e->kind == TRAIL_RANGE_ACTIVE) {
+        status.range.scope = e->range.scope;
+        status.range.scope_id = e->range.scope_id;
+    } else {
+        status.transition.resource = e->transition.resource;
+        status.transition.to = e->transition.to;
+        status.transition.status = e->transition.status;
+        status.transition.id = e->transition.id;
+    }
+    return APPEND(s->ahead, s->ahead_capacity, s->ahead_count, status);
 }
 
 /* Ps first, so that goroutines find theirs; then goroutines, then their ranges. */
-static int order_of(const struct status *s)
+static int order_of(const trail_event *e)
 {
-    return s->wire == V2_ProcStatus ? 0 : s->kind == TRAIL_STATE_TRANSITION ? 1 : 2;
+    return e->wire == V2_ProcStatus ? 0 : e->kind == TRAIL_STATE_TRANSITION ? 1 : 2;
 }
 
 static int compare_statuses(const void *a, const void *b)
 {
-    const struct status *x = a, *y = b;
-    if (order_of(x) != order_of(y))
-        return order_of(x) - order_of(y);
-    return (x->id > y->id) - (x->id < y->id);
+    const trail_event *x = a, *y = b;
+    bool range = x->kind == TRAIL_RANGE_ACTIVE;
+    return ORDER(order_of(x), order_of(y))
+               ?: range ? ORDER(x->range.scope_id, y->range.scope_id)
+                        : ORDER(x->transition.id, y->transition.id);
 }
 
 /* v1: initial statuses come before all other events. Returns false if out of memory. */
@@ -468,26 +467,8 @@ static void enter(trail_merge *m, size_t k, int64_t time_ns)
         return;
     merge_writer_enter(&m->writer);
     for (size_t i = 0; i < s->ahead_count; i++) {
-        const struct status *status = &s->ahead[i];
-        trail_event e = {
-            .time_ns = time_ns,
-            .thread = status->thread,
-            .proc = status->proc,
-            .goroutine = TRAIL_NONE,
-            .kind = status->kind,
-            .wire = status->wire,
-            .stack = status->stack,
-        };
-        if (status->kind == TRAIL_RANGE_ACTIVE) {
-            e.range.scope = status->to;
-            e.range.scope_id = status->id;
-        } else {
-            bool of_p = status->wire == V2_ProcStatus;
-            e.transition.resource = of_p ? TRAIL_RESOURCE_PROC : TRAIL_RESOURCE_GOROUTINE;
-            e.transition.to = status->to;
-            e.transition.status = status->status;
-            e.transition.id = status->id;
-        }
+        trail_event e = s->ahead[i];
+        e.time_ns = time_ns;
         put(m, k, &e);
     }
     merge_writer_entered(&m->writer);

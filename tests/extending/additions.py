@@ -65,8 +65,6 @@ const struct command command_tally = {
     .synopsis = "[options] FILE",
     .details = "The number of events.",
     .examples = "  trail tally app.trace",
-    .options = rows,
-    .run = run,
 };
 """),
     New("man/trail-tally.1", r"""

@@ -436,7 +436,6 @@ TEST(each_kind_of_wait_has_a_class)
     static const char *const kinds[] = {
 #define WAIT_KIND(name, word, ...) word,
 #include "wire/wait_kinds.def"
-#undef WAIT_KIND
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if ((wait_class_of(text(kinds[i])) == WAIT_CLASS_UNKNOWN) !=

@@ -10,7 +10,6 @@ const uint8_t v2_numbers_of[256] = {
 #define ALLOC_FREE(args)                                args
 #define V2_EVENT(number, name, since, class, args, ...) [number] = class(args),
 #include "wire/v2.def"
-#undef V2_EVENT
 };
 
 const uint8_t *v2_decode_any(const uint8_t *at, const uint8_t *end, struct v2_wire_event *event)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "read/printed.h"
@@ -374,11 +375,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
 static int batch_by_time(const void *a, const void *b)
 {
     const struct v2_batch *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return ORDER(x->time, y->time) ?: ORDER(x->thread, y->thread) ?: ORDER(x->at, y->at);
 }
 
 /* Returns the size of the well-formed events at the start of a batch. */
@@ -831,9 +828,7 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
 static int by_time(const void *a, const void *b)
 {
     const struct v2_sample *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return ORDER(x->time_ns, y->time_ns) ?: ORDER(x->index, y->index);
 }
 
 /* Converts times to nanoseconds and stacks to handles, once frequency and tables are known. */
