@@ -50,7 +50,7 @@ const pictures = {
             await lock(page, "cache_mu").click();
             await openTab(page, "Span");
             await page.locator(".details dt:text('Woken by')").waitFor();
-            await press(page, "b");
+            await press(page, "b 0");
         },
     ],
     "view-lock": [

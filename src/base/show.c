@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 const char *show_thousands(char *buf, uint64_t count)
@@ -35,7 +36,7 @@ const char *show_bytes(char *buf, uint64_t bytes)
 const char *show_percent(char *buf, double percent)
 {
     (void)snprintf(buf, SHOW_SIZE, "%.1f %%", percent);
-    return buf;
+    return strcmp(buf, "100.0 %") == 0 ? strcpy(buf, "100 %") : buf;
 }
 
 const char *show_wall(char *buf, int64_t s, uint32_t ns)

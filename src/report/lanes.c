@@ -388,8 +388,10 @@ static void put_key(const struct report *report, bool of_findings)
 {
     char lost[128];
     const char *syscall = words_text(report->words, "syscall, {slot_lost}", lost, sizeof lost);
-    const char *cond =
-        strcmp(term(report->words, TERM_task), "thread") == 0 ? "condition" : "channel";
+    const char *task = term(report->words, TERM_task);
+    const char *cond = strcmp(task, "thread") == 0 ? "condition" : "channel";
+    /* Of a wait for a WaitGroup Go records the reason of a lock. */
+    const char *lock = strcmp(task, "goroutine") == 0 ? "lock, WaitGroup" : "lock";
     const struct {
         size_t state;
         struct plot_key key;
@@ -398,7 +400,7 @@ static void put_key(const struct report *report, bool of_findings)
         {DRAWN_RUNNABLE, {"runnable", "ready", NULL}},
         {DRAWN_SYSCALL, {"syscall", "syscall", NULL}},
         {DRAWN_P_RELEASED, {"p-released", syscall, NULL}},
-        {DRAWN_WAITING + WAIT_CLASS_LOCK, key_of(WAIT_CLASS_LOCK, "lock")},
+        {DRAWN_WAITING + WAIT_CLASS_LOCK, key_of(WAIT_CLASS_LOCK, lock)},
         {DRAWN_WAITING + WAIT_CLASS_COND, key_of(WAIT_CLASS_COND, cond)},
         {DRAWN_WAITING + WAIT_CLASS_IO, key_of(WAIT_CLASS_IO, "I/O")},
         {DRAWN_WAITING + WAIT_CLASS_SLEEP, key_of(WAIT_CLASS_SLEEP, "sleep")},

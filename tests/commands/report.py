@@ -405,15 +405,16 @@ def what_waited_names_the_waits_that_it_leaves_out():
 @test
 def the_legend_has_what_is_drawn():
     drawn = {
-        "running": "running", "runnable": "ready", "syscall": "syscall", "e-lock": "lock",
+        "running": "running", "runnable": "ready", "syscall": "syscall",
         "e-io": "I/O", "e-sleep": "sleep", "e-runtime": "runtime, GC", "e-idle": "idle",
         "e-unknown": "not recorded", "wake": "wake-up, from its waker",
     }
-    for name, condition in (("shop-c", "condition"), ("load-go1.23", "channel"), ("shop-go", "channel")):
+    threads, go = ("lock", "condition"), ("lock, WaitGroup", "channel")
+    for name, (lock, condition) in (("shop-c", threads), ("load-go1.23", go), ("shop-go", go)):
         page = whole(os.path.join(ROOT, "examples", "traces", f"{name}.trace"))
         moments = page.root.all("figure", class_="moment")
         classes = {c for m in moments for p in m.all("path") for c in p.attributes["class"].split()}
-        signs = {**drawn, "e-cond": condition, "p-released": None}
+        signs = {**drawn, "e-lock": lock, "e-cond": condition, "p-released": None}
         legends = [
             {li.text() for li in ul.all("li")}
             for ul in page.root.all("ul", class_="legend")

@@ -569,6 +569,7 @@ TEST(shares_of_nothing_are_none)
     /* 100 / 8 is 12.5, exact in binary; 100 / 3 is not. */
     assert_string_equal(show_percent(buf, percent_of(1, 8)), "12.5 %");
     assert_string_equal(show_percent(buf, percent_of(2, 3)), "66.7 %");
+    assert_string_equal(show_percent(buf, percent_of(3, 3)), "100 %");
 }
 
 struct entry {

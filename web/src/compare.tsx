@@ -232,9 +232,20 @@ function Verdict() {
     );
 }
 
-/* Shows in both traces what a row is about: one click leads to both places. */
-function showBoth(row: Metric): void {
-    for (const frame of frames) frame?.show(row.of, row.name);
+/* Shows in both traces what a row is about, in a window that has both places. */
+async function showBoth(row: Metric): Promise<void> {
+    const places = await Promise.all(
+        frames.map((frame) => frame?.show(row.of, row.name).catch(() => null)),
+    );
+    const all = places.flatMap((of, i) => (of ? [shifted(of, i * offset.value)] : []));
+    if (all.length === 0) return;
+    const from = Math.min(...all.map((of) => of.from));
+    const to = Math.max(...all.map((of) => of.to));
+    const margin = Math.max((to - from) / 10, 50);
+    const { from: first, to: last } = both.value ?? { from, to };
+    const window = { from: Math.max(from - margin, first), to: Math.min(to + margin, last) };
+    move(0, window);
+    onMoved(0, window);
 }
 
 function Differences() {
@@ -293,7 +304,7 @@ function Differences() {
                     columns={columns}
                     rows={showsAll.value ? rows.value : rows.value.filter(isChanged)}
                     empty="Nothing has changed."
-                    onRow={showBoth}
+                    onRow={(row) => void showBoth(row)}
                 />
             ) : (
                 <p class="empty">

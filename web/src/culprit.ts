@@ -27,6 +27,7 @@ import {
     span,
     status,
     tab,
+    view,
     why,
 } from "./state";
 import { type Finding, keyOf, shown, summary } from "./summary";
@@ -81,11 +82,11 @@ async function waitingFor(holder: number, from: number, to: number): Promise<num
 }
 
 /* The goroutine's lane comes first, then those that wait for a lock that it holds. */
-async function leadWithCulprit(id: number, part: Range): Promise<void> {
+async function lanesOfCulprit(id: number, part: Range): Promise<number[]> {
     kind.value = "goroutine";
     await lanesLoaded();
     const lane = laneOf(id, part.from);
-    if (lane !== null) leadWith([lane, ...(await waitingFor(lane, part.from, part.to))]);
+    return lane === null ? [] : [lane, ...(await waitingFor(lane, part.from, part.to))];
 }
 
 /* The lane of a path's longest step; if that is a wait for a lock whose holder is known, the holder's. */
@@ -98,7 +99,7 @@ async function worstLane(id: number, at: number): Promise<number | null> {
 
 /* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
  * same lock; its longest step is selected. */
-async function showPathOf(of: Path, finding: Finding): Promise<void> {
+async function showPathOf(of: Path, finding: Finding, isWanted: () => boolean): Promise<void> {
     const waiter = finding.goroutine;
     kind.value = "goroutine";
     await lanesLoaded();
@@ -109,7 +110,7 @@ async function showPathOf(of: Path, finding: Finding): Promise<void> {
     const middle = at + lengthOf(worst) / 2;
     const lane = await worstLane(worst.goroutine, middle);
     const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
-    if (!isShown(finding)) return;
+    if (!isWanted()) return;
     batch(() => {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
@@ -117,18 +118,18 @@ async function showPathOf(of: Path, finding: Finding): Promise<void> {
         leadWith([first, ...lanes].filter((one) => one !== null));
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });
     });
-    if (lane === null) return;
-    await selectAt("goroutine", lane, middle, false);
+    if (lane === null || !(await selectAt("goroutine", lane, middle, false))) return;
     noteExplained();
     void reveal(lane);
 }
 
-async function showPlace(of: Finding, origin: number): Promise<void> {
+async function showPlace(of: Finding, origin: number, isWanted: () => boolean): Promise<void> {
     if (of.begin_ns === undefined || of.end_ns === undefined) return;
     const part = { from: Math.max(0, of.begin_ns - origin), to: of.end_ns - origin };
-    if (of.goroutine != null) await leadWithCulprit(of.goroutine, part);
-    if (!isShown(of)) return;
-    await jump(of.goroutine ?? null, part.from, part.to);
+    const lanes = of.goroutine == null ? [] : await lanesOfCulprit(of.goroutine, part);
+    if (!isWanted()) return;
+    leadWith(lanes);
+    if (!(await jump(of.goroutine ?? null, part.from, part.to))) return;
     showPart(part);
     if (of.goroutine != null) noteExplained();
     else {
@@ -183,9 +184,12 @@ export function showFinding(of: Finding, origin: number): void {
     void showHolds(of, origin).catch(() => {
         /* Without them spans show what waits. */
     });
+    const [place, window] = [selected.peek(), view.peek()];
+    /* What the user has selected or moved meanwhile stays. */
+    const isWanted = () => isShown(of) && selected.peek() === place && view.peek() === window;
     void pathOf(of, origin).then((found) => {
-        if (!isShown(of)) return;
-        void (found ? showPathOf(found, of) : showPlace(of, origin));
+        if (!isWanted()) return;
+        void (found ? showPathOf(found, of, isWanted) : showPlace(of, origin, isWanted));
     });
 }
 
@@ -200,6 +204,7 @@ export function keepFinding(): void {
         if ((named && keyOf(named)) === shownFinding.peek()) return;
         shown.value = named;
         path.value = [];
+        heldInFinding.value = null;
         if (!named) return;
         void showHolds(named, all.origin_ns).catch(() => {
             /* As above. */

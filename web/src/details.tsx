@@ -36,7 +36,7 @@ import {
 import { explanationOf, type Finding, shown } from "./summary";
 import { waitClassOf } from "./waits";
 import { WaitsForLock } from "./waits_for_lock";
-import { inWords } from "./words";
+import { inWords, isRecorded } from "./words";
 
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
     const of = props.of ?? "goroutine";
@@ -134,12 +134,13 @@ function Name(props: { of: string }) {
     );
 }
 
-export function Stack(props: { frames: Frame[] }) {
+export function Stack(props: { frames: Frame[]; empty?: string }) {
     /* Indices of the frames whose source is shown; valid for this stack only. */
     const open = useSignal<{ frames: Frame[]; at: ReadonlySet<number> } | null>(null);
     const opened = open.value?.frames === props.frames ? open.value.at : new Set<number>();
 
-    if (props.frames.length === 0) return <p class="faint">No stack is known here.</p>;
+    if (props.frames.length === 0)
+        return <p class="faint">{props.empty ?? "No stack is known here."}</p>;
     return (
         <ol class="stack">
             {props.frames.map((frame, i) => (
@@ -329,12 +330,17 @@ function Stacks(props: { of: Span }) {
     const { of } = props;
     const isRunning = of.state === "running";
     const hasEnd = isRunning && (of.stack_end?.length ?? 0) > 0;
+    const isAtWork = isRunning || of.state === "runnable";
+    const empty =
+        isRecorded() && isAtWork
+            ? "trail record takes stacks where a thread waits, not where it runs."
+            : undefined;
     return (
         <section>
             {(of.stack.length > 0 || !hasEnd) && (
                 <>
                     <h3>Stack{isRunning ? " where it began" : ""}</h3>
-                    <Stack frames={of.stack} />
+                    <Stack frames={of.stack} empty={empty} />
                 </>
             )}
             {hasEnd && (

@@ -1,4 +1,7 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { measure } from "./colors";
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
 import { Severity } from "./icons";
@@ -15,19 +18,36 @@ function below(of: Finding, isToldOf: boolean, isAlone: boolean): string {
     return (isAlone ? conclusionOf(of) : remedyOf(of)) || of.details;
 }
 
+/* The lines of a card's words: the heading's, and those that it leaves for the reason. */
+const LINES = 4;
+
+function useLinesLeft() {
+    const heading = useRef<HTMLHeadingElement>(null);
+    const left = useSignal(1);
+    useEffect(() => {
+        const observer = new ResizeObserver(([{ contentRect }]) => {
+            left.value = Math.max(1, LINES - Math.round(contentRect.height / measure("sp-4")));
+        });
+        if (heading.current) observer.observe(heading.current);
+        return () => observer.disconnect();
+    }, [left]);
+    return { heading, left };
+}
+
 export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
     const { of, origin } = props;
     const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
     const isToldOf = isShown && isTold.value;
+    const { heading, left } = useLinesLeft();
     return (
         <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
             <Severity of={severity(of)} />
             <div class="words">
-                <h2>
+                <h2 ref={heading}>
                     <bdi>{sentence(of.heading)}</bdi>
                 </h2>
-                <p>
+                <p style={{ WebkitLineClamp: left.value }}>
                     <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
                 </p>
             </div>

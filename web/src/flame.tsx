@@ -9,7 +9,6 @@ import { nameColor, palette } from "./colors";
 import { count, duration, percent, shortName } from "./format";
 import { IN_FUNCTION, InFunction, listSpansIn } from "./in_function";
 import { openMenu } from "./menu";
-import { About } from "./panel";
 import { useRun } from "./run";
 import { ALL_FOLDED, foldRuntime, RuntimeLine } from "./runtime";
 import { functions, type Matches, matches, type Node, type Profile, sorted, tree } from "./stacks";
@@ -255,7 +254,6 @@ export function Flame() {
     const isFull = answer.state === "good" && root && root.value > 0;
     return (
         <div class="flame">
-            <About />
             <InFunction />
             <div class="tools">
                 <Choice

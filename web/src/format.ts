@@ -77,8 +77,9 @@ export function bytes(value: number): string {
     return `${Number(rest.toPrecision(4))} ${names[i]}`;
 }
 
+/* "12.3 %", "100 %", as show_percent of the command has them. */
 export function percent(part: number, whole: number): string {
-    return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "";
+    return whole > 0 ? `${((100 * part) / whole).toFixed(1).replace("100.0", "100")} %` : "";
 }
 
 /* "example.com/a/b.(*T).Do" -> "b.(*T).Do" */

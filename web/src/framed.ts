@@ -12,8 +12,8 @@ export interface Framed {
     /* Sets the range of "the whole trace", which covers both traces. */
     setOuter: (wanted: Range) => void;
     /* Shows what a row of differences is about: the lock, task, region or start function of that
-     * name. */
-    show: (of: string, name: string) => void;
+     * name. Returns where that is; null: nowhere. */
+    show: (of: string, name: string) => Promise<Range | null>;
     onView: (listener: (now: Range) => void) => void;
     onStatus: (listener: (now: Status) => void) => void;
     /* Called with the fragment of the page's address, after it has been stable for a moment. */
@@ -22,7 +22,7 @@ export interface Framed {
 
 export const isFramed = parent !== window;
 
-export function offerFrame(show: (of: string, name: string) => void): void {
+export function offerFrame(show: Framed["show"]): void {
     if (!isFramed) return;
     document.documentElement.dataset.framed = "";
     const framed: Framed = {

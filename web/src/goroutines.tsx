@@ -13,7 +13,7 @@ import {
     withSign,
 } from "./format";
 import { Tiles } from "./overview";
-import { About, Waiting } from "./panel";
+import { Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { ALL_FOLDED, foldRuntime, RuntimeLine } from "./runtime";
@@ -53,7 +53,6 @@ function NothingRead(props: { events: number }) {
     const events = eventsText(props.events);
     return (
         <div>
-            <About ofAll />
             <p class="empty">
                 {inWords(
                     range.value
@@ -76,7 +75,6 @@ export function SummaryPanel() {
     const share = (ns: number) => sentence(percent(ns, activity.available_ns));
     return (
         <div>
-            <About ofAll />
             <p>
                 {duration(of.end_ns - of.begin_ns)}, {activity.procs}{" "}
                 {term(activity.procs === 1 ? "slot" : "slots")}, {count(of.goroutines)}{" "}
@@ -168,7 +166,6 @@ export function GoroutinesPanel() {
     const { rows, ofRuntime } = foldRuntime(of.goroutines, (row) => row.name, words.value);
     return (
         <div>
-            <About />
             <OfRuntime many={ofRuntime.length} one="{task}" />
             {isMany && <First shown={of.goroutines.length} all={of.all} rows={first} />}
             <Table
@@ -214,7 +211,6 @@ export function FunctionsPanel() {
     const { rows, ofRuntime } = foldRuntime(of.groups, (row) => row.name, words.value);
     return (
         <div>
-            <About />
             <OfRuntime many={ofRuntime.length} one="start function" />
             <Table
                 name="functions"

@@ -8,10 +8,9 @@ import { api, RUNNING } from "./api";
 import { font, heatColor, palette } from "./colors";
 import { duration, withSign } from "./format";
 import { reveal } from "./lanes";
-import { About } from "./panel";
 import { ticks, timeText } from "./ruler";
 import { selectAt } from "./select";
-import { end, kind, type Range, range, scroll, showRange, size, status } from "./state";
+import { end, kind, type Range, range, scroll, showRange, status } from "./state";
 import { summary } from "./summary";
 import { inWords, term } from "./words";
 
@@ -182,8 +181,8 @@ function HeatLegend() {
 }
 
 /* As many columns as fit, but none shorter than a nanosecond. */
-function columnsOf(of: Range): number {
-    const room = Math.floor((size.value.width - LEFT - 40) / CELL_WIDTH);
+function columnsOf(of: Range, width: number): number {
+    const room = Math.floor((width - LEFT) / CELL_WIDTH);
     return Math.max(1, Math.min(room, of.to - of.from));
 }
 
@@ -201,15 +200,25 @@ export function HeatPanel() {
     const heat = useSignal<Heat | null>(null);
     const at = useSignal<Cell | null>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
+    const box = useRef<HTMLDivElement>(null);
+    /* What the selection beside it leaves; 0: not known yet. */
+    const width = useSignal(0);
+    useEffect(() => {
+        const observer = new ResizeObserver(([{ contentRect }]) => {
+            width.value = contentRect.width;
+        });
+        if (box.current) observer.observe(box.current);
+        return () => observer.disconnect();
+    }, [width]);
     const wanted = useComputed(() => {
         const { from, to } = range.value ?? { from: 0, to: end.value };
         return { from: Math.round(from), to: Math.max(Math.round(to), Math.round(from) + 1) };
     });
-    const columns = useComputed(() => columnsOf(wanted.value));
+    const columns = useComputed(() => columnsOf(wanted.value, width.value));
     const procs = useComputed(() => status.value?.procs ?? 0);
     useSignalEffect(() => {
         const of = wanted.value;
-        if (procs.value === 0) return;
+        if (procs.value === 0 || width.value === 0) return;
         let isOld = false;
         askHeat(of, columns.value, procs.value)
             .then((found) => {
@@ -229,10 +238,14 @@ export function HeatPanel() {
     useEffect(() => {
         if (canvas.current && of) draw(canvas.current, of, at.value);
     }, [of, at.value, colors]);
-    if (!of) return <p class="empty">{inWords("No {slot} read yet.")}</p>;
+    if (!of)
+        return (
+            <div class="heat" ref={box}>
+                <p class="empty">{inWords("No {slot} read yet.")}</p>
+            </div>
+        );
     return (
-        <div class="heat">
-            <About ofAll />
+        <div class="heat" ref={box}>
             <Idle />
             <HeatLegend />
             {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it has keys of its own */}

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { count, duration, shortName } from "./format";
 import { type Bar, Histogram } from "./histogram";
-import { About, Waiting } from "./panel";
+import { Waiting } from "./panel";
 import { jump, useRun } from "./run";
 import { status } from "./state";
 import { Table } from "./table";
@@ -93,7 +93,6 @@ export function LatencyPanel() {
     const kinds = Object.entries(of).filter(([, value]) => value?.times);
     return (
         <div>
-            <About />
             <div class="columns">
                 {kinds.map(([name, value]) => (
                     <section key={name}>

@@ -8,13 +8,12 @@ import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
 import { count, duration, NO_NAME, sentence, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
-import { About, Waiting } from "./panel";
+import { Waiting } from "./panel";
 import { jump, useRun } from "./run";
-import { chosenLock } from "./state";
+import { chosenLock, type Range } from "./state";
 import type { Finding } from "./summary";
 import { type Column, Table } from "./table";
-import { waitClassOf } from "./waits";
-import { inWords } from "./words";
+import { inWords, term } from "./words";
 
 interface Wait {
     ns: number;
@@ -61,10 +60,11 @@ function waitedAt(row: LockRow): string {
     return place(row.waited) || place(row.waiters[0]?.stack);
 }
 
-/* Conditions and threads that are joined are not held. */
-function heldText({ holds, hold_ns, kind }: LockRow): string {
+/* A holder at the end may be known, but not since when. */
+function heldText({ holds, hold_ns, holder, can_be_held }: LockRow): string {
     if (holds > 0) return duration(hold_ns);
-    return waitClassOf(kind) === "lock" ? "not recorded" : "";
+    if (holder != null) return `at the end, by ${term("task_id")}${holder}`;
+    return can_be_held ? "not recorded" : "";
 }
 
 /* Those of waits that are open at the end, and of holds, only if there are any. A lock without a name is called by the
@@ -73,7 +73,7 @@ function columnsFor(rows: LockRow[]): Column<LockRow>[] {
     const has = {
         "still waiting": rows.some((row) => row.unfinished > 0),
         "waited so far": rows.some((row) => row.unfinished > 0),
-        held: rows.some((row) => row.holds > 0),
+        held: rows.some((row) => row.holds > 0 || row.holder != null),
         "taken in": rows.some((row) => row.held.length > 0),
         "waited in": rows.some((row) => row.name !== ""),
     };
@@ -111,13 +111,15 @@ function nameOf(row: LockRow): string {
     return sentence(rest.replace(/^ (in )?/, "")) || waitedAt(row) || NO_NAME;
 }
 
-/* Shows a lock over time, and its longest wait. */
-export function showLock(row: LockRow, origin: number): void {
+/* Shows a lock over time, and its longest wait. Returns where that is; null: nothing waited for it. */
+export async function showLock(row: LockRow, origin: number): Promise<Range | null> {
     chosenLock.value = row.title;
     const wait = leadsTo(row);
-    if (!wait) return;
+    if (!wait) return null;
     const from = wait.begin_ns - origin;
-    void jump(wait.goroutine, from, from + wait.ns);
+    const of = { from, to: from + wait.ns };
+    await jump(wait.goroutine, of.from, of.to);
+    return of;
 }
 
 /* The wait that a row leads to: an open one, else the longest. */
@@ -165,7 +167,6 @@ export function LocksPanel() {
     const lock = of.locks.find((row) => row.title === chosenLock.value);
     return (
         <div>
-            <About />
             <StillOpen many={of.unfinished} ns={of.unfinished_ns} />
             {isMany && (
                 <First shown={of.locks.length} all={of.all} rows={first} by="by the time waited" />
@@ -177,7 +178,7 @@ export function LocksPanel() {
                 onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."
-                onRow={(row) => showLock(row, of.origin_ns)}
+                onRow={(row) => void showLock(row, of.origin_ns)}
             />
             {lock && <LockOverTime key={lock.title} of={lock} title={titleOf(lock)} />}
         </div>

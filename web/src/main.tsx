@@ -87,7 +87,7 @@ keepFinding();
 keepNotes();
 listen();
 acceptDrops();
-offerFrame((of, name) => void showNamed(of, name));
+offerFrame(showNamed);
 render(<App />, document.body);
 void poll();
 Object.assign(globalThis, { trailFrameTimes: frameTimes });

@@ -37,13 +37,13 @@ function Plot(props: { of: Mmu }) {
                     label: "left, workers counted once",
                     stroke: colors.get("s-running"),
                     width: 2,
-                    value: (_, y) => (y === null ? "" : `${y.toFixed(1)} %`),
+                    value: (_, y) => (y === null ? "" : percent(y, 100)),
                 },
                 {
                     label: "as Go computes it",
                     stroke: colors.get("s-cond"),
                     dash: [5, 4],
-                    value: (_, y) => (y === null ? "" : `${y.toFixed(1)} %`),
+                    value: (_, y) => (y === null ? "" : percent(y, 100)),
                 },
             ],
         };

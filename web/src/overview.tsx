@@ -187,14 +187,28 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
     );
 }
 
+/* Requests the sums of the whole trace, and keeps them for all parts of the page. */
+function useSums() {
+    const answer = useRun<Summary>("summary", () => ({}), "whole").value;
+    const { value } = answer;
+    useEffect(() => {
+        if (value?.tiles) summary.value = value;
+    }, [value]);
+    return answer;
+}
+
+/* In a comparison they have no room of their own. */
+function Hidden() {
+    useSums();
+    return null;
+}
+
 function Whole() {
-    const { value, state } = useRun<Summary>("summary", () => ({}), "whole").value;
+    const { value, state } = useSums();
     /* Unfolded by the user although a panel is open. */
     const isWanted = useSignal(false);
     useEffect(() => {
-        if (!value?.tiles) return;
-        summary.value = value;
-        beginThere(value);
+        if (value?.tiles) beginThere(value);
     }, [value]);
     useEffect(() => {
         isWanted.value = false;
@@ -226,9 +240,9 @@ function Whole() {
 /* Live traces grow: their figures appear when they end and are saved as a file. */
 export function hasOverview(): boolean {
     const now = status.value;
-    return !isFramed && Boolean(now?.done && now.can_run && now.goroutines > 0);
+    return Boolean(now?.done && now.can_run && now.goroutines > 0);
 }
 
 export function Overview() {
-    return hasOverview() ? <Whole /> : null;
+    return hasOverview() && (isFramed ? <Hidden /> : <Whole />);
 }

@@ -25,15 +25,20 @@ export function counted(of: NonNullable<Area["of"]>): string {
     return `${count(of.lanes.length)} ${kindWord(of.kind, of.lanes.length !== 1)}`;
 }
 
-/* `ofAll`: figures that cannot be restricted to lanes. Those of goroutines can be if the area
- * consists of goroutines. */
-export function About(props: { ofAll?: boolean }) {
+/* What the figures of a panel are of: the selected range and its goroutines; the range alone; the
+ * whole trace, whatever is selected. */
+export type Scope = "lanes" | "range" | "whole";
+
+export function About(props: { of: Scope }) {
     const now = range.value;
     if (!now) return null;
-    const isOfAll = props.ofAll || now.of?.kind !== "goroutine";
+    const length = duration(now.to - now.from);
+    if (props.of === "whole")
+        return <p class="about">Of the whole trace, not of the selected {length}</p>;
+    const isOfAll = props.of === "range" || now.of?.kind !== "goroutine";
     return (
         <p class="about">
-            Of the selected {duration(now.to - now.from)}
+            Of the selected {length}
             {now.of && (isOfAll ? inWords(" of all {tasks}") : ` of ${counted(now.of)}`)}{" "}
             {now.of && !isOfAll && (
                 <button

@@ -15,6 +15,7 @@ import { LatencyPanel } from "./latency";
 import { LocksPanel } from "./locks";
 import { MmuPanel } from "./mmu";
 import { NotesPanel } from "./notes";
+import { About, type Scope } from "./panel";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
 import { RequestsPanel } from "./requests_panel";
@@ -46,6 +47,22 @@ const shown: Record<Tab, () => ComponentChildren> = {
             <ShareButton />
         </NotesPanel>
     ),
+};
+
+/* What the figures are of, unless the panel names it. */
+const scopes: Partial<Record<Tab, Scope>> = {
+    summary: "range",
+    goroutines: "lanes",
+    functions: "lanes",
+    locks: "lanes",
+    latency: "lanes",
+    requests: "whole",
+    gc: "range",
+    threads: "range",
+    flame: "lanes",
+    heat: "range",
+    mmu: "range",
+    sql: "whole",
 };
 
 function List(props: { children: ComponentChildren }) {
@@ -133,6 +150,7 @@ export function Panels() {
     const height = useSignal(isFramed ? 150 : 250);
     const open = panels.find(([name]) => name === tab.value);
     const of = shownPanels().filter(([, , , group]) => group === open?.[3]);
+    const scope = open && scopes[open[0]];
     if (open) lastOf.set(open[3], open[0]);
     return (
         <section class="panels" aria-label="Panels">
@@ -186,6 +204,7 @@ export function Panels() {
                         </button>
                     ))}
                 </div>
+                {range.value && <span class="faint">Figures of the whole trace</span>}
                 {open && (
                     <button
                         type="button"
@@ -227,7 +246,12 @@ export function Panels() {
                 style={{ height: `${height.value}px` }}
             >
                 {open && <h2 class="hidden">{inWords(open[1])}</h2>}
-                {open && <List key={open[0]}>{shown[open[0]]()}</List>}
+                {open && (
+                    <List key={open[0]}>
+                        {scope && <About of={scope} />}
+                        {shown[open[0]]()}
+                    </List>
+                )}
                 {open && open[0] !== "span" && hasBeside() && (
                     <section class="beside" aria-label="Selection">
                         <Details />

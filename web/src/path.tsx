@@ -9,6 +9,7 @@ import { laneOf, reveal } from "./lanes";
 import { Waiting } from "./panel";
 import { timeText } from "./ruler";
 import { type Answer, jump, useRun, window } from "./run";
+import { leaveFinding } from "./select";
 import { kind, leads, path, range, showRange, tab, why } from "./state";
 import { Table } from "./table";
 import { waitName } from "./waits";
@@ -104,12 +105,18 @@ export function sumsOf(of: Path): Map<string, Sum> {
     return sums;
 }
 
-/* Whether the timeline moves to the path when it arrives. */
-let moves = false;
+/* Whether the timeline moves to the path when it arrives: its window, and its lanes. */
+let moves: "" | "lanes" | "all" = "";
 
-/* In the panel of critical paths, or of tasks and regions. */
-export function showPath(of: string, panel: "path" | "requests" = "path"): void {
-    moves = true;
+/* In the panel of critical paths, or of tasks and regions. What was selected is not on it, unless it
+ * is the path of the selected goroutine. */
+export function showPath(
+    of: string,
+    panel: "path" | "requests" = "path",
+    what: "lanes" | "all" = "all",
+): void {
+    if (!of.startsWith("goroutine=")) leaveFinding();
+    moves = what;
     why.value = of;
     tab.value = panel;
     kind.value = "goroutine";
@@ -162,12 +169,13 @@ export function useOverLanes(asked: Signal<Answer<Path>>): void {
         const segments = state === "good" && value?.segments ? segmentsOf(value) : [];
         path.value = segments;
         if (moves && segments.length > 0 && value) {
-            moves = false;
             leadWith(segments.map((segment) => segment.lane));
-            showRange({
-                from: value.begin_ns - value.origin_ns,
-                to: value.end_ns - value.origin_ns,
-            });
+            if (moves === "all")
+                showRange({
+                    from: value.begin_ns - value.origin_ns,
+                    to: value.end_ns - value.origin_ns,
+                });
+            moves = "";
             void reveal(segments[segments.length - 1].lane);
         }
         return () => {

@@ -19,6 +19,7 @@ import {
 } from "./requests";
 import { timeText } from "./ruler";
 import { jump, useRun } from "./run";
+import { leaveFinding } from "./select";
 import { end, kind, range, showRange, status, why } from "./state";
 import { type Column, Table } from "./table";
 import { Waterfall } from "./waterfall";
@@ -30,6 +31,7 @@ const wish = signal<boolean | null>(null);
 const compares = computed(() => wish.value ?? (status.value?.size_bytes ?? 0) < SMALL);
 
 function choose(member: Member): void {
+    leaveFinding();
     kind.value = "goroutine";
     why.value = member.why;
     range.value = { from: member.from, to: Math.max(member.to, member.from + 1) };

@@ -91,25 +91,29 @@ export function useRun<T>(
 
 /* MARK: Links from tables to the timeline */
 
-/* Shows a goroutine in a range of times in ns since the first event, and selects its longest span there. */
-export async function jump(id: number | null, from: number, to: number): Promise<void> {
+/*
+ * Shows a goroutine in a range of times in ns since the first event, and selects its longest span
+ * there. Returns false if it is not selected.
+ */
+export async function jump(id: number | null, from: number, to: number): Promise<boolean> {
     showTimeline();
     if (id === null) {
         showRange({ from, to });
-        return;
+        return true;
     }
     kind.value = "goroutine";
     await lanesLoaded();
-    await showLane(id, from, to);
+    return showLane(id, from, to);
 }
 
-async function showLane(id: number, from: number, to: number): Promise<void> {
+async function showLane(id: number, from: number, to: number): Promise<boolean> {
     const lane = laneOf(id, from);
     if (lane === null) {
         say(`${inWords("{Task}")} ${id} is not in the timeline.`);
-        return;
+        return false;
     }
     showRange({ from, to: Math.max(to, from + 1) });
-    await selectLongest("goroutine", lane, { from, to });
-    await reveal(lane);
+    const isSelected = await selectLongest("goroutine", lane, { from, to });
+    if (isSelected) await reveal(lane);
+    return isSelected;
 }

@@ -6,9 +6,12 @@ import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span 
 import { laneTitle, layout, reveal } from "./lanes";
 import {
     chain,
+    finding,
+    go,
     isPhone,
     isWide,
     kind,
+    leads,
     mark,
     markFacts,
     type Place,
@@ -24,6 +27,9 @@ import {
 import { inWords } from "./words";
 
 let asking: AbortController | null = null;
+
+/* The number of selections so far: an answer that arrives after a newer one was made is not taken. */
+let made = 0;
 
 /* Requests the span of `selected` whenever it changes. */
 export function keepSpan(): void {
@@ -55,6 +61,7 @@ export function showSelection(lane?: number): void {
 }
 
 export function select(place: Place | null): void {
+    made++;
     batch(() => {
         selected.value = place;
         mark.value = null;
@@ -64,10 +71,27 @@ export function select(place: Place | null): void {
     showSelection(place.lane);
 }
 
-/* Selects the span of a lane at a time; `move` also moves the window to it. */
-export async function selectAt(of: Kind, lane: number, at: number, move: boolean): Promise<void> {
+/* Nothing is selected, and no finding shown, because the page shows something else. */
+export function leaveFinding(): void {
+    select(null);
+    finding.value = [];
+    leads.value = [];
+}
+
+/*
+ * Selects the span of a lane at a time; `move` also moves the window to it. Returns false if it is
+ * not selected.
+ */
+export async function selectAt(
+    of: Kind,
+    lane: number,
+    at: number,
+    move: boolean,
+    mine = ++made,
+): Promise<boolean> {
     try {
         const found = await api.span(of, lane, { at: Math.max(0, Math.round(at)) });
+        if (mine !== made) return false;
         if (kind.value !== of) {
             kind.value = of;
             scroll.value = 0;
@@ -75,8 +99,10 @@ export async function selectAt(of: Kind, lane: number, at: number, move: boolean
         select({ kind: of, lane, span: found.span });
         span.value = found;
         if (move) show(found);
+        return true;
     } catch (error) {
         say((error as Error).message);
+        return false;
     }
 }
 
@@ -89,14 +115,17 @@ export function show(of: Span): void {
     void reveal(of.lane);
 }
 
-/* Selects the span that takes most of a range of a lane. */
-export async function selectLongest(of: Kind, lane: number, range: Range): Promise<void> {
+/* Selects the span that takes most of a range of a lane. Returns false if it is not selected. */
+export async function selectLongest(of: Kind, lane: number, range: Range): Promise<boolean> {
+    const mine = ++made;
     const { from, to } = range;
     const query = { kind: of, lanes: String(lane), from, to, count: 1 };
     const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
     const [longest] = spans;
-    if (longest?.span === undefined) await selectAt(of, lane, from, false);
-    else await selectSpan(of, lane, longest.span, false);
+    if (mine !== made) return false;
+    return longest?.span === undefined
+        ? selectAt(of, lane, from, false, mine)
+        : selectSpan(of, lane, longest.span, false, mine);
 }
 
 export async function selectSpan(
@@ -104,15 +133,19 @@ export async function selectSpan(
     lane: number,
     number: number,
     move = true,
-): Promise<void> {
+    mine = ++made,
+): Promise<boolean> {
     try {
         const found = await api.span(of, lane, { span: number });
+        if (mine !== made) return false;
         kind.value = of;
         select({ kind: of, lane, span: number });
         span.value = found;
         if (move) show(found);
+        return true;
     } catch (error) {
         say((error as Error).message);
+        return false;
     }
 }
 
@@ -177,16 +210,20 @@ function takeMark(of: MarkKind, found: MarkFacts): void {
 
 /* Selects the first mark of a lane at or after a time. */
 export async function selectMarkAt(of: MarkKind, lane: number, at: number): Promise<void> {
+    const mine = ++made;
     try {
-        takeMark(of, await api.mark(of, { lane, at }));
+        const found = await api.mark(of, { lane, at });
+        if (mine === made) takeMark(of, found);
     } catch (error) {
         say((error as Error).message);
     }
 }
 
 export async function selectMark(of: MarkKind, number: number): Promise<void> {
+    const mine = ++made;
     try {
-        takeMark(of, await api.mark(of, { mark: number }));
+        const found = await api.mark(of, { mark: number });
+        if (mine === made) takeMark(of, found);
     } catch (error) {
         say((error as Error).message);
     }
@@ -251,11 +288,16 @@ export async function followWakeUps(): Promise<void> {
         else break;
     }
     chain.value = way;
-    const first = way[way.length - 1];
-    if (!first || way.length < 2) {
+    const [last, before] = way;
+    if (!before) {
         say("No waker is known.");
         return;
     }
-    say(`${way.length} steps back, to ${laneTitle("goroutine", first)}`);
-    showRange({ from: first.begin, to: way[0].end });
+    say(`${way.length} steps back, to ${laneTitle("goroutine", way[way.length - 1])}`);
+    /* Where the first arrow ends. */
+    const at = last.waker || before.lane === last.lane ? last.begin : last.end;
+    const { from, to } = view.peek();
+    if (at < from || at > to) go({ from: at - (to - from) / 2, to: at + (to - from) / 2 });
+    await reveal(before.lane);
+    await reveal(last.lane);
 }

@@ -69,7 +69,8 @@ export function changeText(before: number, change: number): string {
     const times = (before + change) / before;
     if (before > 0 && times >= MANY_TIMES) return `${count(Math.round(times))} times`;
     const percent = (100 * change) / before;
-    return `${percent > 0 ? "+" : ""}${percent.toFixed(1).replace("-", "−")} %`;
+    const text = percent.toFixed(1).replace("100.0", "100").replace("-", "−");
+    return `${percent > 0 ? "+" : ""}${text} %`;
 }
 
 /* "waits for mutex cache_mu −99.9 % (78.4 ms, now 47.5 µs)" */

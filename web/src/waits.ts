@@ -47,8 +47,9 @@ const classWords: Record<WaitClass, string> = {
     unknown: "not recorded",
 };
 
-/* Of conditions, goroutines mostly wait for channels. */
+/* Of conditions, goroutines mostly wait for channels. Their waits for a WaitGroup have no reason of their own: "sync". */
 export function waitClassWord(name: WaitClass): string {
+    if (name === "lock" && term("task") === "goroutine") return "lock, WaitGroup";
     return name === "cond" && hasMachines() ? "channel" : classWords[name];
 }
 

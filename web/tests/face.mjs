@@ -254,6 +254,159 @@ test("times of the heat map end on it", async () => {
     });
 });
 
+test("the heat map is as wide as its place, also beside a selection", async () => {
+    await serving(example("shop-c"), async (open, _, leave) => {
+        for (const width of [1280, 1600]) {
+            const viewport = { width, height: 800 };
+            const page = await open("#g=none&tab=heat&sel=g0.1", { viewport });
+            await page.locator(".heat canvas").waitFor();
+            await page.locator(width < 1600 ? ".beside h2" : ".inspector h2").waitFor();
+            const room = await until("it fits", () =>
+                page.evaluate(() => {
+                    const list = document.querySelector(".list");
+                    const { right } = document
+                        .querySelector(".heat canvas")
+                        .getBoundingClientRect();
+                    const left = list.getBoundingClientRect().left;
+                    return list.scrollWidth <= list.clientWidth && list.clientWidth + left - right;
+                }),
+            );
+            ok(room >= 0 && room < 24, `${width}: ${room} px are left`);
+            await leave(page);
+        }
+    });
+});
+
+test("an answer that comes after a click does not move the selection", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open();
+        const title = page.locator(".details h2");
+        await page.locator(".details .say").waitFor();
+        ok((await title.textContent()) !== "thread 1 main", "another one is selected");
+        let release;
+        const held = new Promise((done) => {
+            release = done;
+        });
+        await page.route(/command=why/, async (route) => {
+            await held;
+            await route.continue();
+        });
+        const asked = page.waitForRequest(/command=why/);
+        await page.locator(".card").getByRole("button").click();
+        await asked;
+        const box = await page.locator("canvas.rows").boundingBox();
+        await page.mouse.click(box.x + measure("lane-names") + 40, box.y + 12);
+        await page.locator(".details .say").waitFor({ state: "detached" });
+        const answered = page.waitForResponse(/command=why/);
+        release();
+        await answered;
+        await idle(page);
+        equal(await page.locator(".details .say").count(), 0, "explanations");
+        equal(await title.textContent(), "thread 1 main", "what the user has selected");
+    });
+});
+
+test("a wake-up is shown at the scale of the window, with both lanes", async () => {
+    await serving(example("shop-c"), async (open, ask) => {
+        /* The longest wait for the mutex that another thread ended. */
+        const { locks, origin_ns: origin } = runJson("locks", example("shop-c"));
+        const { longest } = locks.find(({ title }) => title === "mutex cache_mu");
+        const end = longest.begin_ns - origin + longest.ns;
+        const { rows } = await ask("lanes?kind=goroutine&count=100");
+        const [lane] = rows.find((row) => row[1] === longest.goroutine);
+        const of = await ask(
+            `span?kind=goroutine&lane=${lane}&at=${longest.begin_ns - origin + 1000}`,
+        );
+        for (const [from, to] of [
+            [end - 1e6, end + 1e6],
+            [end - 5e6, end - 3e6],
+        ]) {
+            const place = `#g=none&w=${from}-${to}&sel=g${lane}.${of.span}&tab=span`;
+            const page = await open(place);
+            await page.locator(".details h2").waitFor();
+            await page.keyboard.press("b");
+            await page.locator("h3", { hasText: "Wake-up chain" }).waitFor();
+            const [now, then] = (await fragment(page, "w")).split("-").map(Number);
+            equal(then - now, 2e6, "ns of the window");
+            ok(now <= end && end <= then, `${now} to ${then}: the end of the wait at ${end}`);
+        }
+    });
+});
+
+test("the holder at the end is named, where the trace does not say since when", async () => {
+    const { locks } = runJson("locks", example("shop-c-stuck"));
+    const holders = locks.filter(({ holder }) => holder !== undefined);
+    ok(holders.length > 1, "held at the end");
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open("#tab=locks");
+        for (const { name, holder } of holders)
+            await page
+                .locator(".table tr", { hasText: name })
+                .getByText(`at the end, by thread ${holder}`, { exact: true })
+                .waitFor();
+    });
+});
+
+test("each panel says what its figures are of while a range is selected", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#r=1000000-3000000");
+        const ofRange = "Of the selected 2.00 ms";
+        const ofAll = "Of the whole trace, not of the selected 2.00 ms";
+        for (const [tab, text] of [
+            ["Summary", ofRange],
+            ["Locks", ofRange],
+            ["GC", ofRange],
+            ["MMU", ofRange],
+            ["Threads, Ps", ofRange],
+            ["Tasks and regions", ofAll],
+        ]) {
+            await openTab(page, tab);
+            const said = await page.locator(".list .about").first().textContent();
+            ok(said.startsWith(text), `${tab}: ${said}`);
+        }
+        const note = page.getByText("Figures of the whole trace");
+        ok(await note.isVisible(), "of the tabs");
+        await page.getByRole("tab", { name: "Findings", exact: true }).click();
+        await page.getByRole("button", { name: "Whole trace", exact: true }).click();
+        equal(await note.count(), 0, "without a range");
+    });
+});
+
+test("what is not recorded stands out from the background", async () => {
+    const luminance = (parts) =>
+        parts
+            .map((part) => part / 255)
+            .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+    const [sign, back] = ["s-unknown", "chrome"].map((of) => luminance(color(of, "dark")));
+    /* WCAG 2.1, 1.4.11 */
+    ok((sign + 0.05) / (back + 0.05) >= 3, `contrast ${(sign + 0.05) / (back + 0.05)}`);
+    await serving(example("shop-go"), async (open) => {
+        const page = await open("#all=ir", { colorScheme: "dark" });
+        const swatch = page.locator(".legend .w-unknown");
+        const image = await swatch.evaluate((of) => getComputedStyle(of).backgroundImage);
+        ok(image.includes(`rgb(${color("s-unknown", "dark").join(", ")})`), `hatched: ${image}`);
+    });
+});
+
+test("a card with a short heading has more of its reason", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        const card = page.locator(".card").nth(1);
+        await card.waitFor();
+        const linesOf = async (times) => {
+            await card.evaluate((of, many) => {
+                of.querySelector("h2 bdi").textContent = "a_function (in_a_file.c:7) ".repeat(many);
+                of.querySelector("p bdi").textContent = "It is held by another one. ".repeat(40);
+            }, times);
+            await idle(page);
+            return card.locator("p").evaluate((of) => Math.round(of.clientHeight / 16));
+        };
+        equal(await linesOf(1), 3, "lines beside one");
+        equal(await linesOf(40), 1, "lines beside three");
+    });
+});
+
 test("results of the search are in view, whatever their length", async () => {
     for (const width of [1280, 390])
         await serving(example("shop-go"), async (open) => {
@@ -471,7 +624,9 @@ test("without findings in a damaged trace, it is said how much is unknown", asyn
     await serving(path, async (open, ask) => {
         const { activity, findings, begin_ns, end_ns } = await ask("run?command=summary");
         equal([findings, activity.lost_ns > 0], [[], true], "the trace");
-        const share = ((100 * activity.lost_ns) / (end_ns - begin_ns)).toFixed(1);
+        const share = ((100 * activity.lost_ns) / (end_ns - begin_ns))
+            .toFixed(1)
+            .replace(/^100\.0$/, "100");
         const page = await open();
         const of = page.locator(".healthy");
         const nothing = "No known problem found where states are known.";
@@ -644,7 +799,7 @@ test("a range has its waits by what was waited for, in the colours of the lanes"
                 facts.join("\n"),
             );
             ok(
-                facts.some((text) => text.startsWith("lock ")),
+                facts.some((text) => /^lock(, WaitGroup)? /.test(text)),
                 "those for locks",
             );
             ok(!facts.some((text) => text.startsWith("waiting ")), "all have a class");
@@ -907,7 +1062,7 @@ const waitClasses = Object.fromEntries(
 
 test("the legend has the kinds of waits that occur", async () => {
     const titles = {
-        LOCK: "lock",
+        LOCK: "lock, WaitGroup",
         COND: "channel",
         IO: "I/O",
         SLEEP: "sleep",
@@ -1103,6 +1258,9 @@ test("the lanes of a request come first, in the order of its critical path", asy
             wanted,
             "lanes",
         );
+        for (const of of ["sel", "finding"])
+            equal(await fragment(page, of), null, `${of}: what was shown before`);
+        equal(await page.locator(".overview .selected").count(), 0, "findings that are shown");
     });
 });
 

@@ -105,9 +105,67 @@ test("two traces: a row of the differences opens the lock with its waker in both
             for (const title of ["The first trace", "The second trace"]) {
                 const frame = page.frameLocator(`iframe[title="${title}"]`);
                 const heading = frame.locator(".lock-time h2", { hasText: `woken by ${waker}` });
-                await heading.waitFor();
+                /* The lanes have its room until the differences are closed. */
+                await heading.waitFor({ state: "attached" });
+                ok(!(await heading.isVisible()), "no panel beside the differences");
             }
         }
+        await page.getByRole("button", { name: "Differences" }).click();
+        const panel = page.frameLocator("iframe").first().locator(".lock-time h2");
+        await panel.waitFor();
+        equal(page.errors, [], "errors of the page");
+        await page.context().close();
+    } finally {
+        server.kill();
+    }
+});
+
+test("two traces: a row of the differences shows its places in both, with what the colours mean", async () => {
+    const paths = ["shop-c", "shop-c-fixed"].map(example);
+    const { server, url } = await serve(paths);
+    try {
+        const page = await openPage(`${url}#diff=1`, {}, "iframe");
+        const cell = (name) => page.locator(".panel td", { hasText: name }).first();
+        await cell("mutex queue_mu").click();
+        const places = paths.map((path) => {
+            const { locks, origin_ns: origin } = runJson("locks", path);
+            const { longest } = locks.find(({ title }) => title === "mutex queue_mu");
+            const from = longest.begin_ns - origin;
+            return [from, from + longest.ns];
+        });
+        ok(Math.abs(places[0][0] - places[1][0]) > 1e6, `${places}: at different times`);
+        const windows = () =>
+            page.evaluate(() =>
+                ["a", "b"].map((name) =>
+                    new URLSearchParams(new URLSearchParams(location.hash.slice(1)).get(name)).get(
+                        "w",
+                    ),
+                ),
+            );
+        const [least, most] = [
+            Math.min(...places.map(([from]) => from)),
+            Math.max(...places.map(([, to]) => to)),
+        ];
+        await until("both places in both windows, and not much more", async () => {
+            const [a, b] = (await windows()).map((of) => of?.split("-").map(Number));
+            if (!a || a.join() !== b?.join()) return false;
+            return a[0] <= least && a[1] >= most && a[1] - a[0] < 1.3 * (most - least);
+        });
+        for (const name of ["The first trace", "The second trace"]) {
+            const frame = page.frameLocator(`iframe[title="${name}"]`);
+            ok(await frame.locator(".legend").isVisible(), `${name}: the legend`);
+            const signs = await frame.locator(".legend > span").allTextContents();
+            ok(
+                signs.some((text) => text.trim() === "sleep"),
+                `${name}: ${signs}`,
+            );
+            ok(!signs.some((text) => text.trim() === "idle"), `${name}: only what occurs`);
+            ok(await frame.locator("canvas.rows").isVisible(), `${name}: the lanes`);
+            ok(!(await frame.locator(".panels").isVisible()), `${name}: no panel over them`);
+        }
+        await cell("mutex cache_mu").click();
+        const none = page.frameLocator('iframe[title="The second trace"]').locator(".message");
+        await none.getByText("There is no wait for mutex cache_mu in this trace.").waitFor();
         equal(page.errors, [], "errors of the page");
         await page.context().close();
     } finally {

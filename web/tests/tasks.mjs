@@ -189,11 +189,7 @@ task(
                         .frameLocator("iframe")
                         .nth(which)
                         .locator("canvas.rows")
-                        .evaluate((of) => {
-                            const { top, bottom } = of.getBoundingClientRect();
-                            const panels = document.querySelector(".panels");
-                            return Math.min(bottom, panels.getBoundingClientRect().top) - top;
-                        }),
+                        .evaluate((of) => of.getBoundingClientRect().height),
                 ),
             );
         const lane = measure("lane-height");
@@ -210,10 +206,11 @@ task(
         /* One click shows the lock in both, and the task in both. */
         await click(page.locator(".table tbody tr").nth(row));
         const first = page.frameLocator("iframe").first();
-        await first.locator("[role=tabpanel]", { hasText: "mutex cache_mu" }).waitFor();
-        await first.locator(".lock-time").waitFor();
-        await until("two lanes of both beside a panel", async () =>
-            (await lanesInView()).every((px) => px >= 2 * lane),
+        const attached = { state: "attached" };
+        await first.locator("[role=tabpanel]", { hasText: "mutex cache_mu" }).waitFor(attached);
+        await first.locator(".lock-time").waitFor(attached);
+        await until("three lanes of both beside the differences", async () =>
+            (await lanesInView()).every((px) => px >= 3 * lane),
         );
         const tasks = rows.findIndex((one) => /tasks\s+request\s+duration/.test(one));
         await click(page.locator(".table tbody tr").nth(tasks));
@@ -223,7 +220,7 @@ task(
                 .nth(which)
                 .locator(".panel h2", { hasText: /task \d+ request/ })
                 .first()
-                .waitFor();
+                .waitFor(attached);
     },
     "iframe",
 );
