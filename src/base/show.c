@@ -36,7 +36,9 @@ const char *show_bytes(char *buf, uint64_t bytes)
 const char *show_percent(char *buf, double percent)
 {
     (void)snprintf(buf, SHOW_SIZE, "%.1f %%", percent);
-    return strcmp(buf, "100.0 %") == 0 ? strcpy(buf, "100 %") : buf;
+    if (strcmp(buf, "100.0 %") == 0)
+        (void)snprintf(buf, SHOW_SIZE, "100 %%");
+    return buf;
 }
 
 const char *show_wall(char *buf, int64_t s, uint32_t ns)
