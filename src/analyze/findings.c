@@ -980,7 +980,7 @@ static void explain_of(struct findings *findings, trail_finding *finding, const 
     va_end(args);
 }
 
-/* Where a function has no name but its address, tells once what would give it one. */
+/* Where a function has no name but its address, says once what would give it one. */
 static void explain_address(struct findings *findings)
 {
     for (size_t i = 0; i < findings->count; i++) {
