@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/varint.h"
 #include "export/thrift.h"
 
@@ -146,11 +147,6 @@ static void skip(struct cursor *from, unsigned type, unsigned depth)
 
 /* MARK: The note */
 
-static bool is_word(trail_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
 /* An entry of key_value_metadata. */
 static void get_entry(struct cursor *from, trail_string *ids)
 {
@@ -164,7 +160,7 @@ static void get_entry(struct cursor *from, trail_string *ids)
             value = get_text(from);
         else
             skip_field(from, type, 0);
-    if (key.data && is_word(key, PARQUET_IDS))
+    if (text_is(key, PARQUET_IDS))
         *ids = value;
 }
 
