@@ -85,9 +85,9 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
     }
     reason = errno;
     close(ends[1]);
-    /* A successful exec closes the pipe. */
+    /* A successful exec closes the pipe; without a child there is no writer. */
     do
-        n = child->pid < 0 ? 0 : read(ends[0], &reason, sizeof reason);
+        n = read(ends[0], &reason, sizeof reason);
     while (n < 0 && errno == EINTR);
     close(ends[0]);
     if (child->pid > 0 && n == 0)
