@@ -1,12 +1,11 @@
 /*
  * The store of trail load that is a folder of Parquet files, by table, host and day: one for each
- * batch, whose rows are collected by as many threads as read traces.
+ * batch.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +14,9 @@
 
 #include "base/hash.h"
 #include "commands/load_store.h"
-#include "commands/table_files.h"
-#include "export/parquet.h"
+#include "commands/table_parquet.h"
 #include "export/parquet_ids.h"
 #include "ui/cli.h"
-#include "ui/read_all.h"
 
 /* MARK: Files */
 
@@ -174,29 +171,7 @@ int load_open_parquet(struct load_place *place)
 
 /* MARK: Writing */
 
-/* The files of a batch, and the rows that each thread has collected for them. */
-struct batch_files {
-    struct table_files files;
-    struct parquet *parquet[TRAIL_TABLES];
-    uint32_t wanted[TRAIL_TABLES];
-    struct parquet_rows *(*rows)[TRAIL_TABLES]; /* by thread; NULL: none yet */
-    size_t threads;
-    atomic_bool failed; /* rows were not taken: no memory, or an output has failed */
-};
-
-static int open_table(struct batch_files *batch, int table, char *path)
-{
-    int code = table_files_open(&batch->files, table, path, true);
-    if (code != EXIT_GOOD)
-        return code;
-    trail_sink sink = output_sink(&batch->files.outputs[table]);
-    batch->wanted[table] = table_files_wanted(table);
-    batch->parquet[table] =
-        parquet_open(trail_table_get((trail_table_id)table), batch->wanted[table], &sink);
-    return batch->parquet[table] ? EXIT_GOOD : exit_no_memory();
-}
-
-static int open_batch(struct batch_files *batch, const char *folder, const struct load_batch *of,
+static int open_batch(struct table_parquet *to, const char *folder, const struct load_batch *of,
                       const struct traces *traces)
 {
     uint64_t hash = 0;
@@ -206,69 +181,19 @@ static int open_batch(struct batch_files *batch, const char *folder, const struc
         hash = hash_mix(hash, strtoull(of->traces[i].id, NULL, 16));
     (void)snprintf(name, sizeof name, "load-%016" PRIx64, hash);
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++)
-        code = open_table(batch, i, table_files_path(folder, i, traces->host, traces->day, name));
-    batch->threads = read_all_threads(traces);
-    batch->rows = calloc(batch->threads, sizeof *batch->rows);
-    return code == EXIT_GOOD && !batch->rows ? exit_no_memory() : code;
-}
-
-static bool take_rows(void *context, size_t thread, const trail_rows *rows)
-{
-    struct batch_files *batch = context;
-    struct parquet_rows **own = &batch->rows[thread][rows->table];
-    if (!*own)
-        *own = parquet_rows_new(batch->parquet[rows->table]);
-    bool good = *own && parquet_rows_add(*own, rows);
-    if (!good)
-        batch->failed = true;
-    return good;
-}
-
-/* Returns false if rows are missing. */
-static bool end_rows(struct batch_files *batch, bool keep)
-{
-    bool good = true;
-    for (size_t i = 0; batch->rows && i < batch->threads; i++)
-        for (int table = 0; table < TRAIL_TABLES; table++)
-            if (batch->rows[i][table])
-                good = parquet_rows_end(batch->rows[i][table], keep && good) && good;
-    free((void *)batch->rows);
-    return good;
-}
-
-/* Returns false if a file is incomplete. */
-static bool end_tables(struct batch_files *batch, bool keep)
-{
-    trail_error err;
-    bool good = true;
-    for (int i = 0; i < TRAIL_TABLES; i++)
-        if (batch->parquet[i])
-            good = parquet_close(batch->parquet[i], keep, &err) == 0 && good;
-    return good;
-}
-
-/* `read`: all traces were; otherwise the reason has been reported, unless rows were not taken. */
-static int close_batch(struct batch_files *batch, bool read, int code)
-{
-    bool made = end_rows(batch, read);
-    made = end_tables(batch, read && made) && made;
-    bool lost = batch->failed || (read && !made);
-    if (code == EXIT_GOOD && lost && !table_files_lost(&batch->files))
-        code = exit_no_memory();
-    if (code == EXIT_GOOD && !read && !lost)
-        code = EXIT_INOUT;
-    return table_files_close(&batch->files, read && made, code);
+        code =
+            table_parquet_open(to, i, table_files_wanted(i),
+                               table_files_path(folder, i, traces->host, traces->day, name), true);
+    return code;
 }
 
 int load_write_parquet(const struct load_place *place, struct load_batch *batch)
 {
-    struct batch_files files = {0};
+    struct table_parquet to = {0};
     struct traces traces;
-    int code = load_traces_begin(&traces, batch) ? open_batch(&files, place->name, batch, &traces)
+    int code = load_traces_begin(&traces, batch) ? open_batch(&to, place->name, batch, &traces)
                                                  : exit_no_memory();
-    bool read =
-        code == EXIT_GOOD && read_all(&traces, files.threads, files.wanted, take_rows, &files);
-    code = close_batch(&files, read, code);
+    code = table_parquet_write(&to, &traces, false, code);
     load_traces_end(&traces, batch);
     return code;
 }

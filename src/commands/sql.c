@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "commands/sql_cache.h"
 #include "commands/sql_store.h"
 #include "commands/version.h"
-#include "sql/cache.h"
 #include "sql/queries.h"
 #include "sql/show.h"
 #include "sql/tables.h"
@@ -95,6 +95,7 @@ struct session {
     bool knows_begins; /* the macro since_start is defined */
     struct duckdb duckdb;
     struct sql_tables tables;
+    struct sql_cache cache;
     struct symbols *symbols;
     const char **files;         /* those that can be read */
     int unreadable;             /* the exit code of the others */
@@ -501,7 +502,6 @@ static const char *sql_of(const char *query)
     return named ? named->sql : query;
 }
 
-/* Access to files ends here, unless the user allows it. */
 static int use_cache(struct session *session)
 {
     const struct request *request = session->request;
@@ -509,10 +509,8 @@ static int use_cache(struct session *session)
     char variant[400];
     (void)snprintf(variant, sizeof variant, "%s %s %d%" PRId64 " %d%" PRId64 " %d", TRAIL_VERSION,
                    version_commit, w->has_from, w->from_ns, w->has_to, w->to_ns, request->repair);
-    int code = sql_cache_use(&session->tables, sql_of(request->query), variant);
-    if (code == EXIT_GOOD && !request->duckdb.files)
-        code = duckdb_run(&session->duckdb, "SET enable_external_access = false");
-    return code;
+    return sql_cache_use(&session->cache, &session->tables, sql_of(request->query), variant,
+                         request->duckdb.files);
 }
 
 /* MARK: The session */
@@ -613,6 +611,7 @@ static int begin(struct session *session)
 static void end(struct session *session)
 {
     duckdb_end(&session->duckdb);
+    sql_cache_end(&session->cache);
     sql_tables_forget(&session->tables);
     traces_free(&session->tables.traces);
     for (size_t i = 0; i < session->tables.traces.count; i++)
@@ -702,7 +701,7 @@ static int answer_facts(const struct request *request)
 
 static int answer(struct request *request)
 {
-    struct session session = {.request = request};
+    struct session session = {.request = request, .cache = {.folder = -1}};
     if (request->query && *request->query == '.')
         return answer_facts(request);
     if (request->query && *request->query == '@' && !sql_query_find(request->query + 1))
