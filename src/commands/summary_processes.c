@@ -6,23 +6,19 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "read/recorded.h"
 #include "words/process_name.h"
 
-/*
- * Returns the row of the program, the process that began first: its row is written last. NULL if
- * the recording has only one process, or if that is not known.
- */
+/* Returns the row of the program; NULL if the recording has only one process, or if that is not
+ * known. */
 static const trail_recorded *program_of(const trail_reader *reader)
 {
-    const trail_recorded *rows, *last = NULL;
-    size_t count = trail_reader_recorded(reader, &rows), processes = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what == TRAIL_RECORDED_PROCESS) {
-            last = &rows[i];
-            processes++;
-        }
-    }
-    return processes > 1 ? last : NULL;
+    const trail_recorded *rows, *program = recorded_program(reader);
+    size_t count = trail_reader_recorded(reader, &rows);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].what == TRAIL_RECORDED_PROCESS && &rows[i] != program)
+            return program;
+    return NULL;
 }
 
 /* Names the program as threads are named: by the file name in its first argument. */

@@ -18,6 +18,15 @@ static const char *const words[] = {
 
 enum { WORDS = sizeof words / sizeof *words };
 
+const trail_recorded *recorded_program(const trail_reader *reader)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    while (count > 0 && rows[count - 1].what != TRAIL_RECORDED_PROCESS)
+        count--;
+    return count > 0 ? &rows[count - 1] : NULL;
+}
+
 /* Takes "KEY=NUMBER " with at most 18 digits. */
 static bool take_number(trail_string *rest, const char *key, uint64_t *number)
 {

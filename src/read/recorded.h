@@ -8,6 +8,12 @@
 #include "wire/recorded.h"
 
 /*
+ * Returns the row of the recorded program, the process that began first: the recorder writes it
+ * last. NULL: the trace names no process.
+ */
+const trail_recorded *recorded_program(const trail_reader *reader);
+
+/*
  * Parses a line into *row, whose name points into the text. Returns false unless the text is
  * exactly such a line.
  */

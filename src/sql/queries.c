@@ -92,9 +92,9 @@ const struct sql_named sql_queries[] = {
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = s.stack\n"
      "WHERE s.state = 'Waiting' AND NOT s.has_end\n"
      "GROUP BY ALL ORDER BY goroutines DESC, longest_ns DESC, s.file, g.name, s.reason LIMIT 30"},
-    {"traces", "the traces: when they began, how long they are, what made them, and whether they are damaged",
+    {"traces", "the traces: when they began, how long they are, what made them, of which program, and whether they are damaged",
      "SELECT file, host, make_timestamp_ns(wall_begin_ns) AS wall_begin, duration_ns, events, version, made_by,\n"
-     "       is_damaged, lost_bytes\n"
+     "       program, is_damaged, lost_bytes\n"
      "FROM traces ORDER BY file"},
     {"processes", "recordings of C programs: the processes, and where the time of their threads went",
      "SELECT file, pid, name, threads, end_ns - begin_ns AS lived_ns, exec_ns, sched_wait_ns, block_ns, syscall_ns\n"

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "read/recorded.h"
 #include "replay/gains.h"
 
 static trail_string name_of(struct trail_tables *tables, trail_name name)
@@ -138,6 +139,7 @@ bool traces_fill(struct trail_tables *tables)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_TRACES];
     const char *made_by = trail_made_by_name(trail_reader_maker(tables->reader)->made_by);
+    const trail_recorded *program = recorded_program(tables->reader);
     trail_reader_stats stats;
     if (tables->count == 0)
         return true;
@@ -154,6 +156,9 @@ bool traces_fill(struct trail_tables *tables)
                (int64_t)((uint64_t)tables->first_ns + (uint64_t)tables->wall_offset_ns));
     put_i32(rows, TRACES_VERSION, 0, trail_reader_version(tables->reader));
     put_text(rows, TRACES_MADE_BY, 0, text_of_bytes(tables, made_by, strlen(made_by)));
+    put_text_if(rows, TRACES_PROGRAM, 0,
+                program ? text_of_bytes(tables, program->name.data, program->name.size)
+                        : (trail_string){0});
     put_u8(rows, TRACES_IS_DAMAGED, 0,
            tables->has_error || stats.holes > 0 || stats.lost_bytes > 0);
     put_i64(rows, TRACES_LOST_BYTES, 0, (int64_t)stats.lost_bytes);

@@ -233,7 +233,7 @@ def the_trace_itself_has_a_row():
         right = {"begin_ns": times[0], "end_ns": times[-1], "duration_ns": times[-1] - times[0], "events": len(times)}
         equal({key: int(row[key]) for key in right}, right, trace)
         equal((row["version"], row["made_by"]), (str(info["version"]), info.get("made_by", "Go")), trace)
-        equal((row["is_damaged"], row["lost_bytes"]), ("false", "0"), trace)
+        equal((row["is_damaged"], row["lost_bytes"], row["program"]), ("false", "0", None), trace)
     clocked = assembled("everything-1.26")
     (row,), (part,) = table(clocked, "traces"), table(clocked, "traces", "--from=100ns")
     equal((row["begin_ns"], row["wall_begin_ns"]), ("64000", "1700000000120000000"))

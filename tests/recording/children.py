@@ -4,6 +4,7 @@
 usage: children.py TRAIL CHILDREN; the program is that of children.c
 """
 
+import csv
 import glob
 import json
 import os
@@ -301,6 +302,15 @@ def several_processes_are_one_trace_and_a_table_with_their_titles():
         words = re.fullmatch(r"(sleep|sh) \((\d+)\): main", name)
         assert words and int(words[2]) in pids, (name, pids)
     assert sum("sleep" in name for name in names) == len(rows) - 1, names
+
+
+@test
+def the_program_of_a_trace_is_the_process_that_began_first():
+    path = os.path.join(fresh(), "t.trace")
+    subprocess.run([TRAIL, "record", "-q", "--children", "-o", path, "--", "sh", "-c", "sleep 0.01; sleep 0.02; true"], check=True, env=ENV, timeout=LIMIT)
+    done = subprocess.run([TRAIL, "export", "--to=csv", "--table=traces", path], check=True, capture_output=True, text=True, env=ENV)
+    (row,) = csv.DictReader(done.stdout.splitlines())
+    assert row["program"].startswith("sh -c sleep 0.01; "), row
 
 
 @test
