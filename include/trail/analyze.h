@@ -100,6 +100,7 @@ typedef struct trail_profile_options {
     bool first_waits;
     /* TRAIL_PROFILE_SYNC: a row for each stack and kind of wait, where kinds are recorded. */
     bool by_kind;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_profile_options;
 
 /* What the critical path is computed for. */
@@ -129,6 +130,7 @@ typedef struct trail_goroutine_filter {
 typedef struct trail_locks_options {
     trail_goroutine_filter filter; /* whose waits count; the holders may be any goroutines */
     bool channels;                 /* waits for channels and select count as well */
+    uint64_t reserved[4];          /* 0: room for members of later versions */
 } trail_locks_options;
 
 /* A parsed pattern. docs/finding-patterns.md describes the language. */
@@ -144,6 +146,7 @@ typedef struct trail_find_options {
      */
     bool (*visit)(void *context, const struct trail_hit *hit);
     void *context;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_find_options;
 
 typedef struct trail_analysis_options {
@@ -173,6 +176,7 @@ typedef struct trail_analysis_options {
     trail_profile_options profile;
     trail_locks_options locks; /* with TRAIL_ANALYZE_LOCKS */
     trail_find_options find;   /* with TRAIL_ANALYZE_FIND */
+    uint64_t reserved[4];      /* 0: room for members of later versions */
 } trail_analysis_options;
 
 /* Opens an analysis. `reader` remains the caller's and must outlive it. Returns NULL on error, with

@@ -76,6 +76,7 @@ typedef struct trail_print_options {
     bool flush;                 /* write to the sink after each batch of events, for live output */
     void (*progress)(void *context); /* called regularly while reading, if not NULL */
     void *progress_context;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_print_options;
 
 /*
@@ -165,6 +166,7 @@ typedef struct trail_symbolize_options {
     void *resolve_context;
     void (*progress)(void *context); /* called regularly while reading, if not NULL */
     void *progress_context;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_symbolize_options;
 
 typedef struct trail_symbolize_stats {
@@ -222,6 +224,7 @@ typedef struct trail_convert_options {
     const char *secret;
     void (*progress)(void *context); /* called regularly while reading, if not NULL */
     void *progress_context;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_convert_options;
 
 typedef struct trail_convert_stats {
@@ -266,6 +269,7 @@ typedef struct trail_merge_options {
     bool plain;                      /* leave the names of start functions unchanged */
     void (*progress)(void *context); /* called regularly while writing, if not NULL */
     void *progress_context;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_merge_options;
 
 typedef struct trail_merge_source {
@@ -353,6 +357,7 @@ typedef struct trail_export_options {
     bool perfetto_compressed; /* Perfetto: packets compressed with zlib, a tenth of the size */
     /* Perfetto, compressed: maximum number of compressing threads, including the caller's; 0: 1. */
     unsigned perfetto_threads;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_export_options;
 
 typedef struct trail_export_stats {

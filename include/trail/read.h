@@ -518,6 +518,7 @@ typedef struct trail_reader_options {
     void *symbolize_context;
     /* As in trail_source_limit_inflated; 0: the limits of the source. */
     uint64_t inflated_max, inflated_ratio;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_reader_options;
 
 typedef struct trail_reader trail_reader;

@@ -345,6 +345,7 @@ typedef struct trail_options {
     const char *task_word;
     /* While it records, the reader gets full buffers at the latest after this time; 0: 100 ms. */
     int64_t live_ns;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_options;
 
 /*
@@ -416,9 +417,10 @@ TRAIL_API void trail_advance(void);
 /* MARK: Flight recorder (v2) */
 
 typedef struct trail_flight_options {
-    trail_options trace; /* as for trail_start; a stream that is already on keeps its own */
-    int64_t min_age_ns;  /* how far back to keep at least; 0: 10 s */
-    size_t max_bytes;    /* but no more generations than fit in about this; 0: 10 MiB */
+    trail_options trace;  /* as for trail_start; a stream that is already on keeps its own */
+    int64_t min_age_ns;   /* how far back to keep at least; 0: 10 s */
+    size_t max_bytes;     /* but no more generations than fit in about this; 0: 10 MiB */
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_flight_options;
 
 /*

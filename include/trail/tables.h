@@ -106,6 +106,7 @@ typedef struct trail_tables_options {
      * spaces, with = + - @, a tab or a line end, and is not a number.
      */
     bool csv_safe;
+    uint64_t reserved[4]; /* 0: room for members of later versions */
 } trail_tables_options;
 
 /* The values of one column. NULLs are stored as zero, or as an empty text. */

@@ -24,8 +24,8 @@ int main(int argc, char **argv)
     trail_m m;
     trail_p p;
     trail_g g;
-    trail_options options = {0, 0, TRAIL_FULL_END, -1,    0, TRAIL_UNWIND_NONE,
-                             0, 0, false,          false, 0, 0};
+    trail_options options = {0, 0,  TRAIL_FULL_END, -1, 0, TRAIL_UNWIND_NONE, 0, 0, false, false, 0,
+                             0, {0}};
     (void)argv;
     if (argc < 0 && !work(&m, &g))
         return 1;

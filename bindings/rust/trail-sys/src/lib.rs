@@ -212,6 +212,7 @@ pub struct trail_tables_options {
     pub progress: Option<unsafe extern "C" fn(context: *mut c_void)>,
     pub progress_context: *mut c_void,
     pub csv_safe: bool,
+    pub reserved: [u64; 4],
 }
 
 #[repr(C)]
