@@ -11,9 +11,12 @@
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    bool condition =
-        facts ? facts->kind == WIRE_WAIT_CONDITION : row->wait == findings->waits->condition;
-    return condition && row->together * 4 >= row->waits &&
+    bool may_be = facts
+                      ? facts->kind == WIRE_WAIT_CONDITION ||
+                            ((facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_ATOMIC) &&
+                             !row->lock)
+                      : row->wait == findings->waits->condition;
+    return may_be && row->together * 4 >= row->waits &&
            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE;
 }
 
@@ -39,7 +42,8 @@ bool wait_is_for_work(const struct findings *findings, const struct blame_row *r
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
                        facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
-                       facts->kind == WIRE_WAIT_RECEIVE || wait_is_for_any(facts)
+                       facts->kind == WIRE_WAIT_RECEIVE || facts->kind == WIRE_WAIT_ATOMIC ||
+                       (facts->kind == WIRE_WAIT_FUTEX && !row->lock) || wait_is_for_any(facts)
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 

@@ -29,6 +29,7 @@ WORK_STACK = ("main.work", "main.worker")
 class Trace:
     """Thread i has P i. Events are added in any order and written in order of time."""
 
+    call = None  # a function in which all stacks are at the same call
     late = False  # summaries cover the last part of the trace, in which nothing happens any more
 
     def __init__(self, procs, idle=()):
@@ -103,7 +104,8 @@ class Trace:
             for i, name in enumerate(frames):
                 file, line = ("", 0) if "sqlite" in name or re.search(r"^pthread|-\d+$", name) else ("main.go", 10 + i)
                 named = (1 << 48) * bool(re.search(r"[a-z](-\d+)$", name))  # a name of a thread, not a function
-                out.append(f"\tpc={named + 4096 * number + i} func={self.strings[name]} file={self.strings[file]} line={line}")
+                pc = 64 if name == self.call else named + 4096 * number + i
+                out.append(f"\tpc={pc} func={self.strings[name]} file={self.strings[file]} line={line}")
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Strings"]
         for text, number in self.strings.items():
             out += [f"String id={number}", f'\tdata="{text}"']
@@ -176,6 +178,100 @@ def of_a_c_program_the_kind_of_a_wait_says_whether_it_is_for_a_lock():
         trace = hand_over("sync", WORK_STACK, wait=wait)
         equal(list(trace.findings(31 * MS)), ["permits"] if wait == "semaphore m" else [], wait)
         equal(trace.summary(31 * MS)["activity"]["idle_lock_ns"], 0, wait)
+
+
+def waiter_of_a_lock_that_is_not_released(released):
+    """Two goroutines wait for a mutex that an ended process had. What ends the first one's wait is not in the trace; it releases
+    the lock 1 ms later, or this much later."""
+    trace = Trace(2)
+    for g in (1, 2):
+        trace.here(g, 2, g - 1)
+        trace.log(MS + g, g - 1, "wait", "mutex shared 0x7")
+        trace.block(MS + 10 + g, g - 1, "sync", ("main.read", "main.reader"))
+    trace.at(300 * MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    trace.start(300 * MS + 10, 0, 1)
+    trace.wake(300 * MS + released, 0, 2, ("main.leave", "main.reader"))
+    trace.start(300 * MS + released + 10, 1, 2)
+    end = 310 * MS + released
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_lock_is_not_held_by_one_that_waits_for_it():
+    equal(waiter_of_a_lock_that_is_not_released(MS), {})
+    text = waiter_of_a_lock_that_is_not_released(200 * MS)["lock-serialises"]["text"]
+    assert text.startswith("main.leave (main.go:10) held mutex shared 0x7 for 200 ms while others waited. "), text
+
+
+@test
+def the_caller_of_a_function_that_takes_and_releases_a_file_lock_holds_it():
+    """As one that has the command of fcntl() as an argument."""
+
+    def holder(same):
+        trace = Trace(2)
+        trace.call = "main.set_lock" if same else None
+        for g in (1, 2):
+            trace.here(g, 2, g - 1)
+        trace.log(MS, 0, "wait", "file lock app.lock")
+        trace.block(MS + 10, 0, "sync", ("main.set_lock", "main.insert"))
+        trace.wake(201 * MS, 1, 1, ("main.set_lock", "main.compact", "main.worker"))
+        trace.start(201 * MS + 10, 0, 1)
+        text = trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")["lock-serialises"]["text"]
+        return text[: text.index(" held file lock app.lock for 200 ms")]
+
+    equal(holder(True), "main.compact (main.go:11)")
+    equal(holder(False), "main.set_lock (main.go:10)")
+
+
+def at_a_futex(at=WORK_STACK, by=("main.publish", "main.main"), waiters=1, rounds=12):
+    """Goroutine 1 runs, and every 10 ms ends the waits of the others for a futex; these run for 1 ms."""
+    trace = Trace(1 + waiters)
+    trace.here(1, 2, 0)
+    for i in range(waiters):
+        trace.here(2 + i, 2, 1 + i)
+    for n in range(rounds):
+        now = (1 + 10 * n) * MS
+        for i in range(waiters):
+            trace.log(now + i, 1 + i, "wait", "futex word")
+            trace.block(now + 10 + i, 1 + i, "sync", at)
+            trace.wake(now + 9 * MS + i, 0, 2 + i, by)
+            trace.start(now + 9 * MS + 50 + i, 1 + i, 2 + i)
+    return trace
+
+
+@test
+def a_futex_is_held_only_if_its_waiters_release_it_or_a_function_is_named_so():
+    end = 122 * MS
+    found = at_a_futex().findings(end)
+    equal(list(found), ["bottleneck"])
+    assert "(futex word)" in found["bottleneck"]["text"] and "held" not in found["bottleneck"]["text"], found
+    equal(at_a_futex().summary(end)["activity"]["idle_lock_ns"], 0)
+    for at, by in ((WORK_STACK, ("main.word_unlock", "main.publish")), (("main.fx_lock", "main.look_up"), WORK_STACK)):
+        found = at_a_futex(at, by).findings(end)
+        assert "held futex word" in found["lock-serialises"]["text"], found
+    for name in ("main.unblock", "main.clock", "main.is_locked"):
+        assert "lock-serialises" not in at_a_futex(by=(name, "main.publish")).findings(end), name
+    for path, held in ((at_a_futex().path(end), False), (at_a_futex(by=("main.word_unlock",)).path(end), True),
+                       (hand_over("sync", WORK_STACK, wait="futex word").path(31 * MS), True)):
+        [lock] = answer("locks", path)["locks"]
+        equal(lock["can_be_held"], held)
+
+
+@test
+def a_futex_that_serves_as_a_barrier_is_held_by_none():
+    trace = Trace(4)
+    for g in range(1, 5):
+        trace.here(g, 2, g - 1)
+    for n in range(20):
+        now, last = (1 + 10 * n) * MS, 2 if n > 0 else 1  # from the second on the one that waited in the first
+        for g in range(1, 5):
+            if g != last:
+                trace.log(now + g, g - 1, "wait", "futex gen")
+                trace.block(now + 10 + g, g - 1, "sync", WORK_STACK)
+                trace.wake(now + 9 * MS + g, last - 1, g, WORK_STACK)
+                trace.start(now + 9 * MS + 50 + g, g - 1, g)
+    for finding in trace.summary(202 * MS)["findings"]:
+        assert "held" not in finding["text"], finding
 
 
 @test
@@ -5780,11 +5876,14 @@ def of_several_rounds_the_straggler_says_what_it_waited_for():
     assert "This was the longest of 4 times, 80.0 ms in all. For 100 % of that time it was itself waiting (sleep at main.archive (main.go:11))." in text, text
 
 
-def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, released=True):
+def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, released=True, took=("main.dump", "main.writer"), writer=None):
     """Two goroutines wait for a lock up to a limit, again and again, while a third one holds it, asleep, and may release it."""
     trace = Trace(3)
-    for g in (1, 2, 3):
+    for g in (1, 2) if writer else (1, 2, 3):
         trace.here(g, 2, g - 1)
+    if writer:
+        trace.create(2, 0, 3, (writer,))
+        trace.start(3, 2, 3)
     trace.block(taken + 10, 2, "sleep", ("time.Sleep", "main.dump", "main.writer"))
     now = MS + 20
     while now + limit + 10 * US < MS + held:
@@ -5799,7 +5898,7 @@ def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=
     trace.at(MS + held, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
     trace.start(MS + held + 10, 2, 3)
     if released:
-        trace.log(MS + held + 20, 2, "held", f"{hold or kind} {MS + held - taken}ns", ("main.dump", "main.writer"))
+        trace.log(MS + held + 20, 2, "held", f"{hold or kind} {MS + held - taken}ns", took)
     end = MS + held + 100
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
@@ -5824,6 +5923,10 @@ def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
     # Many are kept as well; all are counted.
     text = gives_up(limit=100 * US, held=200 * MS)["lock-serialises"]["text"]
     assert "3,636 waits took 364 ms, the longest 100 us at main.look " in text, text
+    # A function that takes it for others is not what holds it; if its caller is not recorded, the thread is.
+    for took, name in ((("db_lock", "main.dump"), "main.dump (main.go:11)"), (("db_lock",), "main.writer-7")):
+        text = gives_up(took=took, writer="main.writer-7")["lock-serialises"]["text"]
+        assert text.startswith(name + " held mutex stats_mu for 70.0 ms while others waited. "), text
     # Nothing says what held it.
     found = gives_up(limit=MS, held=400 * MS, released=False)
     equal(list(found), ["polling"])
