@@ -407,8 +407,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
         return true; /* a damaged clock */
     if (wait->waker == TRAIL_NONE || wait->waker == wait->goroutine) {
-        rest.in_vain = wait->permit;
-        own->goes_on |= wait->permit;
+        rest.in_vain = wait->may_go_on;
+        own->goes_on |= wait->may_go_on;
         rest.exec_ns = wait->exec_ns;
         piece_put(own, &rest);
         return true;

@@ -166,7 +166,7 @@ void finding_polling(struct findings *findings)
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
-            !is_of_use(findings, row) ||
+            !is_of_use(findings, row) || finding_names(findings, "queue", row->function) ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
@@ -223,6 +223,15 @@ static bool ends_itself(const struct findings *findings, const struct place *pla
     return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
 }
 
+/* Whether a row's wait is of the kind: an rwlock has a name of its own, for both ways to take it. */
+static bool is_of_kind(const struct findings *findings, trail_name wait, trail_name kind)
+{
+    trail_string text = text_of(findings, wait), title = text_of(findings, kind);
+    return wait_kind_name(&findings->analysis->names, wait) == kind ||
+           (text.size > title.size && memcmp(text.data, title.data, title.size) == 0 &&
+            text.data[title.size] == ' ');
+}
+
 /* Whether at least half of the waits for locks that timed out are known to be for whose holds. */
 static bool is_holder_known(const struct findings *findings, const trail_wait *wait)
 {
@@ -230,7 +239,7 @@ static bool is_holder_known(const struct findings *findings, const trail_wait *w
     uint64_t known = 0;
     for (size_t i = 0; i < blame->count; i++)
         if (blame->rows[i].lock && blame->rows[i].function != 0 &&
-            wait_kind_name(&findings->analysis->names, blame->rows[i].wait) == wait->reason)
+            is_of_kind(findings, blame->rows[i].wait, wait->reason))
             known += blame->rows[i].waits;
     return known >= wait->timed_out / 2;
 }

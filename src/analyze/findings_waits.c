@@ -16,7 +16,7 @@ bool wait_is_own_barrier(const struct findings *findings, const struct blame_row
                             ((facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_ATOMIC) &&
                              !row->lock)
                       : row->wait == findings->waits->condition;
-    return may_be && row->together * 4 >= row->waits &&
+    return may_be && !row->once && row->together * 4 >= row->waits &&
            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE;
 }
 
@@ -43,7 +43,8 @@ bool wait_is_for_work(const struct findings *findings, const struct blame_row *r
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
                        facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
                        facts->kind == WIRE_WAIT_RECEIVE || facts->kind == WIRE_WAIT_ATOMIC ||
-                       (facts->kind == WIRE_WAIT_FUTEX && !row->lock) || wait_is_for_any(facts)
+                       (facts->kind == WIRE_WAIT_FUTEX && !row->lock && !row->once) ||
+                       wait_is_for_any(facts)
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
@@ -213,13 +214,13 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
                    place ? SHOWN_SIZE(at) : 0, at.data);
 }
 
-void wait_explain_own(struct findings *findings, const struct blame_row *row)
+void wait_explain_own_of(struct findings *findings, const struct blame_row *row, const char *who)
 {
     char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
     if (!wait_of_holder(findings, row))
         return;
     wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %s%.0f %% of that time it was itself waiting (%s).",
-                    wait_own_least(row), 100 * (share < 1 ? share : 1), wait);
+    finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
+                    wait_own_least(row), 100 * (share < 1 ? share : 1), who, wait);
 }

@@ -1777,6 +1777,26 @@ def no_finding_is_not_that_nothing_is_wrong():
     trace.start(50 * MS + 10, 0, 1)
     equal(trace.summary(51 * MS)["largest"], "most waited for: sleep (16.0 ms, the longest at main.throttle (main.go:10)); longest wait: 4.00 ms")
     assert "No known problem found." in good_text("report", path)
+    # Waits that may be for work come first if others took less than a twentieth of their time.
+    for sleeps, most in ((450 * US, "signal"), (500 * US, "sleep")):
+        trace = Trace(1)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.block(100, 0, "sleep", ("main.main",))
+        trace.at(100 + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(100 + sleeps + 10, 0, 1)
+        for i in range(5):
+            trace.log((1 + 2 * i) * MS, 0, "wait", "signal")
+            trace.block((1 + 2 * i) * MS + 10, 0, "sync", ("main.main",))
+            trace.at((2 + 2 * i) * MS + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start((2 + 2 * i) * MS + 900 * US + 10, 0, 1)
+        largest = trace.summary(11 * MS)["largest"]
+        assert largest.startswith("most waited for: " + most), largest
+    # What Go's runtime waits for itself is of no use, whatever package its goroutine is of.
+    trace = hand_over("chan receive", WORK_STACK, busy=True)
+    trace.block(10, 1, "system goroutine wait", ("runtime/trace.Start.func1",))
+    trace.wake(30 * MS, 0, 3)
+    assert trace.summary(31 * MS)["largest"].startswith("most waited for: chan receive ("), trace.summary(31 * MS)["largest"]
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
     # GC is not mentioned if there was none.
@@ -2117,6 +2137,9 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         text = found["never-woken"]["text"]
         assert f" {wanted.split()[-1]} at main.work (main.go:10) for 100 ms when the trace ended" in text and "(1) waits for a thread to exit" in text, text
         assert "never-woken" not in all_wait(wanted, lasts=100 * MS - 1), wanted
+        # What a semaphore, future or barrier was given before the wait is not lost.
+        lost = wanted.split()[0] not in ("semaphore", "future", "barrier")
+        equal("Either the wake-up came before the wait and was lost, " in text, lost, wanted)
         # Main is no heartbeat because it slept before.
         equal(all_wait(wanted, naps=5), found)
         # Another thread sleeps, and may wake this one.
@@ -2760,6 +2783,26 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
     # A goroutine that waits to receive may be waiting for work.
     assert "queue" not in full(80, "chan receive")
     assert "queue" not in full(80, "network", "read pipe:[7]")
+
+
+@test
+def what_a_slow_consumer_waits_for_is_said_and_is_no_polling():
+    trace = Trace(2)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    for i in range(300):
+        now = (1 + i) * MS
+        trace.log(now - 10, 1, "wait", "write pipe:[7]")
+        trace.block(now, 1, "network", ("main.fill",))
+        trace.block(now + 10, 0, "sleep", ("main.store", "main.writer"))
+        trace.at(now + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + 900 * US + 10, 0, 1)
+        trace.wake(now + 910 * US, 0, 2, ("main.store", "main.writer"))
+        trace.start(now + 910 * US + 10, 1, 2)
+    found = trace.findings(301 * MS, "--from=0ns", f"--to={301 * MS}ns")
+    equal(list(found), ["queue"])
+    assert " For 99 % of that time the former was itself waiting (sleep at main.store (main.go:10)). " in found["queue"]["text"], found
 
 
 @test
@@ -4013,8 +4056,9 @@ def a_pool_that_got_all_its_work_at_once_is_too_small():
     assert "pool-too-small" not in batched(ran=8 * MS)
 
 
-def answering(naps=8 * MS, joined=0):
-    """Thread 2 sleeps for every answer that thread 1 waits for, and for which main waits, then for 2 for `joined`."""
+def answering(naps=8 * MS, joined=0, limit=False, twice=False):
+    """Thread 2 sleeps, or with `limit` waits until a time limit, for every answer that thread 1 waits for, and for which main waits, then for 2
+    for `joined`. `twice`: thread 1 is woken in between, as when its request is read."""
     trace = Trace(3)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
@@ -4028,9 +4072,18 @@ def answering(naps=8 * MS, joined=0):
         now = MS + i * 10 * MS
         trace.log(now, 1, "wait", "read socket:[7]")
         trace.block(now + 10, 1, "network", ("main.ask", "main.client"))
-        trace.block(now + 20, 2, "sleep", ("main.save", "main.server"))
+        if limit:
+            trace.log(now + 15, 2, "wait", "condition full_cv")
+        trace.block(now + 20, 2, "sync.(*Cond).Wait" if limit else "sleep", ("main.save", "main.server"))
         trace.at(now + 20 + naps, 2, "GoUnblock g=2 g_seq=%d stack=0", 2)
         trace.start(now + 30 + naps, 2, 2)
+        if limit:
+            trace.log(now + 40 + naps, 2, "wait", "timed out")
+        if twice:
+            trace.at(now + MS, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + MS + 10, 1, 1)
+            trace.log(now + MS + 20, 1, "wait", "read socket:[7]")
+            trace.block(now + MS + 30, 1, "network", ("main.ask", "main.client"))
         trace.wake(now + 9 * MS, 2, 1, ("main.reply", "main.server"))
         trace.start(now + 9 * MS + 10, 1, 1)
     end = 202 * MS
@@ -4053,8 +4106,64 @@ def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
     assert text.startswith("main.server sleeps while others wait for what it makes. They waited at main.client (read socket:[7]) during 89 % of the time, 20 times, "), text
     assert "it slept (main.save (main.go:10))" in text, text
     assert "sleeper" not in answering(naps=4 * MS)
+    # A read that goes on, whatever woke it meanwhile, is one.
+    equal(answering(twice=True)["sleeper"]["text"], text)
+    # One that waits until a time limit might as well sleep.
+    text = answering(limit=True)["sleeper"]["text"]
+    assert text.startswith("main.server waits until a time limit while others wait for what it makes. They waited at main.client (read socket:[7]) during 89 %"), text
+    assert "for 89 % of that it waited (condition full_cv). " in text, text
     # Main waits for its exit, too: it may be the one that sets the pace.
     assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
+
+
+@test
+def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
+    """As where the first that wants something makes it for all, and the others wait for it."""
+    trace = Trace(5)
+    trace.here(1, 2, 0)
+    for g in range(2, 6):
+        trace.create(10 + g, 0, g, ("main.request",))
+        trace.start(20 + g, g - 1, g)
+    trace.block(40, 0, "sync", GROUP)
+    trace.block(50, 1, "sleep", ("time.Sleep", "main.load", "main.request"))
+    for g in range(3, 6):
+        trace.block(60 + g, g - 1, "chan receive", ("runtime.chanrecv1", "main.get", "main.request"))
+    trace.at(100 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(100 * MS + 10, 1, 2)
+    for g in range(3, 6):
+        trace.wake(100 * MS + 10 * g, 1, g, ("runtime.closechan", "main.request"))
+        trace.start(100 * MS + 100 + g, g - 1, g)
+        trace.at(100 * MS + 200 + g, g - 1, "GoDestroy")
+    trace.wake(100 * MS + 300, 1, 1, ("sync.(*WaitGroup).Done", "main.request"))
+    trace.start(100 * MS + 400, 0, 1)
+    end = 101 * MS
+    text = trace.findings(end, "--from=0ns", f"--to={end}ns")["sleeper"]["text"]
+    assert text.startswith("main.request sleeps while others wait for what it makes. ") and "it slept (main.load (main.go:11))" in text, text
+
+
+@test
+def a_bottleneck_that_others_wait_for_at_several_connections_is_said_once():
+    trace = Trace(4)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    for g, start in ((2, "main.loop"), (3, "main.user"), (4, "main.user")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g - 1, g)
+    trace.log(30, 0, "wait", "join main.user")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(20):
+        now = MS + i * 10 * MS
+        for g in 3, 4:
+            trace.log(now, g - 1, "wait", f"read socket:[{g}]")
+            trace.block(now + 10, g - 1, "network", ("main.ask", "main.user"))
+            trace.wake(now + 9 * MS + g, 1, g, ("main.serve", "main.loop"))
+            trace.start(now + 9 * MS + 10 + g, g - 1, g)
+    trace.wake(202 * MS, 2, 1, ("main.user",))
+    for g in 3, 4:
+        trace.at(202 * MS + 10, g - 1, "GoDestroy")
+    trace.start(202 * MS + 20, 0, 1)
+    kinds = [f["kind"] for f in trace.summary(203 * MS, "--from=0ns", f"--to={203 * MS}ns")["findings"]]
+    equal(kinds, ["bottleneck"])
 
 
 def awaited(wanted="poll pipe:[7]", works="sleep", rounds=4, limit=0, pause=20 * US, waiter=1, others=0, alone=False):
@@ -5919,6 +6028,7 @@ def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
     text = gives_up(kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")["lock-serialises"]["text"]
     assert text.startswith("main.dump (main.go:10) held rwlock stats_rw for 70.0 ms "), text
     equal(gives_up(kind="rwlock to write stats_rw", hold="rwlock to read stats_rw"), {})
+    equal(list(gives_up(limit=MS, held=400 * MS, kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")), ["lock-serialises"])
     equal(gives_up(hold="mutex other_mu"), {})
     # Many are kept as well; all are counted.
     text = gives_up(limit=100 * US, held=200 * MS)["lock-serialises"]["text"]
