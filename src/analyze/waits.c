@@ -78,11 +78,13 @@ trail_name waits_name_frame(struct waits *waits, const trail_place *frame)
 }
 
 /* Returns the frame that ended a wait. A futex is called by the program's own lock: its caller. */
-static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
+static trail_place blamed_frame(struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts)
 {
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    bool caller = facts && facts->kind == WIRE_WAIT_FUTEX && row.own + 1 < row.count;
+    bool caller = facts && facts->kind == WIRE_WAIT_FUTEX && row.own + 1 < row.count &&
+                  stacks_rank(&waits->analysis->stacks, &row.places[row.own + 1]) >=
+                      stacks_rank(&waits->analysis->stacks, &row.places[row.own]);
     return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
 }
 
@@ -227,8 +229,9 @@ static trail_stack parked_at(const struct waits *waits, const struct goroutine *
 }
 
 /*
- * Returns `by`, the frame that released a lock; if the same call, as one to fcntl(), is where the
- * other one waited, the frame that called its function.
+ * Returns `by`, the frame that released a file lock; if the same call of fcntl() is where the other
+ * one waited, the frame that called its function. (A mutex may be waited for and released in one
+ * wait for a condition variable.)
  */
 static trail_place caller_if_same(const struct waits *waits, trail_stack stack, trail_stack waited,
                                   trail_place by)
@@ -367,7 +370,7 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
     bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place);
-    if (is_lock && !pool && facts)
+    if (is_lock && facts && facts->kind == WIRE_WAIT_FILE_LOCK)
         by = caller_if_same(waits, stack, parked_at(waits, g), by);
     struct blame_wait ended = {
         .goroutine = g->id,

@@ -274,6 +274,8 @@ trail_string function_name_short(trail_string name, char *buf)
 bool function_name_is_of_lock(trail_string function)
 {
     const char *end = function.data + function.size;
+    if (function.size == 0 || memmem(function.data, function.size, "+0x", 3))
+        return false; /* "liblock.so+0x1234" */
     for (const char *at = function.data; end - at >= 4; at++) {
         char before = at > function.data ? at[-1] : '_', after = end - at > 4 ? at[4] : '_';
         bool part = strncasecmp(at, "lock", 4) == 0 && !islower((unsigned char)after);

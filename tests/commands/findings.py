@@ -207,20 +207,22 @@ def a_lock_is_not_held_by_one_that_waits_for_it():
 def the_caller_of_a_function_that_takes_and_releases_a_file_lock_holds_it():
     """As one that has the command of fcntl() as an argument."""
 
-    def holder(same):
+    def holder(same, lock="file lock app.lock"):
         trace = Trace(2)
         trace.call = "main.set_lock" if same else None
         for g in (1, 2):
             trace.here(g, 2, g - 1)
-        trace.log(MS, 0, "wait", "file lock app.lock")
+        trace.log(MS, 0, "wait", lock)
         trace.block(MS + 10, 0, "sync", ("main.set_lock", "main.insert"))
         trace.wake(201 * MS, 1, 1, ("main.set_lock", "main.compact", "main.worker"))
         trace.start(201 * MS + 10, 0, 1)
         text = trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")["lock-serialises"]["text"]
-        return text[: text.index(" held file lock app.lock for 200 ms")]
+        return text[: text.index(f" held {lock} for 200 ms")]
 
     equal(holder(True), "main.compact (main.go:11)")
     equal(holder(False), "main.set_lock (main.go:10)")
+    # A wait for a condition variable both releases its mutex and waits for it.
+    equal(holder(True, "mutex m"), "main.set_lock (main.go:10)")
 
 
 def at_a_futex(at=WORK_STACK, by=("main.publish", "main.main"), waiters=1, rounds=12):
@@ -249,6 +251,7 @@ def a_futex_is_held_only_if_its_waiters_release_it_or_a_function_is_named_so():
     for at, by in ((WORK_STACK, ("main.word_unlock", "main.publish")), (("main.fx_lock", "main.look_up"), WORK_STACK)):
         found = at_a_futex(at, by).findings(end)
         assert "held futex word" in found["lock-serialises"]["text"], found
+        equal(list(found), ["lock-serialises"])  # others wait for what works alone
     for name in ("main.unblock", "main.clock", "main.is_locked"):
         assert "lock-serialises" not in at_a_futex(by=(name, "main.publish")).findings(end), name
     for path, held in ((at_a_futex().path(end), False), (at_a_futex(by=("main.word_unlock",)).path(end), True),
@@ -2999,6 +3002,27 @@ def phases_in_which_one_works_alone_are_serial():
     assert "serial-phase" not in alone(5 * MS - 100, 5 * MS)
     assert "serial-phase" not in alone(20 * MS, 60 * MS)
     assert "serial-phase" not in alone(90 * MS, 5 * MS)  # a program that is hardly parallel
+
+
+@test
+def one_of_several_that_sleep_most_of_the_time_works_alone_by_chance():
+    def phases(sleeps):
+        """Four goroutines run for 10 ms; then in turn one of them runs for 20 ms, while the others wait, and 10 ms later they run again."""
+        reason, stack = ("sleep", ("time.Sleep", "main.retry", "main.edit")) if sleeps else ("select", ("main.next", "main.edit"))
+        trace = Trace(4)
+        for g in range(1, 5):
+            trace.here(g, 2, g - 1)
+        for i in range(8):
+            now, last = i * 40 * MS, 1 + i % 4
+            for g in range(1, 5):
+                trace.block(now + (30 if g == last else 10) * MS, g - 1, reason, stack)
+                trace.at(now + 40 * MS, g - 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+                trace.start(now + 40 * MS + 10, g - 1, g)
+        end = 320 * MS + 100
+        return list(trace.findings(end, "--from=0ns", f"--to={end}ns"))
+
+    equal(phases(False), ["serial-phase"])
+    equal(phases(True), [])
 
 
 @test
