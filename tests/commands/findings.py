@@ -3005,6 +3005,28 @@ def phases_in_which_one_works_alone_are_serial():
 
 
 @test
+def sleeps_that_double_are_attempts():
+    def found(lengths):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        now = MS
+        for length in lengths:
+            trace.block(now, 0, "sleep", ("time.Sleep", "main.save", "main.main"))
+            trace.at(now + length, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + length + 10, 0, 1)
+            now += length + 100 * US
+        return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+    text = found(5 * [5 * MS, 10 * MS, 20 * MS, 40 * MS, 40 * MS])["polling"]["text"]
+    assert text.startswith("main.save (main.go:11) tries again and again: it slept 25 times for 23.0 ms on average, often twice as long as before. "), text
+    assert "It slept for 575 ms in all. If it waits for something, that is noticed up to 40.0 ms late. " in text, text
+    # Six are too few; and two in turn, of which one is twice as long, need not be attempts.
+    equal(found(3 * [5 * MS, 10 * MS, 20 * MS, 40 * MS, 40 * MS]), {})
+    equal(found(20 * [10 * MS, 20 * MS]), {})
+    equal(found(20 * [10 * MS, 16 * MS, 27 * MS]), {})
+
+
+@test
 def one_of_several_that_sleep_most_of_the_time_works_alone_by_chance():
     def phases(sleeps):
         """Four goroutines run for 10 ms; then in turn one of them runs for 20 ms, while the others wait, and 10 ms later they run again."""
