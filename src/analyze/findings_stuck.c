@@ -653,7 +653,7 @@ struct never {
 
 static const struct never *never_of(trail_string kind)
 {
-    static const struct never nevers[] = {
+    static const struct never reasons[] = {
         {"semaphore", "Nothing posts it any more: fewer posts came than waits",
          "Post it on each path, also where the work fails."},
         {"future", "Nothing sets it",
@@ -663,7 +663,7 @@ static const struct never *never_of(trail_string kind)
         {NULL, "Either the wake-up came before the wait and was lost, or nothing wakes it",
          "Check the condition before the wait, and wake at each change of it."},
     };
-    const struct never *never = nevers;
+    const struct never *never = reasons;
     while (never->kind && !text_is(kind, never->kind))
         never++;
     return never;

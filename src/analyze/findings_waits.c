@@ -214,7 +214,8 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
                    place ? SHOWN_SIZE(at) : 0, at.data);
 }
 
-void wait_explain_own_of(struct findings *findings, const struct blame_row *row, const char *who)
+void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
+                         const char *subject)
 {
     char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
@@ -222,5 +223,5 @@ void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
         return;
     wait_put_own(findings, row, wait, sizeof wait);
     finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
-                    wait_own_least(row), 100 * (share < 1 ? share : 1), who, wait);
+                    wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
 }
