@@ -130,10 +130,13 @@ static trail_place taking_frame(struct waits *waits, const trail_event *event, t
     const struct names *names = &waits->analysis->names;
     trail_name start = waits_start(waits, event->goroutine);
     for (size_t i = row.own; i < row.count; i++)
-        if (!function_name_is_of_lock(names_text(names, row.places[i].function)))
+        if (stacks_rank(&waits->analysis->stacks, &row.places[i]) >=
+                stacks_rank(&waits->analysis->stacks, &row.places[row.own]) &&
+            !function_name_is_of_lock(names_text(names, row.places[i].function)))
             return row.places[i];
-    return row.count > 0 && start ? (trail_place){.function = start}
-                                  : blamed_frame(waits, stack, NULL);
+    if (row.count == 0 || start == 0)
+        return blamed_frame(waits, stack, NULL);
+    return (trail_place){.function = start};
 }
 
 static bool take_hold(struct waits *waits, const trail_event *event)
