@@ -252,6 +252,11 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
     for (; count > 0; count--) {
         const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
         (void)overlap(piece, wait, &part);
+        /* It did not have the lock while it waited for it itself, though none is known to end that. */
+        if (!piece->row && wait->lock && piece->wait == wait->wait) {
+            rest->begin_ns = later(rest->begin_ns, part.end_ns);
+            rest->begin_serial = later(rest->begin_serial, part.end_serial);
+        }
         if (!piece->row || (piece->room && !wait->room) || (piece->back && piece->row != rest->row))
             continue;
         row_add(&blame->rows[piece->row - 1], wait, &part);
@@ -402,8 +407,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
         return true; /* a damaged clock */
     if (wait->waker == TRAIL_NONE || wait->waker == wait->goroutine) {
-        rest.in_vain = wait->permit;
-        own->goes_on |= wait->permit;
+        rest.in_vain = wait->may_go_on;
+        own->goes_on |= wait->may_go_on;
         rest.exec_ns = wait->exec_ns;
         piece_put(own, &rest);
         return true;

@@ -167,10 +167,11 @@ static bool is_go_lock(const struct chains *chains, trail_stack stack)
 static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wait)
 {
     const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);
+    bool held = facts && (facts->kind == WIRE_WAIT_FUTEX
+                              ? stacks_is_in_lock(chains->stacks, wait->stack)
+                              : wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD);
     if (facts)
-        return wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD && facts->object
-                   ? lock_of(chains, facts->kind, facts->object)
-                   : CHAIN_NONE;
+        return held && facts->object ? lock_of(chains, facts->kind, facts->object) : CHAIN_NONE;
     if (!is_go_lock(chains, wait->stack))
         return CHAIN_NONE;
     return lock_of(chains, WIRE_WAIT_NONE, stacks_function(chains->stacks, wait->stack));

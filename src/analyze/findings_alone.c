@@ -123,6 +123,31 @@ static void say_uneven(struct findings *findings, const struct blame_row *barrie
 }
 
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
+/* Whether those that could work beside it wait for a lock that it holds, for as long. */
+static bool is_with_lock(const struct findings *findings, const struct alone_sum *sum)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->lock && row->start == sum->name && blame_union_ns(&row->serial) >= sum->ns / 2 &&
+            finding_names(findings, "lock-serialises", row->function))
+            return true;
+    }
+    return false;
+}
+
+/* Whether it is one of several that sleep most of the time, as between attempts: the others could
+ * work meanwhile. */
+static bool do_others_sleep(const struct findings *findings, const struct alone_sum *sum)
+{
+    const struct wait_group *group = waits_find_group(findings->waits, sum->name);
+    if (!group || group->workers < 2)
+        return false;
+    struct group_time time = wait_time_of(findings, group);
+    return time.most && time.most->reason == findings->waits->sleep &&
+           share_of(time.most->spread.sum_ns, time.all) >= BUSY_SHARE;
+}
+
 void finding_serial_phase(struct findings *findings)
 {
     const struct activity *activity = findings->activity;
@@ -137,6 +162,7 @@ void finding_serial_phase(struct findings *findings)
     }
     if (!most || most->ns < ALONE_LEAST || time_share(findings, most->ns) < ALONE_SHARE ||
         time_share(findings, ns_between(alone, length)) < ALONE_REST || is_explained(findings) ||
+        is_with_lock(findings, most) || do_others_sleep(findings, most) ||
         share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
     const struct wait_group *openmp = gcc_openmp(findings);

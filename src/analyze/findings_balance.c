@@ -15,6 +15,8 @@
 #define WATCH_MOST    INT64_C(20000000) /* a sleep, on average */
 #define BALANCE_TIMES 2                 /* the busiest compared with the mean of the others */
 #define SERVER_JOINED 0.1               /* its exit is waited for: it does not serve others */
+#define LIMIT_SHARE   0.9               /* of the waits timed out */
+#define ONE_SHARE     0.99              /* of the time, if others of its kind might do the same */
 #define UNEVEN_LEAST  0.1               /* of the time in which others wait for the busiest one */
 
 /* MARK: Once */
@@ -412,6 +414,21 @@ static bool needs_waiter(const struct findings *findings, const struct blame_row
 }
 
 /*
+ * Whether what the goroutine that ended the waits waited for itself, but no other goroutine, mostly
+ * ended at a time limit.
+ */
+static bool waits_out_limit(const struct findings *findings, const struct blame_row *row)
+{
+    trail_name kind = wait_kind_name(&findings->analysis->names, (trail_name)row->outside.key);
+    const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == kind)
+            return share_of((int64_t)group->waits[i].timed_out,
+                            (int64_t)group->waits[i].spread.count) >= LIMIT_SHARE;
+    return false;
+}
+
+/*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
  * may be a client that has nothing to do; and the main goroutine, or several, may pace others.
  */
@@ -423,16 +440,17 @@ void finding_sleeper(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         double share = wait_own_share(row);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
-            row->goroutine.key == 1 || row->outside.ns <= 0 ||
-            (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
-            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
-            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            row->goroutine.key == 1 || row->outside.ns <= 0 || share < BUSY_SHARE ||
+            share_of(row->goroutine.ns, row->ns) <
+                (share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ? ALIKE_SHARE : ONE_SHARE) ||
             time_share(findings, ns) < BUSY_SHARE ||
             wait_is_lent(findings, row->waiter, row->start) ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
-            (!waits->is_go && finding_names(findings, "sleeper", row->start)) ||
-            !needs_waiter(findings, row))
+            (!waits->is_go && finding_names(findings, "sleeper", row->start)))
+            continue;
+        bool sleeps = (trail_name)row->outside.key == waits->sleep;
+        if (!(sleeps || waits_out_limit(findings, row)) || !needs_waiter(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
@@ -440,12 +458,18 @@ void finding_sleeper(struct findings *findings)
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
                      asleep = text_of(findings, place ? place : waits->sleep);
-        finding_say(findings, &of, "%.*s sleeps while others wait for what it makes", SHOWN(name));
+        if (!sleeps)
+            asleep = text_of(findings, (trail_name)row->outside.key);
+        finding_say(findings, &of, "%.*s %s while others wait for what it makes", SHOWN(name),
+                    sleeps ? "sleeps" : "waits until a time limit");
         finding_explain(findings,
                         "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
-                        "that it slept (%.*s).",
+                        "that it %s (%.*s).",
                         SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
                         several(row->waits, "time", row->ns, row->longest.ns).text,
-                        100 * (share < 1 ? share : 1), SHOWN(asleep));
+                        100 * (share < 1 ? share : 1), sleeps ? "slept" : "waited", SHOWN(asleep));
+        if (!sleeps)
+            finding_advise(findings, "Let it go on as soon as there is something to do, or shorten "
+                                     "the limit.");
     }
 }

@@ -18,6 +18,8 @@
 #define POLL_EXEC_MOST 100000
 #define POLL_EXEC_PART 20
 #define POLL_SHARE     0.5
+#define DOUBLED_LEAST  10
+#define DOUBLED_SHARE  0.1 /* of the sleeps were the third that doubled, or a later one */
 /* The same of longer sleeps of the main goroutine that end when another one has ended. */
 #define LOOK_TIMES      40
 #define LOOK_MOST       INT64_C(50000000)
@@ -166,7 +168,7 @@ void finding_polling(struct findings *findings)
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
-            !is_of_use(findings, row) ||
+            !is_of_use(findings, row) || finding_names(findings, "queue", row->function) ||
             share_of(blame_union_ns(&row->at_least_one),
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
@@ -189,6 +191,40 @@ void finding_polling(struct findings *findings)
         finding_advise(findings, "Wait for it with a %s.",
                        waits->is_go ? "channel or condition variable"
                                     : "condition variable, semaphore or poll");
+    }
+}
+
+/*
+ * Tries again and again, and sleeps twice as long each time. What it waits for may come long before
+ * the sleep ends.
+ */
+void finding_backs_off(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        if (row->doubled < DOUBLED_LEAST ||
+            share_of((int64_t)row->doubled, (int64_t)spread->count) < DOUBLED_SHARE ||
+            finding_names(findings, "polling", row->function) ||
+            time_share(findings, blame_union_ns(&row->at_least_one)) < POLL_SHARE)
+            continue;
+        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+                                      .moment = &row->longest, .function = row->function};
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s tries again and again: it slept %s times for %s on average, often twice "
+                    "as long as before",
+                    SHOWN(place), counted(spread->count).text,
+                    duration(mean(spread->sum_ns, spread->count)).text);
+        finding_explain(
+            findings,
+            "It slept for %s in all. If it waits for something, that is noticed up to %s "
+            "late.",
+            duration(spread->sum_ns).text, duration(spread->max_ns).text);
+        finding_advise(findings, "Wait for it with a %s, or sleep for a shorter time.",
+                       findings->waits->is_go ? "channel or condition variable"
+                                              : "condition variable, semaphore or poll");
     }
 }
 
@@ -223,6 +259,15 @@ static bool ends_itself(const struct findings *findings, const struct place *pla
     return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
 }
 
+/* Whether a row's wait is of the kind: an rwlock has a name of its own, for both ways to take it. */
+static bool is_of_kind(const struct findings *findings, trail_name wait, trail_name kind)
+{
+    trail_string text = text_of(findings, wait), title = text_of(findings, kind);
+    return wait_kind_name(&findings->analysis->names, wait) == kind ||
+           (text.size > title.size && memcmp(text.data, title.data, title.size) == 0 &&
+            text.data[title.size] == ' ');
+}
+
 /* Whether at least half of the waits for locks that timed out are known to be for whose holds. */
 static bool is_holder_known(const struct findings *findings, const trail_wait *wait)
 {
@@ -230,7 +275,7 @@ static bool is_holder_known(const struct findings *findings, const trail_wait *w
     uint64_t known = 0;
     for (size_t i = 0; i < blame->count; i++)
         if (blame->rows[i].lock && blame->rows[i].function != 0 &&
-            wait_kind_name(&findings->analysis->names, blame->rows[i].wait) == wait->reason)
+            is_of_kind(findings, blame->rows[i].wait, wait->reason))
             known += blame->rows[i].waits;
     return known >= wait->timed_out / 2;
 }

@@ -142,6 +142,7 @@ void finding_queue(struct findings *findings)
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
         say_full(findings, &of, row->place, row->at, ns,
                  several(row->waits, "wait", row->ns, row->longest.ns));
+        wait_explain_own_of(findings, row, "the former");
     }
 }
 
@@ -233,23 +234,51 @@ static bool is_wanted(const struct findings *findings, const struct blame_row *r
            wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE);
 }
 
+/* For how long the goroutine that ended the waits had work. */
+static int64_t busy_ns(const struct findings *findings, const struct blame_row *row)
+{
+    return 1000 *
+           (int64_t)(uintptr_t)idmap_find(&findings->waits->busy, (uint64_t)row->goroutine.key);
+}
+
+static bool is_bottleneck(const struct findings *findings, const struct blame_row *row)
+{
+    if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
+        share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+        time_share(findings, blame_union_ns(&row->held)) < BUSY_SHARE)
+        return false;
+    int64_t busy = busy_ns(findings, row);
+    return time_share(findings, busy) >= BUSY_MOST && !uses_all_cpus(findings) &&
+           !wait_is_own_barrier(findings, row) && !is_for_helper(findings, row, busy) &&
+           is_wanted(findings, row);
+}
+
+/* Whether others waited for the same goroutine at the same function, as on another connection, for
+ * longer. */
+static bool is_said_elsewhere(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t ns = blame_union_ns(&row->held);
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *other = &blame->rows[i];
+        int64_t longer = blame_union_ns(&other->held);
+        if (other != row && other->goroutine.key == row->goroutine.key &&
+            other->function == row->function && other->at == row->at &&
+            (longer > ns || (longer == ns && other < row)) && is_bottleneck(findings, other))
+            return true;
+    }
+    return false;
+}
+
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
 void finding_bottleneck(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        int64_t ns = blame_union_ns(&row->held);
-        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
-            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
-            time_share(findings, ns) < BUSY_SHARE)
+        if (!is_bottleneck(findings, row) || is_said_elsewhere(findings, row))
             continue;
-        int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
-                                                             (uint64_t)row->goroutine.key);
-        if (time_share(findings, busy) < BUSY_MOST || uses_all_cpus(findings) ||
-            wait_is_own_barrier(findings, row) || is_for_helper(findings, row, busy) ||
-            !is_wanted(findings, row))
-            continue;
+        int64_t ns = blame_union_ns(&row->held), busy = busy_ns(findings, row);
         const struct finding_of of =
             finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),

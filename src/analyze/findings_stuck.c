@@ -646,6 +646,29 @@ static void explain_kept(struct findings *findings, const struct stuck_wait *kep
     finding_advise(findings, "Release the lock before that wait.");
 }
 
+/* Why a wait is never woken, by its kind: most objects keep what comes before the wait. */
+struct never {
+    const char *kind, *nothing, *remedy;
+};
+
+static const struct never *never_of(trail_string kind)
+{
+    static const struct never reasons[] = {
+        {"semaphore", "Nothing posts it any more: fewer posts came than waits",
+         "Post it on each path, also where the work fails."},
+        {"future", "Nothing sets it",
+         "Set each promise, or destroy it, also where its work fails."},
+        {"barrier", "Fewer threads arrive than it waits for",
+         "Initialise it with the number of threads that arrive."},
+        {NULL, "Either the wake-up came before the wait and was lost, or nothing wakes it",
+         "Check the condition before the wait, and wake at each change of it."},
+    };
+    const struct never *never = reasons;
+    while (never->kind && !text_is(kind, never->kind))
+        never++;
+    return never;
+}
+
 /* Explains why nothing wakes it. */
 static void explain_never_woken(struct findings *findings, const struct stuck_wait *wait)
 {
@@ -687,17 +710,13 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         explain_kept(findings, kept);
         return;
     }
+    const struct never *never = never_of(text_of(findings, wait->kind));
     if (signalled.size)
         finding_explain(findings, "%.*s signalled it before the wait, when no %s waited.",
                         SHOWN(signalled), word(findings, TERM_task));
     else
-        finding_explain(findings,
-                        "Either the wake-up came before the wait and was lost, or nothing "
-                        "wakes it.");
-    finding_advise(findings, "%s",
-                   text_is(text_of(findings, wait->kind), "future")
-                       ? "Set each promise, or destroy it, also where its work fails."
-                       : "Check the condition before the wait, and wake at each change of it.");
+        finding_explain(findings, "%s.", never->nothing);
+    finding_advise(findings, "%s", never->remedy);
 }
 
 /* Every goroutine waits for another one, and at least one of them for what none holds. */

@@ -11,9 +11,12 @@
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    bool condition =
-        facts ? facts->kind == WIRE_WAIT_CONDITION : row->wait == findings->waits->condition;
-    return condition && row->together * 4 >= row->waits &&
+    bool may_be = facts
+                      ? facts->kind == WIRE_WAIT_CONDITION ||
+                            ((facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_ATOMIC) &&
+                             !row->lock)
+                      : row->wait == findings->waits->condition;
+    return may_be && !row->once && row->together * 4 >= row->waits &&
            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE;
 }
 
@@ -39,7 +42,9 @@ bool wait_is_for_work(const struct findings *findings, const struct blame_row *r
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
                        facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
-                       facts->kind == WIRE_WAIT_RECEIVE || wait_is_for_any(facts)
+                       facts->kind == WIRE_WAIT_RECEIVE || facts->kind == WIRE_WAIT_ATOMIC ||
+                       (facts->kind == WIRE_WAIT_FUTEX && !row->lock && !row->once) ||
+                       wait_is_for_any(facts)
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
@@ -209,13 +214,14 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
                    place ? SHOWN_SIZE(at) : 0, at.data);
 }
 
-void wait_explain_own(struct findings *findings, const struct blame_row *row)
+void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
+                         const char *subject)
 {
     char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
     if (!wait_of_holder(findings, row))
         return;
     wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %s%.0f %% of that time it was itself waiting (%s).",
-                    wait_own_least(row), 100 * (share < 1 ? share : 1), wait);
+    finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
+                    wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
 }

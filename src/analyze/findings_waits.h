@@ -109,5 +109,11 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
 /* Returns "at least ", if wait_own_share is of more than is known; or "". */
 const char *wait_own_least(const struct blame_row *row);
 
-/* Explains what it waited for, if it did. */
-void wait_explain_own(struct findings *findings, const struct blame_row *row);
+/* Explains what the one that ended the waits waited for, if it did; `subject` names it. */
+void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
+                         const char *subject);
+
+static inline void wait_explain_own(struct findings *findings, const struct blame_row *row)
+{
+    wait_explain_own_of(findings, row, "it");
+}

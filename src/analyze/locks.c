@@ -57,7 +57,8 @@ static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_nam
         lock->row.name = name;
         lock->row.can_be_held = wire_wait_kinds[of].traits & WIRE_WAIT_HELD;
         lock->for_work = wire_wait_kinds[of].traits & WIRE_WAIT_IDLE;
-        lock->can_be_lock = of == WIRE_WAIT_SEMAPHORE || of == WIRE_WAIT_FUTEX;
+        lock->is_futex = of == WIRE_WAIT_FUTEX;
+        lock->can_be_lock = of == WIRE_WAIT_SEMAPHORE || lock->is_futex;
     }
     return lock;
 }
@@ -447,12 +448,16 @@ static bool wait_begins(struct locks *locks, const struct goroutine *g, const tr
 }
 
 /* Adds up the waits that a goroutine ended which has waited for the same object. */
-static bool note_waker(const struct ended *ended, int64_t ns)
+static bool note_waker(const struct locks *locks, const struct ended *ended, int64_t ns)
 {
     struct lock *lock = ended->lock;
     if (!lock->can_be_lock)
         return true;
-    if (ended->holder != TRAIL_NONE && idmap_find(&lock->waited, (uint64_t)ended->holder))
+    const struct stacks *stacks = &locks->analysis->stacks;
+    bool named = lock->is_futex && (stacks_is_in_lock(stacks, ended->waiter->stack) ||
+                                    stacks_is_in_lock(stacks, ended->woken));
+    if (named ||
+        (ended->holder != TRAIL_NONE && idmap_find(&lock->waited, (uint64_t)ended->holder)))
         ns_add(&lock->among_ns, ns);
     return idmap_put(&lock->waited, (uint64_t)ended->g->id, lock);
 }
@@ -469,7 +474,7 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
     if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
     ended->waiter->ended = ended->lock;
-    if (!note_waker(ended, ns))
+    if (!note_waker(locks, ended, ns))
         return false;
     note_named(locks, &row->longest, &row->longest_name, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
@@ -624,6 +629,7 @@ static void finish_rows(struct locks *locks)
         lock->place = i;
         if (lock->row.wait.count == 0 && lock->row.open == 0 && lock->row.hold.count == 0)
             continue;
+        lock->row.can_be_held |= lock->is_futex && !brings_work(lock);
         locks->all[i] = locks->all[count];
         locks->all[count++] = lock;
     }

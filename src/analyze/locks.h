@@ -28,9 +28,9 @@ struct lock {
     size_t place;   /* index among the rows; set at the end */
     bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
     /* Of a semaphore or futex: the goroutines that have waited, and the sum of the waits that one
-     * of these ended. Users of a lock end each other's waits; a producer of work does not wait for
-     * it. */
-    bool can_be_lock;
+     * of these ended. Users of a lock end each other's waits, or have names that say so; a producer of work does
+     * not wait for it. */
+    bool can_be_lock, is_futex;
     struct idmap waited;
     int64_t among_ns;
 };

@@ -7,6 +7,10 @@
 #include "analyze/goroutines.h"
 #include "base/grow.h"
 
+/* A sleep between attempts is twice as long as the one before, and some time late. */
+#define DOUBLE_LEAST 1.8
+#define DOUBLE_MOST  2.3
+
 void outside_init(struct outside *outside)
 {
     outside->now = OBJECTS_OF(struct outside_now);
@@ -116,7 +120,8 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (!now || number == 0)
         return false;
     struct outside_row *row = &outside->rows[number - 1];
-    if (now->row == number && !count_run(row, now, wait))
+    bool again = now->row == number;
+    if (again && !count_run(row, now, wait))
         return false;
     *now = (struct outside_now){.row = number,
                                 .waits = true,
@@ -124,6 +129,8 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
                                 .place = wait->place,
                                 .waiter = wait->waiter,
                                 .ends = now->ends,
+                                .slept_ns = again ? now->slept_ns : 0,
+                                .doubled = again ? now->doubled : 0,
                                 .begin_ns = wait->begin_ns};
     return true;
 }
@@ -150,6 +157,15 @@ static struct outside_peer peer_of(const struct outside *outside, const struct o
     return peer;
 }
 
+/* Counts a sleep that is about twice as long as the one before. */
+static void count_doubled(struct outside_row *row, struct outside_now *now, int64_t ns)
+{
+    double times = now->slept_ns > 0 ? (double)ns / (double)now->slept_ns : 0;
+    now->doubled = times >= DOUBLE_LEAST && times <= DOUBLE_MOST ? now->doubled + 1 : 0;
+    now->slept_ns = ns;
+    row->doubled += now->doubled >= 2;
+}
+
 bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int64_t exec_ns,
                  const struct goroutine *waker)
 {
@@ -158,6 +174,8 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
         return true;
     struct outside_row *row = &outside->rows[now->row - 1];
     int64_t ns = ns_between(now->begin_ns, end_ns);
+    if (row->kind == WIRE_WAIT_SLEEP)
+        count_doubled(row, now, ns);
     now->waits = false;
     now->exec_ns = exec_ns;
     now->end_ns = end_ns;

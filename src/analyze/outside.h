@@ -45,6 +45,7 @@ struct outside_row {
     uint64_t woke;             /* others that it woke in between */
     uint64_t created;          /* others that it created in between */
     bool called;               /* sleeps in a function that another one, with a name, called */
+    uint64_t doubled;          /* sleeps twice as long as the one before, as that was, too */
     uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
     bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
     bool of_server; /* for what a server sends over a connection that the program made */
@@ -76,7 +77,9 @@ struct outside_now {
     int64_t begin_ns, end_ns;
     int64_t exec_ns; /* its exec_ns when its last wait ended */
     uint64_t woke, created;
-    uint64_t ends; /* of its waits, in all rows */
+    uint64_t ends;    /* of its waits, in all rows */
+    int64_t slept_ns; /* by its last sleep, if it sleeps in this row again and again; else 0 */
+    uint64_t doubled; /* how many times in a row that was twice as long as the one before */
 };
 
 /* Call outside_init. */

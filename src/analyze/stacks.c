@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "words/function_name.h"
 
 void stacks_begin_batch(struct stacks *stacks)
 {
@@ -108,4 +109,13 @@ void stacks_free(struct stacks *stacks)
     free(stacks->rows);
     free(stacks->by_handle);
     free(stacks->scratch);
+}
+
+bool stacks_is_in_lock(const struct stacks *stacks, trail_stack stack)
+{
+    struct stack_row row = stacks_get(stacks, stack);
+    for (size_t i = 0; i < row.count && i <= row.own; i++)
+        if (function_name_is_of_lock(names_text(stacks->names, row.places[i].function)))
+            return true;
+    return false;
 }

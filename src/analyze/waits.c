@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "base/text.h"
+#include "words/function_name.h"
 #include "words/place.h"
 
 /* Go preempts a goroutine after 10 ms; one that keeps a P for longer than this while others are
@@ -77,11 +78,13 @@ trail_name waits_name_frame(struct waits *waits, const trail_place *frame)
 }
 
 /* Returns the frame that ended a wait. A futex is called by the program's own lock: its caller. */
-static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
+static trail_place blamed_frame(struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts)
 {
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    bool caller = facts && facts->kind == WIRE_WAIT_FUTEX && row.own + 1 < row.count;
+    bool caller = facts && facts->kind == WIRE_WAIT_FUTEX && row.own + 1 < row.count &&
+                  stacks_rank(&waits->analysis->stacks, &row.places[row.own + 1]) >=
+                      stacks_rank(&waits->analysis->stacks, &row.places[row.own]);
     return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
 }
 
@@ -117,6 +120,25 @@ static uint64_t hold_key(trail_name object, trail_name function)
     return (uint64_t)object << 32 | function;
 }
 
+/*
+ * Returns the frame that took a lock: of a function that only does this for others, as its name
+ * says, that of its caller, of which at least the start function of the goroutine is known.
+ */
+static trail_place taking_frame(struct waits *waits, const trail_event *event, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    const struct names *names = &waits->analysis->names;
+    trail_name start = waits_start(waits, event->goroutine);
+    for (size_t i = row.own; i < row.count; i++)
+        if (stacks_rank(&waits->analysis->stacks, &row.places[i]) >=
+                stacks_rank(&waits->analysis->stacks, &row.places[row.own]) &&
+            !function_name_is_of_lock(names_text(names, row.places[i].function)))
+            return row.places[i];
+    if (row.count == 0 || start == 0)
+        return blamed_frame(waits, stack, NULL);
+    return (trail_place){.function = start};
+}
+
 static bool take_hold(struct waits *waits, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;
@@ -126,7 +148,7 @@ static bool take_hold(struct waits *waits, const trail_event *event)
         return true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
     trail_name object = names_put(names, text.object.data, text.object.size);
-    trail_place at = blamed_frame(waits, stack, NULL);
+    trail_place at = taking_frame(waits, event, stack);
     struct hold_sum *sum = objects_get(&waits->hold_sums, hold_key(object, at.function));
     struct last_hold *last = objects_get(&waits->last_holds, (uint64_t)event->goroutine);
     if (!sum || !last)
@@ -175,8 +197,10 @@ static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
                                    const struct last_hold *hold)
 {
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    for (size_t i = row.own; i < row.count && row.places[i].function != hold->at.function; i++) {
+    for (size_t i = row.own; i < row.count; i++) {
         const trail_place *place = &row.places[i];
+        if (place->function == hold->at.function)
+            return i > row.own ? *place : (trail_place){0};
         if (stacks_rank(&waits->analysis->stacks, place) != FRAME_OWN)
             continue;
         if (!is_unlock(names_text(&waits->analysis->names, place->function)))
@@ -198,6 +222,28 @@ static trail_place holder_frame(struct waits *waits, trail_stack stack,
     bool is_own = is_known && stacks_rank(&waits->analysis->stacks, &by) == FRAME_OWN;
     trail_place in = is_own && is_known ? unlocking_frame(waits, stack, hold) : (trail_place){0};
     return in.function ? in : is_known && !is_own ? hold->at : by;
+}
+
+/* The stack of a wait at a place whose name is recorded; else 0. */
+static trail_stack parked_at(const struct waits *waits, const struct goroutine *g)
+{
+    const struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
+    return parked ? parked->stack : 0;
+}
+
+/*
+ * Returns `by`, the frame that released a file lock; if the same call of fcntl() is where the other
+ * one waited, the frame that called its function. (A mutex may be waited for and released in one
+ * wait for a condition variable.)
+ */
+static trail_place caller_if_same(const struct waits *waits, trail_stack stack, trail_stack waited,
+                                  trail_place by)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack),
+                     other = stacks_get(&waits->analysis->stacks, waited);
+    bool same = row.own + 1 < row.count && other.count > 0 && by.pc != 0 &&
+                row.places[row.own].pc == by.pc && other.places[other.own].pc == by.pc;
+    return same ? row.places[row.own + 1] : by;
 }
 
 /* Returns for how long the function has held the lock in all, if it has logged the hold that ended
@@ -284,8 +330,8 @@ bool waits_hands_over(const struct waits *waits, trail_name wait)
     trail_string text = names_text(names, wait);
     if (facts)
         return facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ ||
-               facts->kind == WIRE_WAIT_RECEIVE;
+               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_ATOMIC ||
+               facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_RECEIVE;
     return wait == waits->condition || text_begins(text, "chan ") || text_begins(text, "select");
 }
 
@@ -326,6 +372,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     const struct last_hold *hold = woken ? hold_of(waits, facts, event->goroutine) : NULL;
     trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
+    bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place);
+    if (is_lock && facts && facts->kind == WIRE_WAIT_FILE_LOCK)
+        by = caller_if_same(waits, stack, parked_at(waits, g), by);
     struct blame_wait ended = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
@@ -339,13 +388,13 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .waits_in = waits->is_go && !place && !pool ? g->outer : 0,
         .outside_at = outside_at(waits, g),
         .named = facts && facts->object != 0,
-        .lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place),
+        .lock = is_lock,
         .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send || pool,
-        .permit = facts && facts->kind == WIRE_WAIT_SEMAPHORE,
+        .may_go_on = facts && (facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_READ),
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = is_once(waits, facts, place),
         .held_ns = held_ns(waits, hold, by.function),
-        .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
+        .hands_over = !is_lock && (waits_hands_over(waits, wait) || waits_for_result(waits, wait)),
         .waker = woken ? event->goroutine : TRAIL_NONE,
         .own_start = names_kind(&waits->analysis->names, g->name),
         .start = woken ? waits_start(waits, event->goroutine) : 0,
@@ -835,6 +884,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
     waits->rwlocks = OBJECTS_OF(struct rwlock);
+    waits->futexes = OBJECTS_OF(struct futex);
     waits->wait_places = OBJECTS_OF(struct wait_place);
     waits->helpers = OBJECTS_OF(struct helper);
     waits->hold_sums = OBJECTS_OF(struct hold_sum);
@@ -894,6 +944,8 @@ static void drop(void *part)
     objects_free(&waits->conditions);
     objects_free(&waits->condition_waits);
     objects_free(&waits->rwlocks);
+    objects_free(&waits->futexes);
+    idmap_free(&waits->futex_waiters);
     objects_free(&waits->hold_sums);
     objects_free(&waits->last_holds);
     free(waits->given_up);

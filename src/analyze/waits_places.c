@@ -135,6 +135,8 @@ static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
     if (reason == waits->condition)
         return PLACE_CONDITION;
+    if (facts && facts->kind == WIRE_WAIT_FUTEX)
+        return waits_futex_is_lock(waits, wait) ? PLACE_LOCK : PLACE_OTHER;
     return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD) ? PLACE_OTHER
                                                                             : PLACE_LOCK;
 }
@@ -172,7 +174,7 @@ static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
     const struct parked *parked =
         g->state == TRAIL_GO_WAITING ? objects_find(&waits->parked, (uint64_t)g->id) : NULL;
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
-    if (parked && facts)
+    if (parked && facts && facts->kind != WIRE_WAIT_FUTEX)
         return wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
     return parked && parked->place && parked->place->kind == PLACE_LOCK;
 }
@@ -230,6 +232,10 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
         return waits_enter_condition(waits, g, 0);
     }
     trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
+    bool named = wait_facts_of(&waits->analysis->names, wait) != NULL;
+    trail_stack stack = named ? stacks_of(&waits->analysis->stacks, event->transition.stack) : 0;
+    if (!waits_enter_futex(waits, g, wait, stack))
+        return false;
     struct place *place = place_of(waits, event->transition.stack, kind_of(waits, wait, reason));
     if (!place || !waits_enter_condition(waits, g, wait))
         return false;
@@ -242,6 +248,7 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
         return false;
     parked->place = place;
     parked->serial_at = waits->activity->serial_ns;
+    parked->stack = stack;
     if (waits->analysis->goroutines.follow.announced.heard)
         note_lock(waits, place, wait);
     if (place->waiters++ == 0)
@@ -352,6 +359,8 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
     bool ok = true;
     if (!place)
         return true;
+    if (!waits_leave_futex(waits, g->reason, event))
+        return false;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);
     if (ok && (place->kind == PLACE_GROUP || is_for_last(waits, g, event->goroutine)) &&

@@ -15,7 +15,7 @@
 /* Entries below `known` never change. */
 static struct mapping mappings[MAPPINGS];
 static uint32_t known;
-static uint32_t reading; /* 1: a thread is adding one */
+static uint32_t adding; /* 1: a thread is */
 
 static const struct mapping *find(uintptr_t address)
 {
@@ -51,32 +51,44 @@ static bool search(int fd, uintptr_t address, struct mapping *found)
     return false;
 }
 
-/* Adds the mapping of an address; gives up if another thread is doing so. */
-static const struct mapping *add(uintptr_t address)
+/* Keeps a mapping, unless another thread is just keeping one. */
+static void keep(const struct mapping *found, uintptr_t address)
 {
-    const struct mapping *result = NULL;
-    int fd, old_errno = errno;
-    if (known == MAPPINGS || __atomic_exchange_n(&reading, 1, __ATOMIC_ACQUIRE))
-        return NULL;
-    fd = known < MAPPINGS ? REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        if (search(fd, address, &mappings[known])) {
-            mappings[known].path = NULL;
-            result = &mappings[known];
-            __atomic_store_n(&known, known + 1, __ATOMIC_RELEASE);
-        }
-        (void)REAL(close)(fd);
+    if (__atomic_exchange_n(&adding, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (known < MAPPINGS && !find(address)) {
+        mappings[known] = *found;
+        __atomic_store_n(&known, known + 1, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&reading, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&adding, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Looks an address up in the kernel's list. Threads that do so at the same time each read it: they
+ * must find the same identity.
+ */
+static bool look_up(uintptr_t address, struct mapping *found)
+{
+    int old_errno = errno;
+    if (__atomic_load_n(&known, __ATOMIC_ACQUIRE) == MAPPINGS)
+        return false;
+    int fd = REAL(open)("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool is_there = fd >= 0 && search(fd, address, found);
+    if (fd >= 0)
+        (void)REAL(close)(fd);
+    found->path = NULL;
+    if (is_there)
+        keep(found, address);
     errno = old_errno;
-    return result;
+    return is_there;
 }
 
 uint64_t memory_object(const volatile void *address)
 {
     uintptr_t at = (uintptr_t)address;
+    struct mapping found;
     const struct mapping *mapping = find(at);
-    if (!mapping)
-        mapping = add(at);
+    if (!mapping && look_up(at, &found))
+        mapping = &found;
     return mapping && mapping->is_shared && mapping->inode ? mapping_object(mapping, at) : 0;
 }

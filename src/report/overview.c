@@ -92,6 +92,13 @@ static bool is_idle(const trail_wait *wait)
     return wait->idle_ns > wait->spread.sum_ns / 2;
 }
 
+/* Whether Go's runtime waits for itself, perhaps in a goroutine of runtime/trace or of cgo. */
+static bool is_of_runtime(const trail_analysis *answers, const trail_wait *wait)
+{
+    return !is_idle(wait) &&
+           text_is(trail_analysis_text(answers, wait->reason), "system goroutine wait");
+}
+
 struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count)
 {
     const trail_wait_group *const *groups;
@@ -107,7 +114,8 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
         trail_string name = trail_analysis_text(answers, groups[i]->name);
         for (size_t n = 0; n < groups[i]->wait_count; n++)
             list[at++] = (struct overview_wait){groups[i], &groups[i]->waits[n],
-                                                trail_is_system_goroutine(name),
+                                                trail_is_system_goroutine(name) ||
+                                                    is_of_runtime(answers, &groups[i]->waits[n]),
                                                 !idle && is_idle(&groups[i]->waits[n])};
     }
     qsort(list, *count, sizeof *list, longest_sum);
@@ -132,11 +140,36 @@ struct largest {
     int64_t longest_ns;
 };
 
+/* Waits that may be for work are shown instead of others that took less than a part of their time.
+ */
+#define IDLE_TIMES 20
+
+/* Returns the first wait, of those that may be for work, or of the others, that is no join. */
+static const struct overview_wait *
+first_of(const trail_analysis *answers, const struct overview_wait *list, size_t count, bool idle)
+{
+    for (size_t i = 0; list && i < count && !list[i].system; i++)
+        if (list[i].idle == idle && !is_join(answers, &list[i]))
+            return &list[i];
+    return NULL;
+}
+
+/* Returns the index of the first wait that is shown: those for work only if others are few. */
+static size_t first_shown(const trail_analysis *answers, const struct overview_wait *list,
+                          size_t count)
+{
+    const struct overview_wait *work = first_of(answers, list, count, true),
+                               *other = first_of(answers, list, count, false);
+    bool is_much =
+        work && other && work->wait->spread.sum_ns / IDLE_TIMES > other->wait->spread.sum_ns;
+    return is_much ? (size_t)(work - list) : 0;
+}
+
 static struct largest find_largest(const trail_analysis *answers, const struct overview_wait *list,
                                    size_t count)
 {
     struct largest largest = {NULL, 0};
-    for (size_t i = 0; list && i < count && !list[i].system; i++) {
+    for (size_t i = first_shown(answers, list, count); list && i < count && !list[i].system; i++) {
         bool first =
             !largest.most || (is_join(answers, largest.most) && !is_join(answers, &list[i]));
         if (!first && (list[i].idle != largest.most->idle || is_join(answers, &list[i])))

@@ -2,8 +2,8 @@
 #include "words/function_name.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 /* Longer template arguments become "...". */
 enum { ARGUMENTS_MOST = 48 };
@@ -269,4 +269,19 @@ trail_string function_name_short(trail_string name, char *buf)
     while (s.at < s.end && step(&s)) {
     }
     return s.size > 0 ? (trail_string){buf, label + s.size} : name;
+}
+
+bool function_name_is_of_lock(trail_string function)
+{
+    const char *end = function.data + function.size;
+    if (function.size == 0 || memmem(function.data, function.size, "+0x", 3))
+        return false; /* "liblock.so+0x1234" */
+    for (const char *at = function.data; end - at >= 4; at++) {
+        char before = at > function.data ? at[-1] : '_', after = end - at > 4 ? at[4] : '_';
+        bool part = strncasecmp(at, "lock", 4) == 0 && !islower((unsigned char)after);
+        if (part && (*at == 'L' || (before != 'b' && before != 'c')) && before != 'B' &&
+            before != 'C')
+            return true;
+    }
+    return false;
 }

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include <trail/read.h>
 
 enum { FUNCTION_NAME_SIZE = 320 };
@@ -17,3 +19,7 @@ enum { FUNCTION_NAME_SIZE = 320 };
 /* Returns the short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE bytes, truncated if
  * longer. */
 trail_string function_name_short(trail_string name, char *buf);
+
+/* Whether the name says that the function takes or releases a lock: "fx_lock", "Mutex::unlock",
+ * "RwLock::write"; not "block", "clock" or "is_locked". */
+bool function_name_is_of_lock(trail_string function);

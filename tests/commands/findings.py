@@ -29,6 +29,7 @@ WORK_STACK = ("main.work", "main.worker")
 class Trace:
     """Thread i has P i. Events are added in any order and written in order of time."""
 
+    call = None  # a function in which all stacks are at the same call
     late = False  # summaries cover the last part of the trace, in which nothing happens any more
 
     def __init__(self, procs, idle=()):
@@ -103,7 +104,8 @@ class Trace:
             for i, name in enumerate(frames):
                 file, line = ("", 0) if "sqlite" in name or re.search(r"^pthread|-\d+$", name) else ("main.go", 10 + i)
                 named = (1 << 48) * bool(re.search(r"[a-z](-\d+)$", name))  # a name of a thread, not a function
-                out.append(f"\tpc={named + 4096 * number + i} func={self.strings[name]} file={self.strings[file]} line={line}")
+                pc = 64 if name == self.call else named + 4096 * number + i
+                out.append(f"\tpc={pc} func={self.strings[name]} file={self.strings[file]} line={line}")
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Strings"]
         for text, number in self.strings.items():
             out += [f"String id={number}", f'\tdata="{text}"']
@@ -176,6 +178,103 @@ def of_a_c_program_the_kind_of_a_wait_says_whether_it_is_for_a_lock():
         trace = hand_over("sync", WORK_STACK, wait=wait)
         equal(list(trace.findings(31 * MS)), ["permits"] if wait == "semaphore m" else [], wait)
         equal(trace.summary(31 * MS)["activity"]["idle_lock_ns"], 0, wait)
+
+
+def waiter_of_a_lock_that_is_not_released(released):
+    """Two goroutines wait for a mutex that an ended process had. What ends the first one's wait is not in the trace; it releases
+    the lock 1 ms later, or this much later."""
+    trace = Trace(2)
+    for g in (1, 2):
+        trace.here(g, 2, g - 1)
+        trace.log(MS + g, g - 1, "wait", "mutex shared 0x7")
+        trace.block(MS + 10 + g, g - 1, "sync", ("main.read", "main.reader"))
+    trace.at(300 * MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+    trace.start(300 * MS + 10, 0, 1)
+    trace.wake(300 * MS + released, 0, 2, ("main.leave", "main.reader"))
+    trace.start(300 * MS + released + 10, 1, 2)
+    end = 310 * MS + released
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_lock_is_not_held_by_one_that_waits_for_it():
+    equal(waiter_of_a_lock_that_is_not_released(MS), {})
+    text = waiter_of_a_lock_that_is_not_released(200 * MS)["lock-serialises"]["text"]
+    assert text.startswith("main.leave (main.go:10) held mutex shared 0x7 for 200 ms while others waited. "), text
+
+
+@test
+def the_caller_of_a_function_that_takes_and_releases_a_file_lock_holds_it():
+    """As one that has the command of fcntl() as an argument."""
+
+    def holder(same, lock="file lock app.lock"):
+        trace = Trace(2)
+        trace.call = "main.set_lock" if same else None
+        for g in (1, 2):
+            trace.here(g, 2, g - 1)
+        trace.log(MS, 0, "wait", lock)
+        trace.block(MS + 10, 0, "sync", ("main.set_lock", "main.insert"))
+        trace.wake(201 * MS, 1, 1, ("main.set_lock", "main.compact", "main.worker"))
+        trace.start(201 * MS + 10, 0, 1)
+        text = trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")["lock-serialises"]["text"]
+        return text[: text.index(f" held {lock} for 200 ms")]
+
+    equal(holder(True), "main.compact (main.go:11)")
+    equal(holder(False), "main.set_lock (main.go:10)")
+    # A wait for a condition variable both releases its mutex and waits for it.
+    equal(holder(True, "mutex m"), "main.set_lock (main.go:10)")
+
+
+def at_a_futex(at=WORK_STACK, by=("main.publish", "main.main"), waiters=1, rounds=12):
+    """Goroutine 1 runs, and every 10 ms ends the waits of the others for a futex; these run for 1 ms."""
+    trace = Trace(1 + waiters)
+    trace.here(1, 2, 0)
+    for i in range(waiters):
+        trace.here(2 + i, 2, 1 + i)
+    for n in range(rounds):
+        now = (1 + 10 * n) * MS
+        for i in range(waiters):
+            trace.log(now + i, 1 + i, "wait", "futex word")
+            trace.block(now + 10 + i, 1 + i, "sync", at)
+            trace.wake(now + 9 * MS + i, 0, 2 + i, by)
+            trace.start(now + 9 * MS + 50 + i, 1 + i, 2 + i)
+    return trace
+
+
+@test
+def a_futex_is_held_only_if_its_waiters_release_it_or_a_function_is_named_so():
+    end = 122 * MS
+    found = at_a_futex().findings(end)
+    equal(list(found), ["bottleneck"])
+    assert "(futex word)" in found["bottleneck"]["text"] and "held" not in found["bottleneck"]["text"], found
+    equal(at_a_futex().summary(end)["activity"]["idle_lock_ns"], 0)
+    for at, by in ((WORK_STACK, ("main.word_unlock", "main.publish")), (("main.fx_lock", "main.look_up"), WORK_STACK)):
+        found = at_a_futex(at, by).findings(end)
+        assert "held futex word" in found["lock-serialises"]["text"], found
+        equal(list(found), ["lock-serialises"])  # others wait for what works alone
+    for name in ("main.unblock", "main.clock", "main.is_locked"):
+        assert "lock-serialises" not in at_a_futex(by=(name, "main.publish")).findings(end), name
+    for path, held in ((at_a_futex().path(end), False), (at_a_futex(by=("main.word_unlock",)).path(end), True),
+                       (hand_over("sync", WORK_STACK, wait="futex word").path(31 * MS), True)):
+        [lock] = answer("locks", path)["locks"]
+        equal(lock["can_be_held"], held)
+
+
+@test
+def a_futex_that_serves_as_a_barrier_is_held_by_none():
+    trace = Trace(4)
+    for g in range(1, 5):
+        trace.here(g, 2, g - 1)
+    for n in range(20):
+        now, last = (1 + 10 * n) * MS, 2 if n > 0 else 1  # from the second on the one that waited in the first
+        for g in range(1, 5):
+            if g != last:
+                trace.log(now + g, g - 1, "wait", "futex gen")
+                trace.block(now + 10 + g, g - 1, "sync", WORK_STACK)
+                trace.wake(now + 9 * MS + g, last - 1, g, WORK_STACK)
+                trace.start(now + 9 * MS + 50 + g, g - 1, g)
+    for finding in trace.summary(202 * MS)["findings"]:
+        assert "held" not in finding["text"], finding
 
 
 @test
@@ -1681,6 +1780,26 @@ def no_finding_is_not_that_nothing_is_wrong():
     trace.start(50 * MS + 10, 0, 1)
     equal(trace.summary(51 * MS)["largest"], "most waited for: sleep (16.0 ms, the longest at main.throttle (main.go:10)); longest wait: 4.00 ms")
     assert "No known problem found." in good_text("report", path)
+    # Waits that may be for work come first if others took less than a twentieth of their time.
+    for sleeps, most in ((450 * US, "signal"), (500 * US, "sleep")):
+        trace = Trace(1)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        trace.block(100, 0, "sleep", ("main.main",))
+        trace.at(100 + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(100 + sleeps + 10, 0, 1)
+        for i in range(5):
+            trace.log((1 + 2 * i) * MS, 0, "wait", "signal")
+            trace.block((1 + 2 * i) * MS + 10, 0, "sync", ("main.main",))
+            trace.at((2 + 2 * i) * MS + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start((2 + 2 * i) * MS + 900 * US + 10, 0, 1)
+        largest = trace.summary(11 * MS)["largest"]
+        assert largest.startswith("most waited for: " + most), largest
+    # What Go's runtime waits for itself is of no use, whatever package its goroutine is of.
+    trace = hand_over("chan receive", WORK_STACK, busy=True)
+    trace.block(10, 1, "system goroutine wait", ("runtime/trace.Start.func1",))
+    trace.wake(30 * MS, 0, 3)
+    assert trace.summary(31 * MS)["largest"].startswith("most waited for: chan receive ("), trace.summary(31 * MS)["largest"]
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
     # GC is not mentioned if there was none.
@@ -2021,6 +2140,9 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         text = found["never-woken"]["text"]
         assert f" {wanted.split()[-1]} at main.work (main.go:10) for 100 ms when the trace ended" in text and "(1) waits for a thread to exit" in text, text
         assert "never-woken" not in all_wait(wanted, lasts=100 * MS - 1), wanted
+        # What a semaphore, future or barrier was given before the wait is not lost.
+        lost = wanted.split()[0] not in ("semaphore", "future", "barrier")
+        equal("Either the wake-up came before the wait and was lost, " in text, lost, wanted)
         # Main is no heartbeat because it slept before.
         equal(all_wait(wanted, naps=5), found)
         # Another thread sleeps, and may wake this one.
@@ -2667,6 +2789,26 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
 
 
 @test
+def what_a_slow_consumer_waits_for_is_said_and_is_no_polling():
+    trace = Trace(2)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    for i in range(300):
+        now = (1 + i) * MS
+        trace.log(now - 10, 1, "wait", "write pipe:[7]")
+        trace.block(now, 1, "network", ("main.fill",))
+        trace.block(now + 10, 0, "sleep", ("main.store", "main.writer"))
+        trace.at(now + 900 * US, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + 900 * US + 10, 0, 1)
+        trace.wake(now + 910 * US, 0, 2, ("main.store", "main.writer"))
+        trace.start(now + 910 * US + 10, 1, 2)
+    found = trace.findings(301 * MS, "--from=0ns", f"--to={301 * MS}ns")
+    equal(list(found), ["queue"])
+    assert " For 99 % of that time the former was itself waiting (sleep at main.store (main.go:10)). " in found["queue"]["text"], found
+
+
+@test
 def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
     def line(itself):
         """Goroutine 1 waits for room made by goroutine 2, which waited this long for room made by goroutine 3."""
@@ -2860,6 +3002,49 @@ def phases_in_which_one_works_alone_are_serial():
     assert "serial-phase" not in alone(5 * MS - 100, 5 * MS)
     assert "serial-phase" not in alone(20 * MS, 60 * MS)
     assert "serial-phase" not in alone(90 * MS, 5 * MS)  # a program that is hardly parallel
+
+
+@test
+def sleeps_that_double_are_attempts():
+    def found(lengths):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        now = MS
+        for length in lengths:
+            trace.block(now, 0, "sleep", ("time.Sleep", "main.save", "main.main"))
+            trace.at(now + length, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + length + 10, 0, 1)
+            now += length + 100 * US
+        return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+    text = found(5 * [5 * MS, 10 * MS, 20 * MS, 40 * MS, 40 * MS])["polling"]["text"]
+    assert text.startswith("main.save (main.go:11) tries again and again: it slept 25 times for 23.0 ms on average, often twice as long as before. "), text
+    assert "It slept for 575 ms in all. If it waits for something, that is noticed up to 40.0 ms late. " in text, text
+    # Six are too few; and two in turn, of which one is twice as long, need not be attempts.
+    equal(found(3 * [5 * MS, 10 * MS, 20 * MS, 40 * MS, 40 * MS]), {})
+    equal(found(20 * [10 * MS, 20 * MS]), {})
+    equal(found(20 * [10 * MS, 16 * MS, 27 * MS]), {})
+
+
+@test
+def one_of_several_that_sleep_most_of_the_time_works_alone_by_chance():
+    def phases(sleeps):
+        """Four goroutines run for 10 ms; then in turn one of them runs for 20 ms, while the others wait, and 10 ms later they run again."""
+        reason, stack = ("sleep", ("time.Sleep", "main.retry", "main.edit")) if sleeps else ("select", ("main.next", "main.edit"))
+        trace = Trace(4)
+        for g in range(1, 5):
+            trace.here(g, 2, g - 1)
+        for i in range(8):
+            now, last = i * 40 * MS, 1 + i % 4
+            for g in range(1, 5):
+                trace.block(now + (30 if g == last else 10) * MS, g - 1, reason, stack)
+                trace.at(now + 40 * MS, g - 1, f"GoUnblock g={g} g_seq=%d stack=0", g)
+                trace.start(now + 40 * MS + 10, g - 1, g)
+        end = 320 * MS + 100
+        return list(trace.findings(end, "--from=0ns", f"--to={end}ns"))
+
+    equal(phases(False), ["serial-phase"])
+    equal(phases(True), [])
 
 
 @test
@@ -3917,8 +4102,9 @@ def a_pool_that_got_all_its_work_at_once_is_too_small():
     assert "pool-too-small" not in batched(ran=8 * MS)
 
 
-def answering(naps=8 * MS, joined=0):
-    """Thread 2 sleeps for every answer that thread 1 waits for, and for which main waits, then for 2 for `joined`."""
+def answering(naps=8 * MS, joined=0, limit=False, twice=False):
+    """Thread 2 sleeps, or with `limit` waits until a time limit, for every answer that thread 1 waits for, and for which main waits, then for 2
+    for `joined`. `twice`: thread 1 is woken in between, as when its request is read."""
     trace = Trace(3)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
@@ -3932,9 +4118,18 @@ def answering(naps=8 * MS, joined=0):
         now = MS + i * 10 * MS
         trace.log(now, 1, "wait", "read socket:[7]")
         trace.block(now + 10, 1, "network", ("main.ask", "main.client"))
-        trace.block(now + 20, 2, "sleep", ("main.save", "main.server"))
+        if limit:
+            trace.log(now + 15, 2, "wait", "condition full_cv")
+        trace.block(now + 20, 2, "sync.(*Cond).Wait" if limit else "sleep", ("main.save", "main.server"))
         trace.at(now + 20 + naps, 2, "GoUnblock g=2 g_seq=%d stack=0", 2)
         trace.start(now + 30 + naps, 2, 2)
+        if limit:
+            trace.log(now + 40 + naps, 2, "wait", "timed out")
+        if twice:
+            trace.at(now + MS, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + MS + 10, 1, 1)
+            trace.log(now + MS + 20, 1, "wait", "read socket:[7]")
+            trace.block(now + MS + 30, 1, "network", ("main.ask", "main.client"))
         trace.wake(now + 9 * MS, 2, 1, ("main.reply", "main.server"))
         trace.start(now + 9 * MS + 10, 1, 1)
     end = 202 * MS
@@ -3957,8 +4152,64 @@ def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
     assert text.startswith("main.server sleeps while others wait for what it makes. They waited at main.client (read socket:[7]) during 89 % of the time, 20 times, "), text
     assert "it slept (main.save (main.go:10))" in text, text
     assert "sleeper" not in answering(naps=4 * MS)
+    # A read that goes on, whatever woke it meanwhile, is one.
+    equal(answering(twice=True)["sleeper"]["text"], text)
+    # One that waits until a time limit might as well sleep.
+    text = answering(limit=True)["sleeper"]["text"]
+    assert text.startswith("main.server waits until a time limit while others wait for what it makes. They waited at main.client (read socket:[7]) during 89 %"), text
+    assert "for 89 % of that it waited (condition full_cv). " in text, text
     # Main waits for its exit, too: it may be the one that sets the pace.
     assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
+
+
+@test
+def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
+    """As where the first that wants something makes it for all, and the others wait for it."""
+    trace = Trace(5)
+    trace.here(1, 2, 0)
+    for g in range(2, 6):
+        trace.create(10 + g, 0, g, ("main.request",))
+        trace.start(20 + g, g - 1, g)
+    trace.block(40, 0, "sync", GROUP)
+    trace.block(50, 1, "sleep", ("time.Sleep", "main.load", "main.request"))
+    for g in range(3, 6):
+        trace.block(60 + g, g - 1, "chan receive", ("runtime.chanrecv1", "main.get", "main.request"))
+    trace.at(100 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+    trace.start(100 * MS + 10, 1, 2)
+    for g in range(3, 6):
+        trace.wake(100 * MS + 10 * g, 1, g, ("runtime.closechan", "main.request"))
+        trace.start(100 * MS + 100 + g, g - 1, g)
+        trace.at(100 * MS + 200 + g, g - 1, "GoDestroy")
+    trace.wake(100 * MS + 300, 1, 1, ("sync.(*WaitGroup).Done", "main.request"))
+    trace.start(100 * MS + 400, 0, 1)
+    end = 101 * MS
+    text = trace.findings(end, "--from=0ns", f"--to={end}ns")["sleeper"]["text"]
+    assert text.startswith("main.request sleeps while others wait for what it makes. ") and "it slept (main.load (main.go:11))" in text, text
+
+
+@test
+def a_bottleneck_that_others_wait_for_at_several_connections_is_said_once():
+    trace = Trace(4)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    for g, start in ((2, "main.loop"), (3, "main.user"), (4, "main.user")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g - 1, g)
+    trace.log(30, 0, "wait", "join main.user")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(20):
+        now = MS + i * 10 * MS
+        for g in 3, 4:
+            trace.log(now, g - 1, "wait", f"read socket:[{g}]")
+            trace.block(now + 10, g - 1, "network", ("main.ask", "main.user"))
+            trace.wake(now + 9 * MS + g, 1, g, ("main.serve", "main.loop"))
+            trace.start(now + 9 * MS + 10 + g, g - 1, g)
+    trace.wake(202 * MS, 2, 1, ("main.user",))
+    for g in 3, 4:
+        trace.at(202 * MS + 10, g - 1, "GoDestroy")
+    trace.start(202 * MS + 20, 0, 1)
+    kinds = [f["kind"] for f in trace.summary(203 * MS, "--from=0ns", f"--to={203 * MS}ns")["findings"]]
+    equal(kinds, ["bottleneck"])
 
 
 def awaited(wanted="poll pipe:[7]", works="sleep", rounds=4, limit=0, pause=20 * US, waiter=1, others=0, alone=False):
@@ -5780,11 +6031,14 @@ def of_several_rounds_the_straggler_says_what_it_waited_for():
     assert "This was the longest of 4 times, 80.0 ms in all. For 100 % of that time it was itself waiting (sleep at main.archive (main.go:11))." in text, text
 
 
-def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, released=True):
+def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=None, released=True, took=("main.dump", "main.writer"), writer=None):
     """Two goroutines wait for a lock up to a limit, again and again, while a third one holds it, asleep, and may release it."""
     trace = Trace(3)
-    for g in (1, 2, 3):
+    for g in (1, 2) if writer else (1, 2, 3):
         trace.here(g, 2, g - 1)
+    if writer:
+        trace.create(2, 0, 3, (writer,))
+        trace.start(3, 2, 3)
     trace.block(taken + 10, 2, "sleep", ("time.Sleep", "main.dump", "main.writer"))
     now = MS + 20
     while now + limit + 10 * US < MS + held:
@@ -5799,7 +6053,7 @@ def gives_up(limit=10 * MS, held=80 * MS, taken=MS, kind="mutex stats_mu", hold=
     trace.at(MS + held, 2, "GoUnblock g=3 g_seq=%d stack=0", 3)
     trace.start(MS + held + 10, 2, 3)
     if released:
-        trace.log(MS + held + 20, 2, "held", f"{hold or kind} {MS + held - taken}ns", ("main.dump", "main.writer"))
+        trace.log(MS + held + 20, 2, "held", f"{hold or kind} {MS + held - taken}ns", took)
     end = MS + held + 100
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
@@ -5820,10 +6074,15 @@ def what_holds_a_lock_while_waits_for_it_are_given_up_is_named():
     text = gives_up(kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")["lock-serialises"]["text"]
     assert text.startswith("main.dump (main.go:10) held rwlock stats_rw for 70.0 ms "), text
     equal(gives_up(kind="rwlock to write stats_rw", hold="rwlock to read stats_rw"), {})
+    equal(list(gives_up(limit=MS, held=400 * MS, kind="rwlock to read stats_rw", hold="rwlock to write stats_rw")), ["lock-serialises"])
     equal(gives_up(hold="mutex other_mu"), {})
     # Many are kept as well; all are counted.
     text = gives_up(limit=100 * US, held=200 * MS)["lock-serialises"]["text"]
     assert "3,636 waits took 364 ms, the longest 100 us at main.look " in text, text
+    # A function that takes it for others is not what holds it; if its caller is not recorded, the thread is.
+    for took, name in ((("db_lock", "main.dump"), "main.dump (main.go:11)"), (("db_lock",), "main.writer-7")):
+        text = gives_up(took=took, writer="main.writer-7")["lock-serialises"]["text"]
+        assert text.startswith(name + " held mutex stats_mu for 70.0 ms while others waited. "), text
     # Nothing says what held it.
     found = gives_up(limit=MS, held=400 * MS, released=False)
     equal(list(found), ["polling"])

@@ -138,17 +138,20 @@ def then(path, *args):
 # MARK: Traces
 
 
-def lock():
+def lock(kind="mutex", take="take", name="lock"):
     """G 2 holds a_mu from 0 to 40; main wants it at 10, gets it at 40, and ends at 60."""
     t = Trace(2)
     t.create(0, 1, 2, "worker")
     t.start(0, 2)
-    t.block(10, 1, "mutex a_mu", "take", "main")
-    t.release(40, 2, "mutex a_mu", 40, to=1)
+    t.block(10, 1, f"{kind} a_mu", take, "main")
+    if kind == "futex":
+        t.wake(40, 2, 1)
+    else:
+        t.release(40, 2, f"{kind} a_mu", 40, to=1)
     t.start(40, 1)
     t.block(45, 2, "condition idle")  # to the end: main does not join it
     t.end(60, 1)
-    return t.make("lock")
+    return t.make(name)
 
 
 def convoy():
@@ -286,6 +289,12 @@ def unchanged_it_is_as_long_as_the_trace():
 @test
 def a_lock_that_is_free_makes_none_wait():
     near(then(lock(), "--free=a_mu"), 30)
+
+
+@test
+def a_futex_is_a_lock_if_the_function_that_waits_is_named_so():
+    near(then(lock("futex", "fx_lock", "fx-lock"), "--free=a_mu"), 30)
+    assert "no lock 'a_mu' is waited for" in run_text("whatif", "--free=a_mu", lock("futex", "await_frame", "fx-wait"))[2]
 
 
 @test

@@ -243,6 +243,20 @@ TEST(a_name_is_cut_where_it_is_too_long)
                 FUNCTION_NAME_SIZE);
 }
 
+TEST(functions_of_locks_have_names_that_say_so)
+{
+    static const char *const locks[] = {"fx_lock",     "fx_unlock",     "Cache::Lock",
+                                        "mtx_trylock", "RwLock::write", "lock(mutex*)",
+                                        "LOCK_TABLE"},
+                             *const others[] = {"block",     "clock",      "unblock",
+                                                "is_locked", "Clock::now", "look",
+                                                "lockers",   "",           "liblock.so.1+0x12"};
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
+        assert_true(function_name_is_of_lock(text(locks[i])));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(function_name_is_of_lock(text(others[i])));
+}
+
 TEST(what_is_not_known_of_a_place_is_left_out)
 {
     char buf[PLACE_TEXT_SIZE];
