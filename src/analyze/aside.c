@@ -8,6 +8,9 @@
 /* 1 MB: some milliseconds of work, in which the other thread may be reading or have no processor. */
 enum { BLOCKS = 16, BLOCK_ITEMS = 512 };
 
+/* How many items before its turn an item is announced. */
+enum { AHEAD = 4 };
+
 struct item {
     aside_take *take;
     void *of;
@@ -16,6 +19,7 @@ struct item {
 
 struct aside {
     trail_reader *reader;
+    size_t block_count; /* 1: there is no other thread */
     pthread_mutex_t lock;
     pthread_cond_t taken_one;
     /* Guarded by the lock. */
@@ -34,13 +38,13 @@ static bool take_oldest(struct aside *a)
 {
     if (a->taking || a->taken == a->given)
         return false;
-    const struct item *item = a->blocks[a->taken % BLOCKS];
-    const struct item *end = item + a->counts[a->taken % BLOCKS];
+    const struct item *item = a->blocks[a->taken % a->block_count];
+    const struct item *end = item + a->counts[a->taken % a->block_count];
     bool good = !a->failed;
     a->taking = true;
     (void)pthread_mutex_unlock(&a->lock);
     for (; good && item < end; item++)
-        good = item->take(item->of, item->data);
+        good = item->take(item->of, item->data, end - item > AHEAD ? item[AHEAD].data : NULL);
     (void)pthread_mutex_lock(&a->lock);
     a->taking = false;
     a->failed = !good;
@@ -70,10 +74,10 @@ static void wait_taken(struct aside *a, uint64_t most)
 static bool give(struct aside *a)
 {
     (void)pthread_mutex_lock(&a->lock);
-    a->counts[a->given % BLOCKS] = a->filled;
+    a->counts[a->given % a->block_count] = a->filled;
     a->given++;
     a->filled = 0;
-    wait_taken(a, BLOCKS - 1);
+    wait_taken(a, a->block_count - 1);
     bool good = !a->failed;
     (void)pthread_mutex_unlock(&a->lock);
     trail_reader_has_work(a->reader);
@@ -89,16 +93,13 @@ struct aside *aside_open(trail_reader *reader)
     a->reader = reader;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->taken_one, NULL);
-    if (trail_reader_lend(reader, work, a))
-        return a;
-    a->reader = NULL;
-    (void)aside_close(a);
-    return NULL;
+    a->block_count = trail_reader_lend(reader, work, a) ? BLOCKS : 1;
+    return a;
 }
 
 bool aside_put(struct aside *a, aside_take *take, void *of, const void *item, size_t size)
 {
-    struct item *to = &a->blocks[a->given % BLOCKS][a->filled++];
+    struct item *to = &a->blocks[a->given % a->block_count][a->filled++];
     to->take = take;
     to->of = of;
     memcpy(to->data, item, size);
@@ -110,14 +111,12 @@ bool aside_close(struct aside *a)
     bool good = true;
     if (!a)
         return true;
-    if (a->reader) {
-        good = give(a);
-        (void)pthread_mutex_lock(&a->lock);
-        wait_taken(a, 0);
-        good = good && !a->failed;
-        (void)pthread_mutex_unlock(&a->lock);
-        (void)trail_reader_lend(a->reader, NULL, NULL);
-    }
+    good = give(a);
+    (void)pthread_mutex_lock(&a->lock);
+    wait_taken(a, 0);
+    good = good && !a->failed;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)trail_reader_lend(a->reader, NULL, NULL);
     (void)pthread_cond_destroy(&a->taken_one);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);

@@ -1,6 +1,7 @@
 /*
- * Aside: calls of an analysis that another thread makes in order, the reader's one while it has
- * nothing to read. For what is added up from events and looked at only in the end.
+ * Aside: calls of an analysis that are made later, in order: by the reader's thread while it has
+ * nothing to read, or without one by the same thread, some hundred at a time. For what is added up
+ * from events and looked at only in the end.
  */
 #pragma once
 
@@ -8,12 +9,15 @@
 
 enum { ASIDE_ITEM_SIZE = 144 };
 
-/* Takes an item. Returns false on out of memory: no further item is taken then. */
-typedef bool aside_take(void *of, const void *item);
+/*
+ * Takes an item. `coming` is one that is taken soon, or NULL: what it needs may be prefetched.
+ * Returns false on out of memory: no further item is taken then.
+ */
+typedef bool aside_take(void *of, const void *item, const void *coming);
 
 struct aside;
 
-/* Returns NULL if the reader has no other thread, or on out of memory: all is done at once then. */
+/* Returns NULL on out of memory: all is done at once then. */
 struct aside *aside_open(trail_reader *reader);
 
 /*

@@ -105,7 +105,7 @@ struct trail_analysis {
     struct arena rows_arena; /* lists of rows */
     struct arena scratch;    /* lists that last for one call */
     trail_analysis_span span;
-    struct aside *aside; /* NULL: there is no other thread */
+    struct aside *aside; /* NULL: calls are made at once */
     bool started;
     bool counting; /* the window has begun */
     bool over;     /* it has ended */

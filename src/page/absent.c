@@ -103,7 +103,7 @@ struct aside *aside_open(trail_reader *reader)
 
 bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size)
 {
-    return take(of, item);
+    return take(of, item, NULL);
 }
 
 bool aside_close(struct aside *aside)
