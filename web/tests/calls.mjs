@@ -108,7 +108,7 @@ test("a search in the call tree marks matches, adds up their share once, and Ent
                 if (!row?.classList.contains("match")) return null;
                 const { top, bottom } = row.getBoundingClientRect();
                 const box = document.querySelector(".panel").getBoundingClientRect();
-                return top >= box.top - 1 && bottom <= box.bottom + 1 && row.cells[3].dataset.value;
+                return top >= box.top - 1 && bottom <= box.bottom + 1 && row.cells[3].title;
             });
         /* Each match is unfolded to and in view, also those in folded parts; after the last comes the first. */
         for (let i = 0; i < nodes.size; i++) {

@@ -85,7 +85,7 @@ function pixels(rgb) {
 function cells() {
     return page.evaluate(() =>
         [...document.querySelectorAll(".table tbody tr")].map((row) =>
-            [...row.cells].map((cell) => cell.dataset.value),
+            [...row.cells].map((cell) => cell.dataset.value ?? cell.title),
         ),
     );
 }
