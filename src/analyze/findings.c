@@ -908,7 +908,7 @@ void finding_gc_takes_much(struct findings *findings)
 
 /* MARK: Leaks */
 
-/* Created throughout, hardly any ended, and most blocked for long. */
+/* Created throughout, hardly any ended, and most blocked for long. The runtime keeps its own. */
 void finding_leaks(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
@@ -919,7 +919,7 @@ void finding_leaks(struct findings *findings)
         bool few_end = group->row.ended * 10 <= group->row.created ||
                        group->stuck_sends * 10 >= group->stuck * 9;
         if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
-            late * 8 < group->stuck)
+            late * 8 < group->stuck || finding_is_runtime(findings, group->row.name))
             continue;
         trail_string name = text_of(findings, group->row.name);
         trail_string at = names_text(&findings->analysis->names, group->created_at),

@@ -173,7 +173,7 @@ void finding_polling(struct findings *findings)
                      wait_time_but(findings, ns_between(row->exec_ns, row->between_ns))) <
                 POLL_SHARE)
             continue;
-        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+        const struct finding_of of = {"polling", .weight_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
         const struct waits *waits = findings->waits;
         bool timer = row->wait == waits->receive || row->wait == waits->select;
@@ -303,7 +303,7 @@ void finding_time_outs(struct findings *findings)
             const struct outside_row *in =
                 place ? NULL : wait_mostly_in(findings, waits->items[i], wait);
             const struct finding_of of = {
-                "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
+                "polling", .weight_ns = spread->sum_ns / (int64_t)spread->count,
                 .moment = &wait->longest, .function = in ? in->function : group->name,
                 .object = wait->reason};
             trail_string name = text_of(findings, place ? place->name
@@ -865,12 +865,13 @@ static void explain_answerer(struct findings *findings, const struct outside_row
     } else if (is_answered(row)) {
         const struct outside_row *behind = asked_meanwhile(findings, row);
         trail_string asks = behind ? text_of(findings, behind->place) : (trail_string){.data = ""};
-        finding_explain(findings, "%.*s%s answers late%s%.*s.", SHOWN(by),
-                        row->of_server ? "" : ", in the same program,",
-                        behind ? ", and waits for answers itself at " : "", SHOWN(asks));
+        char slept[200] = "";
         trail_string asleep = text_of(findings, (trail_name)row->slept_at.key);
         if (row->slept_at.ns > row->answered_ns / 2)
-            finding_explain(findings, "Meanwhile it slept (%.*s).", SHOWN(asleep));
+            (void)snprintf(slept, sizeof slept, "; it slept meanwhile (%.*s)", SHOWN(asleep));
+        finding_explain(findings, "%.*s%s answers late%s%.*s%s.", SHOWN(by),
+                        row->of_server ? "" : ", in the same program,",
+                        behind ? ", and waits for answers itself at " : "", SHOWN(asks), slept);
         finding_last(findings)->weight /= behind ? 4 : 2;
     } else
         finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "

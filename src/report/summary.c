@@ -31,7 +31,7 @@ static void put_figure(const struct report *report, const struct tile *tile)
 void report_key_figures(const struct report *report)
 {
     enum { SHOWN = 5 };
-    static const char *const keys[] = {"slowest_task_ns", "lock_ns",   "waiting_ns",
+    static const char *const keys[] = {"slowest_task_ns", "lock_ns",   "open_waits", "waiting_ns",
                                        "idle_ns",         "gc_cycles", "running_ns"};
     struct tiles tiles;
     size_t shown = 0;

@@ -310,10 +310,9 @@ static void add_open(const struct maker *m)
     if (!worst)
         return;
     struct tile *tile = add(m, "open_waits", "Open waits", (int64_t)open);
-    set_text(tile, "%" PRIu64, open);
-    set_note(tile, "at the end; the longest for %s: %s",
-             duration_text(longest, worst->longest_open.ns, DURATION_WORDS),
-             lock_title(m, worst, title));
+    (void)duration_text(longest, worst->longest_open.ns, DURATION_WORDS);
+    set_text(tile, "%" PRIu64 ", up to %s", open, longest);
+    set_note(tile, "at the end; the longest for %s: %s", longest, lock_title(m, worst, title));
     tile->command = "locks";
     set_longest(tile, &worst->longest_open);
 }

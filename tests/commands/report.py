@@ -118,6 +118,10 @@ def the_summary_has_the_same_tiles():
     for path in traces():
         right = answer("summary", path)
         equal({tile["key"]: tile["value"] for tile in right["tiles"]}, tiles_of(path))
+        # Waits that have not ended are in no other sum: how long they are comes with their number.
+        for tile in (tile for tile in right["tiles"] if tile["key"] == "open_waits"):
+            longest = re.search(r"the longest for ([\d.]+ \w+):", tile["note"]).group(1)
+            equal(tile["text"], f"{tile['value']}, up to {longest}")
         for tile in right["tiles"]:
             begin, end = tile.get("begin_ns", right["begin_ns"]), tile.get("end_ns", right["end_ns"])
             assert right["begin_ns"] <= begin <= end <= right["end_ns"], (path, tile)

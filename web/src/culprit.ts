@@ -76,7 +76,13 @@ const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
 /* The lanes that wait in a range for a lock that a lane holds, longest first. */
 async function waitingFor(holder: number, from: number, to: number): Promise<number[]> {
-    const query = { kind: "goroutine", holder, from, to, count: MOST_LEADS };
+    const query = {
+        kind: "goroutine",
+        holder,
+        from,
+        to: Math.max(to, from + 1),
+        count: MOST_LEADS,
+    };
     const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
     return spans.map((one) => one.lane);
 }

@@ -22,6 +22,7 @@ import { spanWords } from "./span_words";
 import { Merged } from "./spans";
 import {
     chain,
+    isPhone,
     kind,
     like,
     mark,
@@ -399,7 +400,9 @@ export function Details() {
     if (!place)
         return (
             <p class="empty">
-                Click a span of the timeline, or move with the arrow keys, to see what it is.
+                {isPhone()
+                    ? "Tap a span of the timeline to see what it is."
+                    : "Click a span of the timeline, or move with the arrow keys, to see what it is."}
             </p>
         );
     if (!of) return <p class="empty">Nothing is known of this moment.</p>;

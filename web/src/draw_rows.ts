@@ -7,7 +7,7 @@ import type { DrawChart } from "./charts";
 import { font, measure, nameColor, type Palette } from "./colors";
 import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
-import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
+import { type Bar, logs, type Mark, metrics, onLanes, regions, samples, tasks } from "./extras";
 import { count, NO_NAME, nameWithin, shortName } from "./format";
 import { framesOf } from "./frames";
 import { type Box, LABELS, scale } from "./geometry";
@@ -37,7 +37,7 @@ import {
     view,
     zoomBox,
 } from "./state";
-import { fitting, type Text, texts, timeFits, widthOf } from "./texts";
+import { fitting, type Text, textsOf, timeFits, widthOf } from "./texts";
 
 type Context = CanvasRenderingContext2D;
 
@@ -58,9 +58,9 @@ interface Scene {
     texts: Map<number, Text[]>;
 }
 
-function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]> {
+function byLane<T extends { lane: number }>(items: T[]): Map<number, T[]> {
     const lanes = new Map<number, T[]>();
-    for (const item of items ?? []) {
+    for (const item of items) {
         const others = lanes.get(item.lane);
         if (others) others.push(item);
         else lanes.set(item.lane, [item]);
@@ -558,10 +558,10 @@ export function drawRows(
         colors,
         chart,
         x: scale(window.from, window.to, width),
-        regions: byLane([...(regions.value.value ?? []), ...(tasks.value.value ?? [])]),
-        logs: byLane(logs.value.value),
-        samples: byLane(samples.value.value),
-        texts: byLane(texts.value.value),
+        regions: byLane([...onLanes(regions, kind.value), ...onLanes(tasks, kind.value)]),
+        logs: byLane(onLanes(logs, kind.value)),
+        samples: byLane(onLanes(samples, kind.value)),
+        texts: byLane(textsOf(kind.value)),
     };
     to.fillStyle = colors.background;
     to.fillRect(0, 0, width, height);

@@ -61,6 +61,11 @@ export class Kept<T> {
     }
 }
 
+/* Of what belongs to lanes of goroutines, what lanes of a kind have. */
+export function onLanes<T>(of: Kept<T[]>, kind: Kind): T[] {
+    return (kind === "goroutine" && of.value.value) || [];
+}
+
 interface Wanted {
     window: Range;
     width: number;

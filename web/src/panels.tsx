@@ -110,8 +110,8 @@ function figureOf(group: PanelGroup): string {
     if (!of) return "";
     if (group === "Findings") return of.findings.length ? String(of.findings.length) : "none";
     if (group === "Waiting") {
-        const open = text("open_waits");
-        return [text("waiting_ns"), open && `${open} open`].filter(Boolean).join(", ");
+        const open = of.tiles.find(({ key }) => key === "open_waits")?.value;
+        return [open && `${count(open)} open`, text("waiting_ns")].filter(Boolean).join(", ");
     }
     if (group === "Requests")
         return text("slowest_task_ns") && `slowest ${text("slowest_task_ns")}`;

@@ -132,7 +132,7 @@ function whose(of: Path): string {
     const [, wanted = ""] = why.value.split(/=(.*)/s);
     const last = of.segments.find((segment) => segment.goroutine === of.goroutine);
     const by = of.goroutine === null ? "" : named(of.goroutine, last?.group);
-    if (of.of === "goroutine") return `${inWords("{task}")} ${by}`;
+    if (of.of === "goroutine") return by;
     const what =
         of.of === "task"
             ? `task ${of.task} ${of.name ?? ""}`

@@ -119,7 +119,7 @@ export function show(of: Span): void {
 export async function selectLongest(of: Kind, lane: number, range: Range): Promise<boolean> {
     const mine = ++made;
     const { from, to } = range;
-    const query = { kind: of, lanes: String(lane), from, to, count: 1 };
+    const query = { kind: of, lanes: String(lane), from, to: Math.max(to, from + 1), count: 1 };
     const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
     const [longest] = spans;
     if (mine !== made) return false;

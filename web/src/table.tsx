@@ -49,6 +49,12 @@ function show(column: Column<never>, value: string | number): string {
     return column.unit === "ns" && value !== 0 ? duration(value) : count(value);
 }
 
+/* The value without rounding: "78,437,211 ns"; what has no unit, as it is shown. */
+function exactly({ unit }: Column<never>, value: string | number, text: string): string {
+    const sign = { ns: "ns", bytes: "B" }[unit as string];
+    return sign && value ? `${count(value as number)} ${sign}` : text;
+}
+
 /* The greatest width of a cell, in widths of a digit, as in app.css; its padding, in pixels; and how many characters of
  * the end are kept. */
 const mostDigits = () => (isPhone() ? 32 : 48);
@@ -317,19 +323,16 @@ export function Table<T>(props: {
                         >
                             {columns.map((column, i) => {
                                 const value = column.value(row);
+                                const text =
+                                    column.text?.(row) ?? show(column as Column<never>, value);
                                 return (
                                     <td
                                         key={column.title}
                                         class={column.unit ? "number" : ""}
-                                        title={String(value)}
+                                        title={exactly(column as Column<never>, value, text)}
+                                        data-value={value}
                                     >
-                                        <Shown
-                                            room={widths.value?.[i]}
-                                            text={
-                                                column.text?.(row) ??
-                                                show(column as Column<never>, value)
-                                            }
-                                        />
+                                        <Shown room={widths.value?.[i]} text={text} />
                                     </td>
                                 );
                             })}

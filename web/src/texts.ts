@@ -16,6 +16,7 @@ import { waitClassOf, waitTitle } from "./waits";
 type Listed = SpanList["spans"][number];
 
 export interface Text {
+    kind: Kind;
     lane: number;
     begin: number;
     end: number;
@@ -82,11 +83,16 @@ async function ask({ kind, window, lanes }: Wanted): Promise<Text[]> {
         const time = duration(end - begin);
         const wait = state === "waiting" ? waitClassOf(of.wait_kind ?? of.reason) : undefined;
         const number = stateNumber(state);
-        return forms.length ? [{ lane, begin, end, state: number, wait, forms, time }] : [];
+        return forms.length ? [{ kind, lane, begin, end, state: number, wait, forms, time }] : [];
     });
 }
 
 export const texts = new Kept<Text[]>(ask);
+
+/* Those of a kind of lanes: until others arrive, the last ones may be of another kind. */
+export function textsOf(kind: Kind): Text[] {
+    return texts.value.value?.filter((of) => of.kind === kind) ?? [];
+}
 
 /* Whether a lane's picture has a span at least that many pixels wide in the window. */
 function hasWide(pictures: Drawing, lane: number, window: Range, pixels: number): boolean {

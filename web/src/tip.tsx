@@ -2,7 +2,7 @@
 import { stateNames } from "./api";
 import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
 import { headHeight, MAP_HEIGHT } from "./draw_head";
-import { regions, tasks } from "./extras";
+import { onLanes, regions, tasks } from "./extras";
 import { count, duration, NO_NAME, shortName } from "./format";
 import { LABELS } from "./geometry";
 import { columnAt, type GroupPicture, groupPictures } from "./group_pictures";
@@ -38,7 +38,7 @@ function inPercent(shares: number[]): string {
 
 /* The region or task at a height of a row and a time. */
 function barAt(row: { lane: { lane: number }; open: boolean }, below: number, at: number) {
-    const bars = [...(regions.value.value ?? []), ...(tasks.value.value ?? [])];
+    const bars = [...onLanes(regions, kind.value), ...onLanes(tasks, kind.value)];
     return bars.find((of) => {
         if (of.lane !== row.lane.lane || of.begin > at || of.end < at) return false;
         return row.open

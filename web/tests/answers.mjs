@@ -90,7 +90,7 @@ test("what is only signalled, as a WaitGroup or a Cond, is not said to be held",
             equal(lock.can_be_held, isHeld, `${kind} in the command's answer`);
             const page = await open("#tab=locks&top=0");
             const row = page.locator(".table tbody tr", {
-                has: page.locator(`td[title="${kind}"]`),
+                has: page.locator(`td[data-value="${kind}"]`),
                 hasText: String(lock.waits),
             });
             await row.first().click();

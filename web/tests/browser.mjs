@@ -135,6 +135,12 @@ let browser;
 /* Pages that can be used again: a new one is a new process, whose start takes CPU time. */
 const unused = [];
 
+/* WebDriver BiDi has no dark colours: here the query by which the page asks for them matches. */
+function beDark() {
+    const ask = globalThis.matchMedia.bind(globalThis);
+    globalThis.matchMedia = (query) => ask(query.includes("dark") ? "all" : query);
+}
+
 /* Returns an empty page of a context with these options. */
 async function newPage(options) {
     browser ??= await type.launch({ executablePath, timeout: PATIENCE, ...launchOptions });
@@ -146,6 +152,7 @@ async function newPage(options) {
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     const { viewport, colorScheme, reducedMotion, ...others } = options;
+    if (browserName !== "chromium" && colorScheme === "dark") await page.addInitScript(beDark);
     page.kind = JSON.stringify(others);
     page.on("pageerror", (error) => page.errors.push(String(error.stack)));
     page.on("console", (line) => {

@@ -21,7 +21,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { example, folder, fragment, ofOne, serving } from "./traces.mjs";
+import { example, folder, fragment, ofOne, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -1289,6 +1289,23 @@ test("a phone shows two traces and their differences", async () => {
     const { server, url } = await serve(["shop-c", "shop-c-fixed"].map(example));
     try {
         const page = await openPage(url, { viewport: { width: 390, height: 844 } }, "iframe");
+        const bottoms = () =>
+            Promise.all(
+                page
+                    .frames()
+                    .slice(1)
+                    .map(async (frame) => {
+                        const rows = frame.locator("canvas.rows");
+                        await rows.waitFor();
+                        const { y, height } = await rows.boundingBox();
+                        /* Six threads, three of them in a group with a row of its own. Frames
+                         * begin at a part of a pixel, or are rounded up to one. */
+                        return [y + height <= 845, height >= 7 * measure("lane-height")];
+                    }),
+            );
+        await until("all lanes of both are in view", async () =>
+            (await bottoms()).flat().every(Boolean),
+        );
         await page.getByRole("button", { name: "Differences" }).click();
         await page.locator(".table tbody tr").nth(3).waitFor();
         ok(await page.locator(".verdict").isVisible(), "the verdict");
@@ -1304,6 +1321,54 @@ test("a phone shows two traces and their differences", async () => {
     } finally {
         server.kill();
     }
+});
+
+test("a phone is tapped, and has no arrow keys", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#w=0-9000000", { viewport: { width: 390, height: 844 } });
+        const text = await page.locator(".inspector .empty").textContent();
+        equal(text, "Tap a span of the timeline to see what it is.", "without a selection");
+    });
+});
+
+test("a critical path names its thread once", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=path&why=goroutine%3D3");
+        const heading = page.getByRole("heading", { name: "Critical path of" });
+        equal(await heading.textContent(), "Critical path of thread 3 flush", "the heading");
+    });
+});
+
+test("the tip of a cell has its exact value with a unit, or what the cell shows", async () => {
+    const { locks } = runJson("locks", example("shop-c"));
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=locks");
+        const titles = async (name) =>
+            page
+                .locator(`.table tbody tr:has(td:first-child:text-is("${name}")) td`)
+                .evaluateAll((all) => all.map((of) => of.title));
+        await rowsWhenThere(page);
+        const { waits, wait_ns, hold_ns } = locks.find(({ name }) => name === "cache_mu");
+        const exact = (ns) => `${ns.toLocaleString("en-US")} ns`;
+        const [, , many, waited, , , , held] = await titles("cache_mu");
+        equal([many, waited, held], [String(waits), exact(wait_ns), exact(hold_ns)], "a mutex");
+        equal((await titles("flush"))[7], "", "nothing holds a thread's exit");
+    });
+});
+
+test("a finding of a moment leads to it", async () => {
+    const events = ["Begin dt=1000000 task=1 parent_task=0", "Begin dt=1000 task=1 parent_task=0"];
+    const path = ofOne(
+        "twice",
+        events.map((of) => `UserTask${of} name_string=1 stack=0`).join("\n"),
+        { 1: "request" },
+    );
+    const [{ begin_ns, end_ns }] = runJson("summary", path).findings;
+    equal(end_ns - begin_ns, 0, "its length");
+    await serving(path, async (open) => {
+        const page = await open("");
+        await page.locator(".details h2", { hasText: "G1" }).waitFor();
+    });
 });
 
 test("an address that is opened in a comparison changes its frames", async () => {

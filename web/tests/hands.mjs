@@ -165,6 +165,22 @@ test("where painting is slow, all lanes have their new pictures in the end, and 
     });
 });
 
+test("lanes of CPU slots have nothing of the lanes of threads that were there before", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#w=55000000-82000000");
+        await page.getByRole("button", { name: "CPU slots", exact: true }).click();
+        await idle(page);
+        const fresh = await open(await page.evaluate(() => location.hash));
+        await idle(fresh);
+        const [switched, direct] = await Promise.all(
+            [page, fresh].map((of) =>
+                of.evaluate(() => document.querySelector("canvas.rows").toDataURL()),
+            ),
+        );
+        ok(switched === direct, "the same as in a page that begins with them");
+    });
+});
+
 test("two short presses in a row are two steps; with less motion wanted, a step is at once", async () => {
     await serving(example("load-go1.23"), async (open) => {
         for (const reducedMotion of ["no-preference", "reduce"]) {

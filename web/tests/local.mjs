@@ -72,14 +72,14 @@ function openTab(name) {
     return openPanel(page, name);
 }
 
-/* Compares the table's figures, which are in the titles of its cells. */
+/* Compares the table's figures, which are the values of its cells. */
 async function showsGoroutinesOf(path) {
     await openTab("Goroutines");
     const { goroutines } = runJson("goroutines", "--members", path);
     await until("rows", () => page.locator(".table tbody tr").count());
     const rows = await page.evaluate(() =>
         [...document.querySelectorAll(".table tbody tr")].map((row) =>
-            [...row.cells].map((cell) => cell.title || cell.textContent),
+            [...row.cells].map((cell) => cell.dataset.value || cell.textContent),
         ),
     );
     ok(rows.length > 20, `${rows.length} rows`);

@@ -408,7 +408,7 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         await openTab(page, "Tasks and regions");
         await page.getByLabel(/^Kind/).selectOption(`region ${third.name}`);
         await page
-            .locator(`.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`)
+            .locator(`.table tbody tr:has(td[data-value="${third.end_ns - third.start_ns}"])`)
             .first()
             .click();
         await openTab(page, "Critical path");
@@ -416,8 +416,8 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
         equal([found.begin_ns, found.end_ns], [third.start_ns, third.end_ns], "that region");
         await page.keyboard.press("Escape");
         await openTab(page, "Goroutines");
-        await why(page.locator('.table tbody tr:has(td:first-child[title="36"])'));
-        await check("goroutine G36", "--goroutine=36");
+        await why(page.locator('.table tbody tr:has(td:first-child[data-value="36"])'));
+        await check("Critical path of G36", "--goroutine=36");
         await idle(page);
         await page.evaluate(() => {
             location.hash = "r=5000000-9000000&tab=range";
@@ -724,7 +724,7 @@ async function tableOf(page, name) {
     );
     const rows = await table
         .locator("tbody tr")
-        .evaluateAll((all) => all.map((row) => [...row.cells].map(({ title }) => title)));
+        .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.dataset.value)));
     return rows.map((row) => Object.fromEntries(row.map((text, i) => [titles[i], text])));
 }
 

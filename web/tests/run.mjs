@@ -81,11 +81,11 @@ function pixels(rgb) {
     }, rgb);
 }
 
-/* The rows of the visible table, as the titles of its cells, which have the exact values. */
+/* The rows of the visible table, as the values of its cells, which are exact. */
 function cells() {
     return page.evaluate(() =>
         [...document.querySelectorAll(".table tbody tr")].map((row) =>
-            [...row.cells].map((cell) => cell.title),
+            [...row.cells].map((cell) => cell.dataset.value ?? cell.title),
         ),
     );
 }

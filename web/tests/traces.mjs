@@ -89,7 +89,7 @@ export async function serving(path, run) {
     }
 }
 
-/* The rows of a table, or of the first one there is, as the titles of its cells, by the titles of its columns. */
+/* The rows of a table, or of the first one there is, as the values of its cells, by the titles of its columns. */
 export function rowsOf(page, name) {
     return page.evaluate((wanted) => {
         const tables = [...document.querySelectorAll(".table table")];
@@ -98,7 +98,7 @@ export function rowsOf(page, name) {
             head.textContent.replace(/ [▲▼]$/, ""),
         );
         return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) =>
-            Object.fromEntries([...row.cells].map((cell, i) => [titles[i], cell.title])),
+            Object.fromEntries([...row.cells].map((cell, i) => [titles[i], cell.dataset.value])),
         );
     }, name);
 }
