@@ -25,6 +25,7 @@ struct use {
     const char *query;
     int folder;
     uint64_t hash;
+    bool taken[TRAIL_TABLES]; /* queries read its file */
 };
 
 static uint64_t mix_text(uint64_t hash, const char *text)
@@ -139,23 +140,23 @@ static bool try_run(struct duckdb *duckdb, const char *sql)
 }
 
 /* Returns false if the cache has no such table, or its file is damaged. */
-static bool take_table(const struct use *use, int table)
+static bool take_table(struct use *use, int table)
 {
     char *path = path_of(use, table);
     char *sql = path && access(path, F_OK) == 0
                     ? view_of(trail_table_get((trail_table_id)table), path)
                     : NULL;
-    bool good = try_run(use->tables->duckdb, sql) && utimensat(AT_FDCWD, path, NULL, 0) == 0;
+    use->taken[table] =
+        try_run(use->tables->duckdb, sql) && utimensat(AT_FDCWD, path, NULL, 0) == 0;
     free(sql);
     free(path);
-    return good;
+    return use->taken[table];
 }
 
 /* Opens the file of a table with all columns, to be written once: queries may not change it. */
 static int open_table(const struct use *use, struct table_parquet *to, int table)
 {
-    uint32_t all = (UINT32_C(1) << trail_table_get((trail_table_id)table)->column_count) - 1;
-    int code = table_parquet_open(to, table, all, path_of(use, table), false);
+    int code = table_parquet_open(to, table, TRAIL_ALL_COLUMNS, path_of(use, table), false);
     if (code == EXIT_GOOD)
         (void)fchmod(to->files.outputs[table].fd, 0400);
     return code;
@@ -163,7 +164,7 @@ static int open_table(const struct use *use, struct table_parquet *to, int table
 
 /* Takes the tables that the query needs, after adding those that are not there. Those that cannot
  * be written are read from the traces. */
-static void take_tables(const struct use *use)
+static void take_tables(struct use *use)
 {
     struct traces *traces = &use->tables->traces;
     struct table_parquet to = {0};
@@ -184,7 +185,7 @@ static void take_tables(const struct use *use)
         print_message("the cache cannot be written: the traces are read");
 }
 
-/* Lets queries read these files only. */
+/* Lets queries reach the files that they read, and no others. */
 static int allow_files(const struct use *use)
 {
     char *sql = NULL;
@@ -192,14 +193,18 @@ static int allow_files(const struct use *use)
     FILE *to = open_memstream(&sql, &size);
     if (!to)
         return exit_no_memory();
-    fputs("SET allowed_paths = [", to);
+    const char *before = "SET allowed_paths = [";
     for (int i = 0; i < TRAIL_TABLES; i++) {
-        char *path = path_of(use, i);
-        fputs(i > 0 ? ", " : "", to);
-        sql_put_text(to, path ? path : "");
+        char *path = use->taken[i] ? path_of(use, i) : NULL;
+        if (!path)
+            continue;
+        fputs(before, to);
+        sql_put_text(to, path);
+        before = ", ";
         free(path);
     }
-    fputs("]; SET enable_external_access = false", to);
+    fputs(*before == ',' ? "]; " : "", to);
+    fputs("SET enable_external_access = false", to);
     int code = fclose(to) == 0 ? duckdb_run(use->tables->duckdb, sql) : exit_no_memory();
     free(sql);
     return code;
