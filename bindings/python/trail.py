@@ -103,7 +103,7 @@ class _Options(ctypes.Structure):
     _fields_ = [("wanted", ctypes.c_uint32 * len(_tables)), ("trace", ctypes.c_char_p), ("file", ctypes.c_char_p),
                 ("host", ctypes.c_char_p), ("day", ctypes.c_int32), ("has_from", ctypes.c_bool), ("has_to", ctypes.c_bool),
                 ("from_ns", ctypes.c_int64), ("to_ns", ctypes.c_int64), ("progress", ctypes.c_void_p),
-                ("progress_context", ctypes.c_void_p), ("csv_safe", ctypes.c_bool)]  # fmt: skip
+                ("progress_context", ctypes.c_void_p), ("csv_safe", ctypes.c_bool), ("reserved", ctypes.c_uint64 * 4)]  # fmt: skip
 
 
 class Error(Exception):

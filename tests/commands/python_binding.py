@@ -112,6 +112,18 @@ def a_missing_library_is_an_import_error_that_says_what_to_do():
 
 
 @test
+def its_structures_are_those_of_the_headers():
+    names = {"_Error": "trail_error", "_Column": "trail_table_column", "_Table": "trail_table", "_String": "trail_string",
+             "_Values": "trail_values", "_Rows": "trail_rows", "_Options": "trail_tables_options"}  # fmt: skip
+    printed = "".join(f'printf("%zu\\n", sizeof({name}));' for name in names.values())
+    code = f"#include <stdio.h>\n#include <trail/tables.h>\nint main(void) {{ {printed} return 0; }}\n"
+    program = os.path.join(WORK, "sizes")
+    subprocess.run([os.environ.get("CC", "cc"), "-x", "c", f"-I{ROOT}/include", "-", "-o", program], input=code, text=True, check=True)
+    right = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    equal([str(ctypes.sizeof(getattr(binding, name))) for name in names], right)
+
+
+@test
 def the_example_answers_what_sql_does():
     example = os.path.join(BINDING, "examples", "ended_waits.py")
     env = {**os.environ, "PYTHONPATH": BINDING, "TRAIL_LIBRARY": LIBRARY}
