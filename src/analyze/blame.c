@@ -266,7 +266,8 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
     for (; count > 0; count--) {
         const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
         (void)overlap(piece, wait, &part);
-        /* It did not have the lock while it waited for it itself, though none is known to end that. */
+        /* A thread that waits for the lock does not hold it, even if nothing in the trace ends
+         * that wait. */
         if (!piece->row && wait->lock && piece->wait == wait->wait) {
             rest->begin_ns = later(rest->begin_ns, part.end_ns);
             rest->begin_serial = later(rest->begin_serial, part.end_serial);

@@ -167,9 +167,8 @@ static bool is_go_lock(const struct chains *chains, trail_stack stack)
 static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wait)
 {
     const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);
-    bool held = facts && (facts->kind == WIRE_WAIT_FUTEX
-                              ? stacks_is_in_lock(chains->stacks, wait->stack)
-                              : wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD);
+    bool held = facts && (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD ||
+                          futexes_is_lock(&chains->futexes, wait->name));
     if (facts)
         return held && facts->object ? lock_of(chains, facts->kind, facts->object) : CHAIN_NONE;
     if (!is_go_lock(chains, wait->stack))
@@ -289,6 +288,9 @@ static uint32_t wait_begin(struct chains *chains, const struct chain_goroutine *
         .gc = text_begins(names_text(chains->names, name), "GC ") ||
               text_begins(names_text(chains->names, name), "wait for GC"),
     };
+    if (futexes_have(wait_facts_of(chains->names, name)) &&
+        !futexes_enter(&chains->futexes, chains->stacks, name, g->id, stack))
+        return CHAIN_NONE;
     wait->lock = lock_of_wait(chains, wait);
     return (uint32_t)chains->wait_count++;
 }
@@ -310,6 +312,19 @@ static bool is_open(const struct chains *chains, const struct chain_wait *wait)
     return false;
 }
 
+/* The waker may show that what was waited for is a lock. Returns false on out of memory. */
+static bool futex_ends(struct chains *chains, struct chain_wait *wait,
+                       const struct chain_goroutine *waker, trail_stack stack)
+{
+    if (!futexes_have(wait_facts_of(chains->names, wait->name)))
+        return true;
+    bool good = futexes_leave(&chains->futexes, chains->stacks, wait->name, waker->id, stack,
+                              chains->now_ns);
+    if (wait->lock == CHAIN_NONE)
+        wait->lock = lock_of_wait(chains, wait);
+    return good;
+}
+
 /* The goroutine's wait ends now, by a wake-up if `waker` is another goroutine. */
 static bool wait_end(struct chains *chains, struct chain_goroutine *g,
                      struct chain_goroutine *waker, trail_stack stack)
@@ -327,6 +342,8 @@ static bool wait_end(struct chains *chains, struct chain_goroutine *g,
         wait->end = CHAIN_WOKEN;
     else
         wait->end = is_open(chains, wait) ? CHAIN_ARRIVED : CHAIN_TIMED;
+    if (wait->end == CHAIN_WOKEN && !futex_ends(chains, wait, waker, stack))
+        return false;
     if (wait->lock != CHAIN_NONE && chains->counting) {
         struct chain_wait copy = *wait;
         if (!lock_wait_ends(chains, g, waker, &copy))
@@ -833,6 +850,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     chains->names = &analysis->names;
     chains->stacks = &analysis->stacks;
     chains->alive = OBJECTS_OF(struct chain_goroutine);
+    futexes_init(&chains->futexes);
     chains->goal = CHAIN_NONE;
     chains->hold.lock = CHAIN_NONE;
     return true;
@@ -842,6 +860,7 @@ static void drop(void *part)
 {
     struct chains *chains = part;
     objects_free(&chains->alive);
+    futexes_free(&chains->futexes);
     idmap_free(&chains->calls);
     idmap_free(&chains->lock_ids);
     idmap_free(&chains->task_ids);

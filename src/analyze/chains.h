@@ -13,6 +13,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/futexes.h"
 #include "analyze/stacks.h"
 #include "analyze/wait_names.h"
 #include "base/intern.h"
@@ -177,6 +178,7 @@ struct chains {
     size_t mark_count, mark_capacity, most_marks;
     struct objects alive; /* of goroutines: struct chain_goroutine */
     struct announced announced;
+    struct futexes futexes;
     struct idmap calls;              /* P -> struct chain_goroutine in a system call on it */
     struct idmap lock_ids, task_ids; /* -> index + 1 */
     struct intern class_ids, sample_ids;

@@ -122,7 +122,6 @@ static void say_uneven(struct findings *findings, const struct blame_row *barrie
     finding_advise(findings, "Divide it evenly, or at run time (schedule(dynamic)).");
 }
 
-/* The program runs in parallel, but for phases in which one goroutine alone has work. */
 /* Whether those that could work beside it wait for a lock that it holds, for as long. */
 static bool is_with_lock(const struct findings *findings, const struct alone_sum *sum)
 {
@@ -136,9 +135,9 @@ static bool is_with_lock(const struct findings *findings, const struct alone_sum
     return false;
 }
 
-/* Whether it is one of several that sleep most of the time, as between attempts: the others could
- * work meanwhile. */
-static bool do_others_sleep(const struct findings *findings, const struct alone_sum *sum)
+/* Whether it is one of several that sleep most of the time, as between attempts: others could work
+ * meanwhile. */
+static bool is_of_sleepers(const struct findings *findings, const struct alone_sum *sum)
 {
     const struct wait_group *group = waits_find_group(findings->waits, sum->name);
     if (!group || group->workers < 2)
@@ -148,6 +147,7 @@ static bool do_others_sleep(const struct findings *findings, const struct alone_
            share_of(time.most->spread.sum_ns, time.all) >= BUSY_SHARE;
 }
 
+/* The program runs in parallel, but for phases in which one goroutine alone has work. */
 void finding_serial_phase(struct findings *findings)
 {
     const struct activity *activity = findings->activity;
@@ -162,7 +162,7 @@ void finding_serial_phase(struct findings *findings)
     }
     if (!most || most->ns < ALONE_LEAST || time_share(findings, most->ns) < ALONE_SHARE ||
         time_share(findings, ns_between(alone, length)) < ALONE_REST || is_explained(findings) ||
-        is_with_lock(findings, most) || do_others_sleep(findings, most) ||
+        is_with_lock(findings, most) || is_of_sleepers(findings, most) ||
         share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
     const struct wait_group *openmp = gcc_openmp(findings);

@@ -457,9 +457,9 @@ void finding_sleeper(struct findings *findings)
         trail_name place = wait_own_place(findings, row);
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at),
-                     asleep = text_of(findings, place ? place : waits->sleep);
-        if (!sleeps)
-            asleep = text_of(findings, (trail_name)row->outside.key);
+                     asleep = text_of(findings, !sleeps ? (trail_name)row->outside.key
+                                                : place ? place
+                                                        : waits->sleep);
         finding_say(findings, &of, "%.*s %s while others wait for what it makes", SHOWN(name),
                     sleeps ? "sleeps" : "waits until a time limit");
         finding_explain(findings,
@@ -467,9 +467,10 @@ void finding_sleeper(struct findings *findings)
                         "that it %s (%.*s).",
                         SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
                         several(row->waits, "time", row->ns, row->longest.ns).text,
-                        100 * (share < 1 ? share : 1), sleeps ? "slept" : "waited", SHOWN(asleep));
+                        100 * (share < 1 ? share : 1),
+                        sleeps ? "slept" : "waited, mostly until the limit", SHOWN(asleep));
         if (!sleeps)
-            finding_advise(findings, "Let it go on as soon as there is something to do, or shorten "
+            finding_advise(findings, "Wake it as soon as there is something to do, or shorten "
                                      "the limit.");
     }
 }

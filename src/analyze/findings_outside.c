@@ -209,14 +209,14 @@ void finding_backs_off(struct findings *findings)
             finding_names(findings, "polling", row->function) ||
             time_share(findings, blame_union_ns(&row->at_least_one)) < POLL_SHARE)
             continue;
-        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+        const struct finding_of of = {"polling", .weight_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
-                    "%.*s tries again and again: it slept %s times for %s on average, often twice "
-                    "as long as before",
+                    "%.*s tries again and again: it slept %s times for %s on average, at least %s "
+                    "times twice as long as before",
                     SHOWN(place), counted(spread->count).text,
-                    duration(mean(spread->sum_ns, spread->count)).text);
+                    duration(mean(spread->sum_ns, spread->count)).text, counted(row->doubled).text);
         finding_explain(
             findings,
             "It slept for %s in all. If it waits for something, that is noticed up to %s "
@@ -293,7 +293,8 @@ void finding_time_outs(struct findings *findings)
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
                 continue;
             const struct wait_facts *facts = facts_of(findings, wait->reason);
-            bool locks = facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
+            bool locks = facts && (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD ||
+                                   (futexes_have(facts) && futexes_any_is_lock(&waits->futexes)));
             if (locks && is_holder_known(findings, wait))
                 continue; /* it does not poll: others are to blame */
             const struct place *place = condition_place(findings, wait);

@@ -646,7 +646,8 @@ static void explain_kept(struct findings *findings, const struct stuck_wait *kep
     finding_advise(findings, "Release the lock before that wait.");
 }
 
-/* Why a wait is never woken, by its kind: most objects keep what comes before the wait. */
+/* Why a wait never ends. Only a condition variable, and what is like it, forgets a wake-up that
+ * comes before the wait. */
 struct never {
     const char *kind, *nothing, *remedy;
 };
@@ -660,6 +661,12 @@ static const struct never *never_of(trail_string kind)
          "Set each promise, or destroy it, also where its work fails."},
         {"barrier", "Fewer threads arrive than it waits for",
          "Initialise it with the number of threads that arrive."},
+        {"latch", "Fewer count it down than it waits for",
+         "Count it down on each path, also where the work fails."},
+        {"channel receive", "Nothing sends any more, and nothing closes the channel",
+         "Close the channel after the last value."},
+        {"channel send", "Nothing receives any more",
+         "Receive until the channel is closed, or do not send what nothing receives."},
         {NULL, "Either the wake-up came before the wait and was lost, or nothing wakes it",
          "Check the condition before the wait, and wake at each change of it."},
     };

@@ -57,8 +57,7 @@ static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_nam
         lock->row.name = name;
         lock->row.can_be_held = wire_wait_kinds[of].traits & WIRE_WAIT_HELD;
         lock->for_work = wire_wait_kinds[of].traits & WIRE_WAIT_IDLE;
-        lock->is_futex = of == WIRE_WAIT_FUTEX;
-        lock->can_be_lock = of == WIRE_WAIT_SEMAPHORE || lock->is_futex;
+        lock->can_be_lock = of == WIRE_WAIT_SEMAPHORE;
     }
     return lock;
 }
@@ -444,20 +443,21 @@ static bool wait_begins(struct locks *locks, const struct goroutine *g, const tr
     waiter->waits = true;
     waiter->reason = reason;
     waiter->stack = stacks_of(&locks->analysis->stacks, event->transition.stack);
+    if (futexes_have(facts)) {
+        waiter->announced->futex = wait;
+        if (!futexes_enter(&locks->futexes, &locks->analysis->stacks, wait, g->id, waiter->stack))
+            return false;
+    }
     return !locks->analysis->stacks.failed;
 }
 
 /* Adds up the waits that a goroutine ended which has waited for the same object. */
-static bool note_waker(const struct locks *locks, const struct ended *ended, int64_t ns)
+static bool note_waker(const struct ended *ended, int64_t ns)
 {
     struct lock *lock = ended->lock;
     if (!lock->can_be_lock)
         return true;
-    const struct stacks *stacks = &locks->analysis->stacks;
-    bool named = lock->is_futex && (stacks_is_in_lock(stacks, ended->waiter->stack) ||
-                                    stacks_is_in_lock(stacks, ended->woken));
-    if (named ||
-        (ended->holder != TRAIL_NONE && idmap_find(&lock->waited, (uint64_t)ended->holder)))
+    if (ended->holder != TRAIL_NONE && idmap_find(&lock->waited, (uint64_t)ended->holder))
         ns_add(&lock->among_ns, ns);
     return idmap_put(&lock->waited, (uint64_t)ended->g->id, lock);
 }
@@ -474,7 +474,7 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
     if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
     ended->waiter->ended = ended->lock;
-    if (!note_waker(locks, ended, ns))
+    if (!note_waker(ended, ns))
         return false;
     note_named(locks, &row->longest, &row->longest_name, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
@@ -511,6 +511,10 @@ static bool wait_ends(struct locks *locks, const struct goroutine *g, struct loc
     waiter->announced = NULL;
     if (giver && giver->gives_up && giver->gives_up == ended.lock)
         giver->released = stack;
+    if (woken && ended.lock && ended.lock->futex &&
+        !futexes_leave(&locks->futexes, &locks->analysis->stacks, ended.lock->futex,
+                       event->goroutine, stack, event->time_ns))
+        return false;
     return ended.lock && !locks->analysis->stacks.failed && count_wait(locks, &ended) &&
            chain_build(locks, &ended);
 }
@@ -595,12 +599,10 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/*
- * Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits.
- */
+/* Whether work comes by it. A semaphore is a lock if mostly its own waiters end the waits. */
 static bool brings_work(const struct lock *lock)
 {
-    return lock->for_work && lock->row.hold.count == 0 &&
+    return lock->for_work && lock->row.hold.count == 0 && !(lock->futex && lock->row.can_be_held) &&
            lock->among_ns <= waited_ns(&lock->row) / 2;
 }
 
@@ -629,7 +631,7 @@ static void finish_rows(struct locks *locks)
         lock->place = i;
         if (lock->row.wait.count == 0 && lock->row.open == 0 && lock->row.hold.count == 0)
             continue;
-        lock->row.can_be_held |= lock->is_futex && !brings_work(lock);
+        lock->row.can_be_held |= lock->futex && futexes_is_lock(&locks->futexes, lock->futex);
         locks->all[i] = locks->all[count];
         locks->all[count++] = lock;
     }
@@ -717,6 +719,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     locks->holders = analysis_object(analysis, &holders_part);
     locks->analysis = analysis;
     locks->waiters = OBJECTS_OF(struct lock_waiter);
+    futexes_init(&locks->futexes);
     locks->link_slab.object_size = sizeof(struct lock_link);
     return true;
 }
@@ -736,6 +739,7 @@ static void drop(void *part)
     idmap_free(&locks->held_texts);
     arena_free(&locks->texts);
     objects_free(&locks->waiters);
+    futexes_free(&locks->futexes);
     slab_free(&locks->link_slab);
     intern_free(&locks->place_keys);
     free(locks->places);

@@ -15,6 +15,7 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/futexes.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/objects.h"
@@ -24,13 +25,13 @@ struct trail_analysis;
 enum { LOCK_PIECES = 8, LOCK_CHAINS = 64 };
 
 struct lock {
-    trail_lock row; /* first: pointers to rows are pointers to it */
-    size_t place;   /* index among the rows; set at the end */
-    bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
-    /* Of a semaphore or futex: the goroutines that have waited, and the sum of the waits that one
-     * of these ended. Users of a lock end each other's waits, or have names that say so; a producer of work does
-     * not wait for it. */
-    bool can_be_lock, is_futex;
+    trail_lock row;   /* first: pointers to rows are pointers to it */
+    size_t place;     /* index among the rows; set at the end */
+    bool for_work;    /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
+    trail_name futex; /* of a futex: the name of its waits; 0: another kind */
+    /* Of a semaphore: the goroutines that have waited, and the sum of the waits that one of these
+     * ended. Users of a lock end each other's waits; a producer of work does not wait for it. */
+    bool can_be_lock;
     struct idmap waited;
     int64_t among_ns;
 };
@@ -99,6 +100,7 @@ struct locks {
     struct idmap held_texts; /* name of a log's text -> struct lock_text */
     struct arena texts;
     struct objects waiters; /* of goroutines: struct lock_waiter */
+    struct futexes futexes;
     struct slab link_slab;
     struct intern place_keys; /* number: index in `places`, + 1 */
     struct lock_place_row *places;

@@ -163,7 +163,7 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
     const struct blame_row *last = NULL;
     if (!blame || facts->object == 0 ||
         !(facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_ATOMIC ||
-          facts->kind == WIRE_WAIT_FUTEX || wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
+          wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
         return 0;
     trail_name wait = waits_blamed(stuck->waits_at, g->reason);
     for (size_t i = 0; i < blame->count; i++)
@@ -540,7 +540,7 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
     bool joins = facts->kind == WIRE_WAIT_JOIN;
     if (g->id == 1)
         stuck->main = wait;
-    /* A futex may be a lock. */
+    /* A futex may be a lock, whose holder would end the wait. */
     if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD || facts->kind == WIRE_WAIT_FUTEX)
         return;
     if (!joins) {

@@ -182,13 +182,6 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
                                                                                        : NULL;
 }
 
-/* Whether the function does nothing but to release locks for others, as its name says. */
-static bool is_unlock(trail_string function)
-{
-    return memmem(function.data, function.size, "nlock", 5) ||
-           memmem(function.data, function.size, "NLOCK", 5);
-}
-
 /*
  * Returns the frame of the program that called its own function for that, which has released a lock
  * that another function took; no frame if it is none.
@@ -203,7 +196,7 @@ static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
             return i > row.own ? *place : (trail_place){0};
         if (stacks_rank(&waits->analysis->stacks, place) != FRAME_OWN)
             continue;
-        if (!is_unlock(names_text(&waits->analysis->names, place->function)))
+        if (!function_name_is_of_lock(names_text(&waits->analysis->names, place->function)))
             return i > row.own ? *place : (trail_place){0};
     }
     return (trail_place){0};
@@ -884,7 +877,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     waits->conditions = OBJECTS_OF(struct condition);
     waits->condition_waits = OBJECTS_OF(struct condition_wait);
     waits->rwlocks = OBJECTS_OF(struct rwlock);
-    waits->futexes = OBJECTS_OF(struct futex);
+    futexes_init(&waits->futexes);
     waits->wait_places = OBJECTS_OF(struct wait_place);
     waits->helpers = OBJECTS_OF(struct helper);
     waits->hold_sums = OBJECTS_OF(struct hold_sum);
@@ -944,8 +937,7 @@ static void drop(void *part)
     objects_free(&waits->conditions);
     objects_free(&waits->condition_waits);
     objects_free(&waits->rwlocks);
-    objects_free(&waits->futexes);
-    idmap_free(&waits->futex_waiters);
+    futexes_free(&waits->futexes);
     objects_free(&waits->hold_sums);
     objects_free(&waits->last_holds);
     free(waits->given_up);

@@ -12,6 +12,7 @@
 #include "analyze/activity.h"
 #include "analyze/blame.h"
 #include "analyze/families.h"
+#include "analyze/futexes.h"
 #include "analyze/idle.h"
 #include "analyze/outside.h"
 #include "analyze/part.h"
@@ -96,13 +97,6 @@ struct rwlock {
     struct blame_union beyond; /* ... after the longest hold */
     trail_name wait, at;       /* of the last one: "rwlock price_rw", and the place */
     trail_name waiter;         /* its start function */
-};
-
-/* A futex of a C program: how many waits for it ended one by one, by one that waits for it, too. */
-struct futex {
-    bool named;             /* a function's name says that it is a lock */
-    uint64_t among, others; /* others: all other waits that another goroutine ended */
-    int64_t waker, woke_ns; /* of the last one */
 };
 
 struct wait_group {
@@ -261,8 +255,7 @@ struct waits {
     struct objects conditions;      /* of names of waits: struct condition */
     struct objects condition_waits; /* of goroutines: struct condition_wait */
     struct objects rwlocks;         /* of names of objects: struct rwlock */
-    struct objects futexes;         /* of names of waits: struct futex */
-    struct idmap futex_waiters;     /* name of the wait << 32 ^ goroutine: has waited for it */
+    struct futexes futexes;
     struct blame blame;
     struct objects hold_sums;  /* of an object's name and a function: struct hold_sum */
     struct objects last_holds; /* of goroutines: struct last_hold */
@@ -385,17 +378,6 @@ void waits_leave_condition(struct waits *waits, const struct goroutine *g, trail
 
 /* The goroutine's last wait timed out. */
 void waits_miss_condition(struct waits *waits, int64_t goroutine);
-
-/* MARK: Futexes (waits_futexes.c) */
-
-/* A wait for `wait` begins, or was ended by the event, perhaps for a futex. Returns false on out of
- * memory. */
-bool waits_enter_futex(struct waits *waits, const struct goroutine *g, trail_name wait,
-                       trail_stack stack);
-bool waits_leave_futex(struct waits *waits, trail_name wait, const trail_event *event);
-
-/* Whether the futex is a lock, as far as is known by now. */
-bool waits_futex_is_lock(const struct waits *waits, trail_name wait);
 
 /* MARK: Rwlocks (waits_readers.c) */
 

@@ -135,8 +135,8 @@ static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
     if (reason == waits->condition)
         return PLACE_CONDITION;
-    if (facts && facts->kind == WIRE_WAIT_FUTEX)
-        return waits_futex_is_lock(waits, wait) ? PLACE_LOCK : PLACE_OTHER;
+    if (futexes_have(facts))
+        return futexes_is_lock(&waits->futexes, wait) ? PLACE_LOCK : PLACE_OTHER;
     return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD) ? PLACE_OTHER
                                                                             : PLACE_LOCK;
 }
@@ -232,9 +232,10 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
         return waits_enter_condition(waits, g, 0);
     }
     trail_name wait = follow_wait(&waits->analysis->goroutines.follow, event);
-    bool named = wait_facts_of(&waits->analysis->names, wait) != NULL;
-    trail_stack stack = named ? stacks_of(&waits->analysis->stacks, event->transition.stack) : 0;
-    if (!waits_enter_futex(waits, g, wait, stack))
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    trail_stack stack = facts ? stacks_of(&waits->analysis->stacks, event->transition.stack) : 0;
+    if (futexes_have(facts) &&
+        !futexes_enter(&waits->futexes, &waits->analysis->stacks, wait, g->id, stack))
         return false;
     struct place *place = place_of(waits, event->transition.stack, kind_of(waits, wait, reason));
     if (!place || !waits_enter_condition(waits, g, wait))
@@ -352,6 +353,17 @@ bool waits_sender_ends(struct waits *waits, int64_t goroutine)
     return sends > 1 || add_straggler(waits, family, &late);
 }
 
+/* The goroutine's wait ends, perhaps one for a futex. */
+static bool leave_futex(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    struct stacks *stacks = &waits->analysis->stacks;
+    return !futexes_have(wait_facts_of(&waits->analysis->names, g->reason)) ||
+           event->transition.to != TRAIL_GO_RUNNABLE || event->goroutine < 0 ||
+           event->goroutine == g->id ||
+           futexes_leave(&waits->futexes, stacks, g->reason, event->goroutine,
+                         stacks_of(stacks, event->stack), event->time_ns);
+}
+
 bool waits_leave_place(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     struct parked *parked = objects_find(&waits->parked, (uint64_t)g->id);
@@ -359,7 +371,7 @@ bool waits_leave_place(struct waits *waits, const struct goroutine *g, const tra
     bool ok = true;
     if (!place)
         return true;
-    if (!waits_leave_futex(waits, g->reason, event))
+    if (!leave_futex(waits, g, event))
         return false;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = waits_blame(waits, g, place, parked->serial_at, g->reason, event);

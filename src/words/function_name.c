@@ -271,17 +271,54 @@ trail_string function_name_short(trail_string name, char *buf)
     return s.size > 0 ? (trail_string){buf, label + s.size} : name;
 }
 
+/* MARK: Locks */
+
+/* Whether `at` begins with "lock" as a word: not "locked", nor "lock_free". */
+static bool is_word_lock(const char *at, const char *end)
+{
+    if (end - at < 4 || strncasecmp(at, "lock", 4) != 0)
+        return false;
+    const char *after = at + 4;
+    bool upper = isupper((unsigned char)at[1]);
+    if (after < end && (upper ? isupper((unsigned char)*after) : islower((unsigned char)*after)))
+        return false;
+    after += after < end && *after == '_';
+    return !(end - after >= 4 && strncasecmp(after, "free", 4) == 0);
+}
+
+/* Whether a part of a name ends in "lock": not "clock", "block", "deadlock". */
+static bool ends_in_lock(const char *at, const char *end)
+{
+    const char *lock = end - 4;
+    if (end - at < 4 || !is_word_lock(lock, end))
+        return false;
+    char before = lock > at ? lock[-1] : '_';
+    bool is_new_word = *lock == 'L' && islower((unsigned char)before);
+    bool dead = lock - at >= 4 && strncasecmp(lock - 4, "dead", 4) == 0;
+    return !dead && (is_new_word || !strchr("bcBC", before));
+}
+
+/* Whether "unlock" is in a part of a name, or "lock" at its beginning or end. */
+static bool is_part_of_lock(const char *at, const char *end)
+{
+    for (const char *in = at; end - in >= 6; in++)
+        if (strncasecmp(in, "un", 2) == 0 && is_word_lock(in + 2, end) &&
+            (in == at || !islower((unsigned char)in[-1]) || isupper((unsigned char)*in)))
+            return true;
+    return is_word_lock(at, end) || ends_in_lock(at, end);
+}
+
 bool function_name_is_of_lock(trail_string function)
 {
-    const char *end = function.data + function.size;
-    if (function.size == 0 || memmem(function.data, function.size, "+0x", 3))
+    char buf[FUNCTION_NAME_SIZE];
+    trail_string name = function_name_short(function, buf);
+    const char *at = name.data, *end = at + name.size;
+    if (name.size == 0 || memmem(at, name.size, "+0x", 3))
         return false; /* "liblock.so+0x1234" */
-    for (const char *at = function.data; end - at >= 4; at++) {
-        char before = at > function.data ? at[-1] : '_', after = end - at > 4 ? at[4] : '_';
-        bool part = strncasecmp(at, "lock", 4) == 0 && !islower((unsigned char)after);
-        if (part && (*at == 'L' || (before != 'b' && before != 'c')) && before != 'B' &&
-            before != 'C')
+    for (const char *colon; (colon = memmem(at, (size_t)(end - at), "::", 2)); at = colon + 2)
+        if (ends_in_lock(at, colon))
             return true;
-    }
-    return false;
+    const char *dot = memrchr(at, '.', (size_t)(end - at));
+    const char *arguments = memchr(at, '(', (size_t)(end - at));
+    return is_part_of_lock(dot ? dot + 1 : at, arguments ? arguments : end);
 }

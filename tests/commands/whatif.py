@@ -138,10 +138,10 @@ def then(path, *args):
 # MARK: Traces
 
 
-def lock(kind="mutex", take="take", name="lock"):
+def lock(kind="mutex", take="take", name="lock", worker="worker"):
     """G 2 holds a_mu from 0 to 40; main wants it at 10, gets it at 40, and ends at 60."""
     t = Trace(2)
-    t.create(0, 1, 2, "worker")
+    t.create(0, 1, 2, worker)
     t.start(0, 2)
     t.block(10, 1, f"{kind} a_mu", take, "main")
     if kind == "futex":
@@ -292,8 +292,9 @@ def a_lock_that_is_free_makes_none_wait():
 
 
 @test
-def a_futex_is_a_lock_if_the_function_that_waits_is_named_so():
+def a_futex_is_a_lock_if_a_function_that_waits_or_wakes_is_named_so():
     near(then(lock("futex", "fx_lock", "fx-lock"), "--free=a_mu"), 30)
+    near(then(lock("futex", "await_word", "fx-unlock", worker="fx_unlock"), "--free=a_mu"), 30)
     assert "no lock 'a_mu' is waited for" in run_text("whatif", "--free=a_mu", lock("futex", "await_frame", "fx-wait"))[2]
 
 

@@ -245,12 +245,27 @@ TEST(a_name_is_cut_where_it_is_too_long)
 
 TEST(functions_of_locks_have_names_that_say_so)
 {
-    static const char *const locks[] = {"fx_lock",     "fx_unlock",     "Cache::Lock",
-                                        "mtx_trylock", "RwLock::write", "lock(mutex*)",
-                                        "LOCK_TABLE"},
-                             *const others[] = {"block",     "clock",      "unblock",
-                                                "is_locked", "Clock::now", "look",
-                                                "lockers",   "",           "liblock.so.1+0x12"};
+    static const char *const locks[] = {"fx_lock",     "fx_unlock",        "Cache::Lock",
+                                        "mtx_trylock", "RwLock::write",    "lock(mutex*)",
+                                        "LOCK_TABLE",  "cache_unlock_all", "PubLock::take",
+                                        "release_lock"},
+                             *const others[] = {"block",
+                                                "clock",
+                                                "unblock",
+                                                "is_locked",
+                                                "Clock::now",
+                                                "look",
+                                                "lockers",
+                                                "",
+                                                "liblock.so.1+0x12",
+                                                "LockFreeQueue::pop",
+                                                "lock_free_push",
+                                                "is_lock_free",
+                                                "Deadlock::wait",
+                                                "LOCKED",
+                                                "Q::pop(std::unique_lock<std::mutex>&)",
+                                                "update_lock_table",
+                                                "LockManager::compact"};
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         assert_true(function_name_is_of_lock(text(locks[i])));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
