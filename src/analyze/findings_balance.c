@@ -428,6 +428,40 @@ static bool waits_out_limit(const struct findings *findings, const struct blame_
     return false;
 }
 
+/* Whether it kept others waiting for what it makes, and mostly waited itself meanwhile. */
+static bool is_late_with_work(const struct findings *findings, const struct blame_row *row)
+{
+    bool of_one_kind = share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE;
+    return row->function != 0 && row->waits >= QUEUE_WAITS && wait_is_for_work(findings, row) &&
+           row->goroutine.key != 1 && row->outside.ns > 0 && wait_own_share(row) >= BUSY_SHARE &&
+           share_of(row->goroutine.ns, row->ns) >= (of_one_kind ? ONE_SHARE : ALIKE_SHARE) &&
+           time_share(findings, blame_union_ns(&row->held)) >= BUSY_SHARE &&
+           !wait_is_lent(findings, row->waiter, row->start);
+}
+
+static void say_sleeper(struct findings *findings, const struct blame_row *row, bool sleeps)
+{
+    int64_t ns = blame_union_ns(&row->held);
+    double share = wait_own_share(row);
+    const struct finding_of of = finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
+    trail_name place = sleeps ? wait_own_place(findings, row) : 0;
+    trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                 at = text_of(findings, row->at),
+                 own = text_of(findings, place ? place : (trail_name)row->outside.key);
+    finding_say(findings, &of, "%.*s %s while others wait for what it makes", SHOWN(name),
+                sleeps ? "sleeps" : "waits until a time limit");
+    finding_explain(findings,
+                    "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
+                    "that it %s (%.*s).",
+                    SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
+                    several(row->waits, "time", row->ns, row->longest.ns).text,
+                    100 * (share < 1 ? share : 1),
+                    sleeps ? "slept" : "waited, mostly until the limit", SHOWN(own));
+    if (!sleeps)
+        finding_advise(findings, "Wake it as soon as there is something to do, or shorten the "
+                                 "limit.");
+}
+
 /*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
  * may be a client that has nothing to do; and the main goroutine, or several, may pace others.
@@ -437,40 +471,13 @@ void finding_sleeper(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
-        int64_t ns = blame_union_ns(&row->held);
-        double share = wait_own_share(row);
-        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_work(findings, row) ||
-            row->goroutine.key == 1 || row->outside.ns <= 0 || share < BUSY_SHARE ||
-            share_of(row->goroutine.ns, row->ns) <
-                (share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ? ALIKE_SHARE : ONE_SHARE) ||
-            time_share(findings, ns) < BUSY_SHARE ||
-            wait_is_lent(findings, row->waiter, row->start) ||
+        if (!is_late_with_work(findings, row) ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
             (!waits->is_go && finding_names(findings, "sleeper", row->start)))
             continue;
         bool sleeps = (trail_name)row->outside.key == waits->sleep;
-        if (!(sleeps || waits_out_limit(findings, row)) || !needs_waiter(findings, row))
-            continue;
-        const struct finding_of of =
-            finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
-        trail_name place = wait_own_place(findings, row);
-        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at),
-                     asleep = text_of(findings, !sleeps ? (trail_name)row->outside.key
-                                                : place ? place
-                                                        : waits->sleep);
-        finding_say(findings, &of, "%.*s %s while others wait for what it makes", SHOWN(name),
-                    sleeps ? "sleeps" : "waits until a time limit");
-        finding_explain(findings,
-                        "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
-                        "that it %s (%.*s).",
-                        SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
-                        several(row->waits, "time", row->ns, row->longest.ns).text,
-                        100 * (share < 1 ? share : 1),
-                        sleeps ? "slept" : "waited, mostly until the limit", SHOWN(asleep));
-        if (!sleeps)
-            finding_advise(findings, "Wake it as soon as there is something to do, or shorten "
-                                     "the limit.");
+        if ((sleeps || waits_out_limit(findings, row)) && needs_waiter(findings, row))
+            say_sleeper(findings, row, sleeps);
     }
 }
