@@ -79,7 +79,7 @@ struct outside_now {
     uint64_t woke, created;
     uint64_t ends;    /* of its waits, in all rows */
     int64_t slept_ns; /* by its last sleep, if it sleeps in this row again and again; else 0 */
-    uint64_t doubled; /* how many times in a row that was twice as long as the one before */
+    uint64_t doubled; /* how many sleeps in a row were twice as long as the one before */
 };
 
 /* Call outside_init. */

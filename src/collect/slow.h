@@ -13,7 +13,7 @@
 
 enum slow_what { SLOW_TASK, SLOW_REGION, SLOW_WAIT };
 
-/* How many times its limit something lasts before it is reported without its end. */
+/* What lasts this many times its limit is reported before it ends. */
 enum { SLOW_OPEN = 2 };
 
 struct slow_limit {
