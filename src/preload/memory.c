@@ -27,9 +27,11 @@ static const struct mapping *find(uintptr_t address)
     return NULL;
 }
 
-/* Reads the list in pieces. Lines longer than that have long paths, which are not needed. */
+/* Reads the list in pieces. Lines longer than that have long paths, which are not needed: *found has
+ * none. */
 static bool search(int fd, uintptr_t address, struct mapping *found)
 {
+    struct mapping mapping;
     char text[2048 + 1];
     size_t size = 0;
     ssize_t got;
@@ -39,8 +41,11 @@ static bool search(int fd, uintptr_t address, struct mapping *found)
         text[size] = '\0';
         while ((end = strchr(line, '\n')) != NULL) {
             *end = '\0';
-            if (mapping_read(line, found) && mapping_has(found, address))
+            if (mapping_read(line, &mapping) && mapping_has(&mapping, address)) {
+                *found = mapping;
+                found->path = NULL;
                 return true;
+            }
             line = end + 1;
         }
         size = (size_t)(text + size - line);
@@ -76,7 +81,6 @@ static bool look_up(uintptr_t address, struct mapping *found)
     bool is_there = fd >= 0 && search(fd, address, found);
     if (fd >= 0)
         (void)REAL(close)(fd);
-    found->path = NULL;
     if (is_there)
         keep(found, address);
     errno = old_errno;
