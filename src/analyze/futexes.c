@@ -10,6 +10,13 @@ struct futex {
     int64_t waker, woke_ns; /* of the last one */
 };
 
+/* Names are read only until one has said so. */
+static void look_at(struct futex *futex, const struct stacks *stacks, trail_stack stack)
+{
+    if (!futex->named)
+        futex->named = stacks_is_in_lock(stacks, stack);
+}
+
 void futexes_init(struct futexes *futexes)
 {
     futexes->by_wait = OBJECTS_OF(struct futex);
@@ -32,7 +39,7 @@ bool futexes_enter(struct futexes *futexes, const struct stacks *stacks, trail_n
     struct futex *futex = objects_get(&futexes->by_wait, wait);
     if (!futex)
         return false;
-    futex->named |= stacks_is_in_lock(stacks, stack);
+    look_at(futex, stacks, stack);
     return idmap_put(&futexes->waiters, waiter_of(wait, goroutine), futex);
 }
 
@@ -44,7 +51,7 @@ bool futexes_leave(struct futexes *futexes, const struct stacks *stacks, trail_n
         return false;
     bool together = futex->waker == waker && futex->woke_ns > 0 &&
                     ns_between(futex->woke_ns, now) < BLAME_TOGETHER_NS;
-    futex->named |= stacks_is_in_lock(stacks, stack);
+    look_at(futex, stacks, stack);
     if (idmap_find(&futexes->waiters, waiter_of(wait, waker)) && !together)
         futex->among++;
     else

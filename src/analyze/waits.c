@@ -192,11 +192,9 @@ static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
     for (size_t i = row.own; i < row.count; i++) {
         const trail_place *place = &row.places[i];
-        if (place->function == hold->at.function)
-            return i > row.own ? *place : (trail_place){0};
-        if (stacks_rank(&waits->analysis->stacks, place) != FRAME_OWN)
-            continue;
-        if (!function_name_is_of_lock(names_text(&waits->analysis->names, place->function)))
+        trail_string name = names_text(&waits->analysis->names, place->function);
+        bool is_own = stacks_rank(&waits->analysis->stacks, place) == FRAME_OWN;
+        if (place->function == hold->at.function || (is_own && !function_name_is_of_lock(name)))
             return i > row.own ? *place : (trail_place){0};
     }
     return (trail_place){0};
