@@ -16,7 +16,7 @@ struct aside;
 struct json;
 
 enum {
-#define PART(name) +1
+#define PART(folder, name) +1
     PARTS = 0
 #include "analyze/parts.def"
 };
@@ -79,7 +79,7 @@ struct analysis_part {
     bool (*region_ends)(void *part, struct goroutine *g, const trail_region *region, int64_t now);
 };
 
-#define PART(name) extern const struct analysis_part name##_part;
+#define PART(folder, name) extern const struct analysis_part name##_part;
 #include "analyze/parts.def"
 
 struct part_call {

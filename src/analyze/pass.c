@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 static const struct analysis_part *const all_parts[] = {
-#define PART(name) &name##_part,
+#define PART(folder, name) &name##_part,
 #include "analyze/parts.def"
 };
 

@@ -4,7 +4,7 @@
  *
  * They are looked up in /proc once when all threads of a trace have waited for a while, and again
  * when the recording ends before its processes. Threads may act meanwhile: rows count only if the
- * trace shows that none has, from the time of the look to the end (analyze/stuck.h).
+ * trace shows that none has, from the time of the look to the end (diagnose/stuck.h).
  */
 #pragma once
 

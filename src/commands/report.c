@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "commands/report_embed.h"
-#include "replay/gains.h"
+#include "diagnose/gains.h"
 #include "report/overview.h"
 #include "report/report.h"
 #include "ui/analysis.h"

@@ -17,7 +17,7 @@
 #include "commands/summary_files.h"
 #include "commands/summary_processes.h"
 #include "commands/summary_recording.h"
-#include "replay/gains.h"
+#include "diagnose/gains.h"
 #include "report/overview.h"
 #include "report/tiles.h"
 #include "ui/follow_up.h"

@@ -10,7 +10,7 @@
 #include "base/grow.h"
 #include "base/json.h"
 #include "base/order.h"
-#include "replay/gains.h"
+#include "diagnose/gains.h"
 #include "report/overview.h"
 #include "ui/cli.h"
 #include "ui/folder_files.h"

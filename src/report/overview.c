@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "analyze/part.h"
-#include "analyze/waits.h"
 #include "base/duration.h"
 #include "base/order.h"
 #include "base/show.h"
 #include "base/text.h"
+#include "diagnose/waits.h"
 
 static bool lacks; /* out of memory: some answer is incomplete */
 

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "diagnose/gains.h"
 #include "read/recorded.h"
-#include "replay/gains.h"
 
 static trail_string name_of(struct trail_tables *tables, trail_name name)
 {

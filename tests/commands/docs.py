@@ -56,7 +56,7 @@ for command in sub_commands(root):
     check(f"trail-{command}(1) has every option", missing)
 
 
-findings = {kind.strip('"') for _, kind in table(root, "src/analyze/findings.def")}
+findings = {kind.strip('"') for _, kind in table(root, "src/diagnose/findings.def")}
 for page, pattern in (
     ("man/trail-summary.1", r"\.Sh FINDINGS\n(.*?)\.Sh JSON"),
     ("docs/analysing-a-trace.md", r"\n\| finding \|(.*?)\n\n"),

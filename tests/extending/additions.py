@@ -154,7 +154,7 @@ the numbers of the events' types, a line each
 ]
 
 ANALYSIS = [
-    Into("src/analyze/parts.def", "PART(labels)\n", before="PART(threads)"),
+    Into("src/analyze/parts.def", "PART(analyze, labels)\n", before="PART(analyze, threads)"),
     New("src/analyze/labels.c", r"""
 /* Labels: how many there are. */
 #include "analyze/part.h"
@@ -193,7 +193,7 @@ how many labels there are
 ]
 
 FINDING = [
-    Into("src/analyze/findings.c", r"""
+    Into("src/diagnose/findings.c", r"""
 /* MARK: Many goroutines */
 
 /* So many goroutines at the end. */
@@ -208,7 +208,7 @@ void finding_many_goroutines(struct findings *findings)
 }
 
 """, before="/* MARK: All */"),
-    Into("src/analyze/findings.def", 'FINDING(many_goroutines,  "many-goroutines")\n', after="FINDING(leaks,"),
+    Into("src/diagnose/findings.def", 'FINDING(many_goroutines,  "many-goroutines")\n', after="FINDING(leaks,"),
     Into("docs/analysing-a-trace.md", """
 | `many-goroutines` | at least 5,000 goroutines were alive at the end |
 """, after="| `leak` |"),

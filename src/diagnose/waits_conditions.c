@@ -2,7 +2,7 @@
  * Condition variables with waits that time out although a signal came: it ended the wait of another
  * goroutine only.
  */
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 
 static struct condition_wait *wait_of(const struct waits *waits, int64_t goroutine)
 {

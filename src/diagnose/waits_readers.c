@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analyze/wait_names.h"
-#include "analyze/waits.h"
 #include "base/text.h"
+#include "diagnose/waits.h"
 
 static bool is_to(const char *what, trail_string text)
 {

@@ -1,5 +1,5 @@
 /* Why threads had no CPU: see why_ready.h. */
-#include "analyze/why_ready.h"
+#include "diagnose/why_ready.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

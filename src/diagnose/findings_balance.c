@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/findings.h"
-#include "analyze/findings_waits.h"
-#include "analyze/waits.h"
+#include "diagnose/findings.h"
+#include "diagnose/findings_waits.h"
+#include "diagnose/waits.h"
 
 /* Thresholds. A share is a part of the time. */
 #define ONCE_SHARE    0.2

@@ -6,7 +6,7 @@
  * For this the recorder looked up the processes with the other ends (TRAIL_RECORDED_ENDS). The rows
  * count only if all goroutines waited when they were found and have waited from then to the end.
  */
-#include "analyze/stuck.h"
+#include "diagnose/stuck.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/findings.h"
-#include "analyze/findings_waits.h"
-#include "analyze/waits.h"
-#include "analyze/why_ready.h"
+#include "diagnose/findings.h"
+#include "diagnose/findings_waits.h"
+#include "diagnose/waits.h"
+#include "diagnose/why_ready.h"
 
 #define LOCK_SHARE 0.2
 #define MOST_LOCKS 3

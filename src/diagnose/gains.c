@@ -1,11 +1,11 @@
 /* The gains of findings: which change removes the cause of each kind, and what the replay says. */
-#include "replay/gains.h"
+#include "diagnose/gains.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/findings.h"
+#include "diagnose/findings.h"
 #include "replay/plan.h"
 #include "replay/trial.h"
 

@@ -1,5 +1,5 @@
 /* Waits for work, and what those do that end: see waits.h. */
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
 #define BUSY_LEAST_NS 50000000

@@ -1,8 +1,8 @@
 /* Questions about waits that several kinds of findings ask. */
 #pragma once
 
-#include "analyze/findings.h"
-#include "analyze/waits.h"
+#include "diagnose/findings.h"
+#include "diagnose/waits.h"
 
 /* Thresholds of several kinds; a share is a part of the time. */
 #define QUEUE_SHARE 0.3

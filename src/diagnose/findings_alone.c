@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/findings.h"
-#include "analyze/findings_waits.h"
-#include "analyze/waits.h"
+#include "diagnose/findings.h"
+#include "diagnose/findings_waits.h"
+#include "diagnose/waits.h"
 
 /* Thresholds. A share is a part of the time. */
 #define ALONE_LEAST    INT64_C(50000000)

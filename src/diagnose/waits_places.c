@@ -1,5 +1,5 @@
 /* Waits at places: see waits.h. */
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/findings.h"
-#include "analyze/stuck.h"
-#include "analyze/waits.h"
+#include "diagnose/findings.h"
+#include "diagnose/stuck.h"
+#include "diagnose/waits.h"
 #include "words/function_name.h"
 
 #define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */

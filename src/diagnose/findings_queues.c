@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/findings.h"
-#include "analyze/findings_waits.h"
-#include "analyze/waits.h"
+#include "diagnose/findings.h"
+#include "diagnose/findings_waits.h"
+#include "diagnose/waits.h"
 #include "words/place.h"
 #include "words/process_name.h"
 

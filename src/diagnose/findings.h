@@ -204,4 +204,4 @@ bool finding_replayed(struct findings *findings, trail_finding *finding, const c
 
 /* A row of findings.def: adds findings of its kind. */
 #define FINDING(function, kind) void finding_##function(struct findings *findings);
-#include "analyze/findings.def"
+#include "diagnose/findings.def"

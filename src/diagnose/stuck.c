@@ -1,14 +1,14 @@
 /* Waits that are open when the trace ends, their holders, and cycles of them: see stuck.h. */
-#include "analyze/stuck.h"
+#include "diagnose/stuck.h"
 
 #include <stdlib.h>
 
 #include "analyze/holders.h"
 #include "analyze/part.h"
-#include "analyze/waits.h"
 #include "base/grow.h"
 #include "base/share.h"
 #include "base/text.h"
+#include "diagnose/waits.h"
 #include "wire/waits.h"
 
 /* The most waits, in order of goroutines, for which all others are examined: there may be very

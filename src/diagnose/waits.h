@@ -11,12 +11,12 @@
 
 #include "analyze/activity.h"
 #include "analyze/blame.h"
-#include "analyze/families.h"
 #include "analyze/futexes.h"
 #include "analyze/idle.h"
-#include "analyze/outside.h"
 #include "analyze/part.h"
 #include "base/objects.h"
+#include "diagnose/families.h"
+#include "diagnose/outside.h"
 
 /* What is waited for at a place. */
 enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP, PLACE_ONCE };

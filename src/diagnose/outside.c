@@ -1,5 +1,5 @@
 /* Counts sleeps and waits for what is outside the program, by function: see outside.h. */
-#include "analyze/outside.h"
+#include "diagnose/outside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Findings: the list, and those of tasks, CPUs, garbage collection and leaks. */
-#include "analyze/findings.h"
+#include "diagnose/findings.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -9,16 +9,16 @@
 #include <string.h>
 
 #include "analyze/gc.h"
-#include "analyze/misuses.h"
 #include "analyze/regions.h"
-#include "analyze/stuck.h"
 #include "analyze/utilisation.h"
-#include "analyze/waits.h"
-#include "analyze/why_ready.h"
 #include "base/grow.h"
 #include "base/order.h"
 #include "base/quantile.h"
 #include "base/whole.h"
+#include "diagnose/misuses.h"
+#include "diagnose/stuck.h"
+#include "diagnose/waits.h"
+#include "diagnose/why_ready.h"
 #include "words/function_name.h"
 #include "words/gain.h"
 #include "words/place.h"
@@ -952,7 +952,7 @@ void finding_leaks(struct findings *findings)
 
 static void (*const all[])(struct findings *) = {
 #define FINDING(function, kind) finding_##function,
-#include "analyze/findings.def"
+#include "diagnose/findings.def"
 };
 
 static int by_weight(const void *a, const void *b)

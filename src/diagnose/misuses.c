@@ -1,5 +1,5 @@
 /* Misuses of annotations: see misuses.h. */
-#include "analyze/misuses.h"
+#include "diagnose/misuses.h"
 
 #include "analyze/part.h"
 

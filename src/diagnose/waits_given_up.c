@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/waits.h"
 #include "base/share.h"
+#include "diagnose/waits.h"
 
 #define NEIGHBOURS  64  /* so far on is the next wait of a goroutine looked for */
 #define WITHIN_PART 0.8 /* of a wait: a hold that covers it leaves no time for another one */

@@ -1,5 +1,5 @@
 /* Counts goroutines by creator and place of creation: see families.h. */
-#include "analyze/families.h"
+#include "diagnose/families.h"
 
 void families_init(struct families *families)
 {

@@ -1,4 +1,4 @@
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Sleeps, system calls, connections and timers: see waits.h. */
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 
 #include <ctype.h>
 #include <stdio.h>

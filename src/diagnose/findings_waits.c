@@ -1,9 +1,9 @@
 /* Questions about waits: see findings_waits.h. */
-#include "analyze/findings_waits.h"
+#include "diagnose/findings_waits.h"
 
 #include <string.h>
 
-#include "analyze/waits.h"
+#include "diagnose/waits.h"
 #include "words/place.h"
 
 #define ABOUT_ALL 0.995 /* shown as 100 % */
