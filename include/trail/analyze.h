@@ -796,8 +796,9 @@ typedef struct trail_finding {
      * that ask for it, one or two. NULL in the library, which does not replay. */
     const char *replayed, *whatif[2];
     /* Its main figure, as the trace has it now, and then, without the problem. Of "end": the time
-     * up to the end, "median" and "p99": of the length of tasks, "waits": the time in which threads
-     * wait for each other. Equal: nothing is gained. */
+     * up to the end, "median" and "p99": of the length of tasks, "threads": the time until the
+     * threads that wait have done their work, "waits": the time in which threads wait for each
+     * other. Equal: nothing is gained. */
     const char *replayed_of;
     int64_t replayed_now_ns, replayed_then_ns;
 } trail_finding;

@@ -76,7 +76,8 @@ static const struct option rows[] = {
     {0, "pool", "NAME=N", "N threads or goroutines of this start function share its work",
      TAKE(OPT_POOL)},
     {0, "no-gc", NULL, "Go: without the work and pauses of the garbage collector", TAKE(OPT_NO_GC)},
-    {0, "goal", "GOAL", "what to count: end, task:NAME:p99, rate:REGION or waits (default: end)",
+    {0, "goal", "GOAL",
+     "what to count: end, threads:NAME, task:NAME:p99, rate:REGION or waits (default: end)",
      TAKE(OPT_GOAL), .values = "end waits"},
     {'n', "limit", "N", "at most N changes in the list (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
@@ -170,7 +171,7 @@ static int parse_pool(struct request *request, const char *value)
     return add_change(request, &change);
 }
 
-/* Parses "task:NAME:p99", "rate:REGION", "end" or "waits". */
+/* Parses "task:NAME:p99", "rate:REGION", "threads:NAME", "end" or "waits". */
 static int parse_goal(struct request *request, const char *value)
 {
     struct replay_goal *goal = &request->goal;
@@ -189,10 +190,17 @@ static int parse_goal(struct request *request, const char *value)
         goal->name = name + 5;
         return EXIT_GOOD;
     }
+    if (strncmp(name, "threads:", 8) == 0 && name[8]) {
+        goal->of = GOAL_THREADS;
+        goal->name = name + 8;
+        return EXIT_GOOD;
+    }
     colon = strrchr(name, ':');
     if (strncmp(name, "task:", 5) != 0 || colon <= name + 5 || colon[1] != 'p')
         return usage_error(request->analysis.command,
-                           "'%s' is not a goal: end, task:NAME:p99, rate:REGION or waits", value);
+                           "'%s' is not a goal: end, threads:NAME, task:NAME:p99, rate:REGION or "
+                           "waits",
+                           value);
     goal->of = GOAL_TASK;
     goal->name = name + 5;
     goal->quantile = strtod(colon + 2, &end) / 100;
@@ -273,6 +281,9 @@ static const char *goal_text(const struct request *request, char *buf, size_t si
         (void)snprintf(buf, size, "p%g of the tasks '%s'", goal->quantile * 100, goal->name);
     else if (goal->of == GOAL_RATE)
         (void)snprintf(buf, size, "rate of the region '%s'", goal->name);
+    else if (goal->of == GOAL_THREADS)
+        (void)snprintf(buf, size, "until all %s of %s have done their work",
+                       term(&request->analysis.vocabulary, TERM_tasks), goal->name);
     else if (goal->of == GOAL_WAITS)
         (void)snprintf(buf, size, "waits for other %s, in all",
                        term(&request->analysis.vocabulary, TERM_tasks));
@@ -534,6 +545,9 @@ static int check(struct request *request, bool *good)
             "replayed unchanged, it takes %.1f %% %s than in the trace: the model does not explain "
             "how its threads got CPUs or locks. Try a recording on an idle machine.",
             fabs(request->trial.off) * 100, request->trial.off < 0 ? "less" : "more");
+    if (request->trial.unchanged < 0 && request->goal.of == GOAL_THREADS)
+        return usage_error(request->analysis.command, "no %s of '%s' ran, or not to the end",
+                           term(&request->analysis.vocabulary, TERM_tasks), request->goal.name);
     if (request->trial.unchanged < 0)
         return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
                            request->goal.of == GOAL_RATE ? "region" : "task", request->goal.name);

@@ -55,8 +55,11 @@ static const struct removal {
 struct gains {
     struct trial trial;  /* up to the end */
     struct trial second; /* the length of tasks if there are enough of a type, else waits */
+    struct trial third;  /* when the threads that wait most for the cause have done their work */
     struct findings *findings;
-    char name[256]; /* of the tasks */
+    char name[256];      /* of the tasks */
+    char threads[256];   /* of `third`: their start function, */
+    size_t thread_count; /* and how many they are */
 };
 
 /* Names of a change live here. */
@@ -67,14 +70,20 @@ struct question {
 
 /* MARK: The question */
 
+/* Returns false if it is empty or has no room. */
+static bool copy_name(trail_string name, char *to, size_t room)
+{
+    if (name.size == 0 || name.size >= room)
+        return false;
+    memcpy(to, name.data, name.size);
+    to[name.size] = '\0';
+    return true;
+}
+
 static bool take_name(struct question *question, trail_string name)
 {
-    if (name.size == 0 || name.size >= sizeof question->name)
-        return false;
-    memcpy(question->name, name.data, name.size);
-    question->name[name.size] = '\0';
     question->change.name = question->name;
-    return true;
+    return copy_name(name, question->name, sizeof question->name);
 }
 
 /* Returns the wait that is the worst case of the finding, or NULL. */
@@ -168,14 +177,16 @@ static void put_condition(const struct gains *gains, const struct change *change
 }
 
 /*
- * Asks for both goals, by one replay. Negative: there is no value. Returns false if out of memory.
+ * Asks for the end and for another goal, by one replay. Negative: there is no value. Returns false
+ * if out of memory.
  */
-static bool ask(const struct gains *gains, const struct change *change, double *end, double *second)
+static bool ask(const struct gains *gains, const struct trial *other, const struct change *change,
+                double *end, double *value)
 {
     struct replay_result result;
-    bool good = replay_run(gains->trial.chains, change, 1, &gains->second.goal, NULL, &result);
+    bool good = replay_run(gains->trial.chains, change, 1, &other->goal, NULL, &result);
     *end = trial_as_now(&gains->trial, replay_value(&gains->trial.goal, &result));
-    *second = trial_as_now(&gains->second, replay_value(&gains->second.goal, &result));
+    *value = trial_as_now(other, replay_value(&other->goal, &result));
     replay_result_free(&result);
     return good;
 }
@@ -198,70 +209,169 @@ static bool can_answer(const struct trial *trial, const struct change *change, b
     return good;
 }
 
-/* "the median task 'request' takes 3.2 ms instead of 9 ms", or "threads wait 2.1 s less for each
- * other". */
-static void put_second(const struct gains *gains, double then, char *text, size_t size)
+/* What a replay showed. */
+struct answer {
+    const struct change *change;
+    const struct trial *other; /* the other goal */
+    double end, value;         /* of the end, and of the other goal */
+    bool sooner, less;         /* each of these is a gain */
+    bool end_unknown;          /* what decides the end is not in the trace */
+};
+
+/* "the median task 'request' takes 3.2 ms instead of 9 ms", "all threads of worker have done the
+ * same work after 3.2 ms instead of 9 ms", or "threads wait 2.1 s less for each other". */
+static void put_other(const struct gains *gains, const struct answer *answer, char *text,
+                      size_t size)
 {
-    const struct trial *second = &gains->second;
-    const char *format = second->goal.quantile > 0.5
-                             ? "99 %% of the tasks '%.160s' take at most %s instead of %s"
-                             : "the median task '%.160s' takes %s instead of %s";
-    if (second->goal.of == GOAL_TASK)
-        (void)snprintf(text, size, format, second->goal.name, duration((int64_t)then).text,
-                       duration((int64_t)trial_now(second)).text);
+    const struct replay_goal *goal = &answer->other->goal;
+    const char *tasks = word(gains->findings, TERM_tasks);
+    double now = trial_now(answer->other);
+    struct duration_words before = duration((int64_t)now), after = duration((int64_t)answer->value);
+    if (goal->of == GOAL_WAITS)
+        (void)snprintf(text, size, "%s wait %s less for each other", tasks,
+                       duration((int64_t)(now - answer->value)).text);
+    else if (goal->of == GOAL_THREADS && gains->thread_count > 1)
+        (void)snprintf(text, size,
+                       "all %s of %.160s have done the same work after %s instead of %s", tasks,
+                       goal->name, after.text, before.text);
+    else if (goal->of == GOAL_THREADS)
+        (void)snprintf(text, size, "%.160s has done the same work after %s instead of %s",
+                       goal->name, after.text, before.text);
+    else if (goal->quantile > 0.5)
+        (void)snprintf(text, size, "99 %% of the tasks '%.160s' take at most %s instead of %s",
+                       goal->name, after.text, before.text);
     else
-        (void)snprintf(text, size, "%s wait %s less for each other",
-                       word(gains->findings, TERM_tasks),
-                       duration((int64_t)(trial_now(second) - then)).text);
+        (void)snprintf(text, size, "the median task '%.160s' takes %s instead of %s", goal->name,
+                       after.text, before.text);
 }
 
-/* Writes what the replay showed. *end, *second: the goals' values; not a gain: NULL. */
-static void put_answer(const struct gains *gains, const struct change *change, const double *end,
-                       const double *second, char *text, size_t size)
+static void put_answer(const struct gains *gains, const struct answer *answer, char *text,
+                       size_t size)
 {
-    char condition[256], other[320] = "something else decides when it ends", earlier[64] = "no";
-    const char *joined = end && second ? ", and " : second ? ", but " : end ? "" : ": ";
-    put_condition(gains, change, condition, sizeof condition);
-    if (end)
+    char condition[256], other[448] = "something else decides when it ends", earlier[64] = "no";
+    const char *joined = answer->sooner && answer->less ? ", and "
+                         : answer->less                 ? ", but "
+                         : answer->sooner               ? ""
+                                                        : ": ";
+    put_condition(gains, answer->change, condition, sizeof condition);
+    if (answer->sooner)
         (void)snprintf(earlier, sizeof earlier, "%s",
-                       duration((int64_t)(trial_now(&gains->trial) - *end)).text);
-    if (second)
-        put_second(gains, *second, other, sizeof other);
-    (void)snprintf(text, size, "In a replay %s, the same work is done %s earlier%s%s.", condition,
-                   earlier, joined, *joined ? other : "");
+                       duration((int64_t)(trial_now(&gains->trial) - answer->end)).text);
+    if (answer->less)
+        put_other(gains, answer, other, sizeof other);
+    if (answer->other->goal.of == GOAL_THREADS)
+        (void)snprintf(text, size, "In a replay %s, %s%s.", condition, other,
+                       answer->end_unknown ? "" : "; the program ends no earlier");
+    else
+        (void)snprintf(text, size, "In a replay %s, the same work is done %s earlier%s%s.",
+                       condition, earlier, joined, *joined ? other : "");
 }
 
-/* Sets the main figure: of the end, or, if only the second goal gains, of that. */
-static void set_figure(const struct gains *gains, const double *end, const double *second,
+/* Sets the main figure: of the end, or, if only the other goal gains, of that. */
+static void set_figure(const struct gains *gains, const struct answer *answer,
                        trail_finding *finding)
 {
-    bool of_second = !end && second;
-    const struct trial *trial = of_second ? &gains->second : &gains->trial;
-    const double *then = of_second ? second : end;
-    finding->replayed_of = !of_second                    ? "end"
-                           : trial->goal.of != GOAL_TASK ? "waits"
-                           : trial->goal.quantile > 0.5  ? "p99"
-                                                         : "median";
+    bool of_other = !answer->sooner && answer->less;
+    const struct trial *trial = of_other ? answer->other : &gains->trial;
+    double then = of_other ? answer->value : answer->sooner ? answer->end : trial_now(trial);
+    finding->replayed_of = !of_other                        ? "end"
+                           : trial->goal.of == GOAL_WAITS   ? "waits"
+                           : trial->goal.of == GOAL_THREADS ? "threads"
+                           : trial->goal.quantile > 0.5     ? "p99"
+                                                            : "median";
     finding->replayed_now_ns = (int64_t)trial_now(trial);
-    finding->replayed_then_ns = then ? (int64_t)*then : finding->replayed_now_ns;
+    finding->replayed_then_ns = (int64_t)then;
 }
 
-/* Writes the option for the second goal. */
-static const char *second_option(const struct gains *gains, char *text, size_t size)
+/* Writes the option for a goal. */
+static const char *goal_option(const struct replay_goal *goal, char *text, size_t size)
 {
-    const struct replay_goal *goal = &gains->second.goal;
-    if (goal->of != GOAL_TASK)
+    if (goal->of == GOAL_WAITS)
         return "--goal=waits";
-    (void)snprintf(text, size, "--goal=task:%s:p%g", goal->name, 100 * goal->quantile);
+    if (goal->of == GOAL_THREADS)
+        (void)snprintf(text, size, "--goal=threads:%s", goal->name);
+    else
+        (void)snprintf(text, size, "--goal=task:%s:p%g", goal->name, 100 * goal->quantile);
     return text;
 }
 
+/* MARK: One finding */
+
+/* Sets the gains of a replay with the change. Returns false if out of memory. */
+static bool find_gains(const struct gains *gains, struct answer *answer)
+{
+    bool of_tasks = answer->other->goal.of == GOAL_TASK;
+    if (!ask(gains, answer->other, answer->change, &answer->end, &answer->value))
+        return false;
+    answer->sooner = is_gain(&gains->trial, answer->end);
+    answer->less = answer->value >= 0 && is_gain(answer->other, answer->value);
+    answer->less &= !answer->sooner || of_tasks;
+    /* What answers the pool answers at the same rate in a replay. */
+    answer->less &= answer->sooner || answer->change->kind != CHANGE_POOL;
+    return true;
+}
+
+/*
+ * Sets `third` to the work of the threads of this kind. *known: the replay reproduces when they
+ * have done it. Returns false if out of memory.
+ */
+static bool choose_third(struct gains *gains, trail_name kind, bool *known)
+{
+    const struct chains *chains = gains->trial.chains;
+    const struct chain_thread *end = &chains->threads[chains->thread_count];
+    struct replay_goal goal = {.of = GOAL_THREADS, .name = gains->threads};
+    int64_t ran_ns = chains->begin_ns;
+    gains->thread_count = 0;
+    for (const struct chain_thread *thread = chains->threads; thread < end; thread++) {
+        if (names_kind(chains->names, thread->name) != kind)
+            continue;
+        gains->thread_count++;
+        if (thread->ran_ns > ran_ns)
+            ran_ns = thread->ran_ns;
+    }
+    double real = (double)(ran_ns - chains->begin_ns);
+    gains->third = gains->trial;
+    if (!copy_name(names_text(chains->names, kind), gains->threads, sizeof gains->threads))
+        *known = false;
+    else if (!trial_goal(&gains->third, &goal))
+        return false;
+    else
+        *known = fabs(gains->third.unchanged - real) < TRIAL_OFF_SURE * real;
+    return true;
+}
+
+/*
+ * Where neither the end nor tasks gain: what the threads do of which one is the worst case. If
+ * threads may run until they are stopped, the replay does not show when the program would end.
+ * Returns false if out of memory.
+ */
+static bool find_threads(struct gains *gains, const trail_finding *finding, struct answer *answer)
+{
+    const struct chains *chains = gains->trial.chains;
+    const struct chain_wait *wait = wait_of(chains, finding);
+    struct answer third = *answer;
+    bool known = false;
+    answer->end_unknown = trial_may_be_stopped(chains);
+    if (wait && wait->thread != chains->goal) {
+        trail_name kind = names_kind(chains->names, chains->threads[wait->thread].name);
+        third.other = &gains->third;
+        third.end_unknown = answer->end_unknown || trial_others_live_on(chains, kind);
+        if (!choose_third(gains, kind, &known) || (known && !find_gains(gains, &third)))
+            return false;
+    }
+    if (known && third.less)
+        *answer = third;
+    else
+        answer->less &= !answer->end_unknown;
+    return true;
+}
+
 /* Adds the answer for one finding, if this change has one. `none`: also that it gains nothing. */
-static bool add(const struct gains *gains, trail_finding *finding, enum change_kind kind, bool none)
+static bool add(struct gains *gains, trail_finding *finding, enum change_kind kind, bool none)
 {
     struct question question;
+    struct answer answer = {.change = &question.change, .other = &gains->second};
     char text[768], option[640], goal[320];
-    double end, second;
     bool can;
     if (!make_question(gains, finding, kind, &question))
         return true;
@@ -269,27 +379,21 @@ static bool add(const struct gains *gains, trail_finding *finding, enum change_k
         return false;
     if (!can)
         return true;
-    if (!ask(gains, &question.change, &end, &second))
+    if (!find_gains(gains, &answer))
         return false;
-    bool sooner = is_gain(&gains->trial, end),
-         less = second >= 0 && is_gain(&gains->second, second);
-    less = less && (!sooner || gains->second.goal.of == GOAL_TASK);
-    /* What answers the pool answers at the same rate in a replay. */
-    less = less && (sooner || kind != CHANGE_POOL);
-    bool tasks = less && gains->second.goal.of == GOAL_TASK;
-    if (!sooner && !tasks && trial_may_be_stopped(gains->trial.chains))
-        return true;
+    if (!answer.sooner && !(answer.less && gains->second.goal.of == GOAL_TASK) &&
+        !find_threads(gains, finding, &answer))
+        return false;
     /* More than the bound: the finding and the replay do not mean the same. */
-    if (end < 0 || trial_now(&gains->trial) - end > (double)finding->gain_ns ||
-        !(sooner || less || none))
+    if (answer.end < 0 || trial_now(&gains->trial) - answer.end > (double)finding->gain_ns ||
+        !(answer.sooner || answer.less || (none && !answer.end_unknown)))
         return true;
-    const double *gained = sooner ? &end : NULL, *also = less ? &second : NULL;
-    put_answer(gains, &question.change, gained, also, text, sizeof text);
-    set_figure(gains, gained, also, finding);
-    finding->weight *= gained || also || second < 0 ? 1 : REFUTED;
+    put_answer(gains, &answer, text, sizeof text);
+    set_figure(gains, &answer, finding);
+    finding->weight *= answer.sooner || answer.less || answer.value < 0 ? 1 : REFUTED;
     const char *options[2] = {
         change_option(&question.change, option, sizeof option),
-        !sooner && less ? second_option(gains, goal, sizeof goal) : NULL,
+        !answer.sooner && answer.less ? goal_option(&answer.other->goal, goal, sizeof goal) : NULL,
     };
     return finding_replayed(gains->findings, finding, options, text);
 }
@@ -313,9 +417,8 @@ static bool choose_second(struct gains *gains, const trail_analysis *answers)
     trail_string name = kind ? text_of(gains->findings, kind->name) : (trail_string){0};
     struct replay_goal waits = {.of = GOAL_WAITS}, tasks = {.of = GOAL_TASK, .name = gains->name};
     gains->second = gains->trial;
-    if (name.size == 0 || name.size >= sizeof gains->name)
+    if (!copy_name(name, gains->name, sizeof gains->name))
         return trial_goal(&gains->second, &waits);
-    memcpy(gains->name, name.data, name.size);
     tasks.quantile = kind->ended < TASKS_OF_P99 ? 0.5 : 0.99;
     return trial_goal(&gains->second, &tasks) &&
            (gains->second.unchanged >= 0 || trial_goal(&gains->second, &waits));

@@ -85,6 +85,7 @@ struct replay {
     uint32_t *runners; /* tasks that have a CPU */
     size_t runner_count;
     trail_name region; /* of the goal */
+    trail_name kind;   /* of the goal's threads */
     size_t open;       /* unfinished threads that decide the end */
     struct pool pool;
     struct chain_thread *workers; /* of the pool: its threads in the trace, then others, */
@@ -468,6 +469,11 @@ static bool decides(const struct chains *chains, const struct task *task)
     return task->thread->joined || task->thread == &chains->threads[chains->goal];
 }
 
+static bool is_of_goal(const struct replay *r, const struct task *task)
+{
+    return r->kind != 0 && names_kind(r->chains->names, task->thread->name) == r->kind;
+}
+
 static void over(struct replay *r, struct task *task)
 {
     task->state = TASK_OVER;
@@ -516,8 +522,11 @@ static void go_on(struct replay *r, struct task *task, bool has_cpu)
     }
     if (has_cpu)
         leave_cpu(r, task);
-    if (has_cpu || after == AFTER_END)
+    if (has_cpu || after == AFTER_END) {
         stops(r, task, after == AFTER_RUN ? NULL : step);
+        if (is_of_goal(r, task))
+            r->result->threads_ns = r->now_ns;
+    }
     if (after == AFTER_RUN)
         make_ready(r, task);
     else if (after == AFTER_SLEEP)
@@ -690,7 +699,23 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
         if (chains->steps[i].op == CHAIN_REGION_END &&
             text_is(names_text(chains->names, chains->steps[i].of), r->goal->name))
             r->region = chains->steps[i].of;
+    if (r->goal->of == GOAL_THREADS)
+        r->kind = plan_thread_name(chains, r->goal->name);
     return !r->failed;
+}
+
+/* A thread may wait at its end, as in the trace. */
+static bool has_worked(const struct task *task)
+{
+    return task->state == TASK_OVER ||
+           (task->state == TASK_WAITS && task->at + 1 >= task->thread->count);
+}
+
+static void finish_threads(const struct replay *r)
+{
+    for (size_t i = 0; i < r->task_count; i++)
+        if (is_of_goal(r, &r->tasks[i]) && !has_worked(&r->tasks[i]))
+            r->result->threads_ns = -1;
 }
 
 bool replay_run(const struct chains *chains, const struct change *changes, size_t count,
@@ -698,7 +723,7 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
                 struct replay_result *result)
 {
     struct replay r = {.chains = chains, .goal = goal, .result = result, .watch = watch};
-    *result = (struct replay_result){.end_ns = -1};
+    *result = (struct replay_result){.end_ns = -1, .threads_ns = -1};
     if (chains->goal == CHAIN_NONE) {
         result->stuck = true;
         return true;
@@ -706,6 +731,8 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
     bool good = prepare(&r, changes, count);
     if (good)
         play(&r);
+    if (good)
+        finish_threads(&r);
     result->stuck = r.open > 0;
     if (good)
         qsort(result->tasks, result->task_count, sizeof *result->tasks, order_numbers);
@@ -745,6 +772,8 @@ double replay_value(const struct replay_goal *goal, const struct replay_result *
                    : (double)result->regions / ((double)result->end_ns / 1e9);
     case GOAL_WAITS:
         return (double)result->waits_ns;
+    case GOAL_THREADS:
+        return (double)result->threads_ns;
     default:
         return (double)result->end_ns;
     }

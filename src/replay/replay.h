@@ -15,8 +15,8 @@
 
 /* What is measured. */
 struct replay_goal {
-    enum { GOAL_END, GOAL_TASK, GOAL_RATE, GOAL_WAITS } of;
-    const char *name; /* of the tasks or regions */
+    enum { GOAL_END, GOAL_TASK, GOAL_RATE, GOAL_WAITS, GOAL_THREADS } of;
+    const char *name; /* of the tasks or regions; the start function of the threads */
     double quantile;  /* of the tasks */
     double stall;     /* factor of stalls: replay_calibrate */
 };
@@ -25,6 +25,7 @@ struct replay_result {
     bool stuck;       /* threads wait for each other forever: there is no length */
     int64_t end_ns;   /* when the threads that decide the end have finished */
     int64_t waits_ns; /* sum of all waits for other threads and locks */
+    int64_t threads_ns; /* when the last of the goal's threads has done its work; -1: one has not */
     int64_t *tasks;   /* lengths of the goal's tasks that began and ended; sorted */
     size_t task_count;
     uint64_t regions; /* regions of the goal that ended */

@@ -84,6 +84,18 @@ bool trial_misses_places(const struct chains *chains)
 #define STOPPED_LIFE  0.9
 #define STOPPED_JOINS 0.02
 
+bool trial_others_live_on(const struct chains *chains, trail_name kind)
+{
+    double length = (double)replay_real_ns(chains);
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        if (thread->joined && names_kind(chains->names, thread->name) != kind &&
+            (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length)
+            return true;
+    }
+    return false;
+}
+
 bool trial_may_be_stopped(const struct chains *chains)
 {
     double length = (double)replay_real_ns(chains);
@@ -97,12 +109,5 @@ bool trial_may_be_stopped(const struct chains *chains)
         if (facts && facts->kind == WIRE_WAIT_JOIN && wait->end != CHAIN_OPEN)
             joins += wait->end_ns - wait->begin_ns;
     }
-    if (joins == 0 || (double)joins > STOPPED_JOINS * length)
-        return false;
-    for (size_t i = 0; i < chains->thread_count; i++) {
-        const struct chain_thread *thread = &chains->threads[i];
-        if (thread->joined && (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length)
-            return true;
-    }
-    return false;
+    return joins > 0 && (double)joins <= STOPPED_JOINS * length && trial_others_live_on(chains, 0);
 }
