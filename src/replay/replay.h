@@ -22,11 +22,11 @@ struct replay_goal {
 };
 
 struct replay_result {
-    bool stuck;       /* threads wait for each other forever: there is no length */
-    int64_t end_ns;   /* when the threads that decide the end have finished */
-    int64_t waits_ns; /* sum of all waits for other threads and locks */
-    int64_t threads_ns; /* when the last of the goal's threads has done its work; -1: one has not */
-    int64_t *tasks;   /* lengths of the goal's tasks that began and ended; sorted */
+    bool stuck;         /* threads wait for each other forever: there is no length */
+    int64_t end_ns;     /* when the threads that decide the end have finished */
+    int64_t waits_ns;   /* sum of all waits for other threads and locks */
+    int64_t threads_ns; /* when the goal's threads have done their work; -1: one has not */
+    int64_t *tasks;     /* lengths of the goal's tasks that began and ended; sorted */
     size_t task_count;
     uint64_t regions; /* regions of the goal that ended */
 };
