@@ -333,10 +333,14 @@ static void doubt_trace(struct request *request)
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
-    if (trial_may_be_stopped(chains))
+    trail_name stopped = trial_may_be_stopped(chains);
+    if (stopped != 0 && request->goal.of == GOAL_END) {
+        trail_string name = analysis_text(&request->analysis, stopped);
         doubt(request, CONFIDENCE_MEDIUM,
-              "threads ran until the end: if they only run until they are stopped, it may come "
-              "sooner");
+              "%.*s ran until the end: if it only runs until it is stopped, that may come sooner; "
+              "--goal=threads:NAME shows it for others",
+              (int)(name.size < 100 ? name.size : 100), name.data);
+    }
     if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,
               "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",

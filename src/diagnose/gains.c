@@ -351,11 +351,11 @@ static bool find_threads(struct gains *gains, const trail_finding *finding, stru
     const struct chain_wait *wait = wait_of(chains, finding);
     struct answer third = *answer;
     bool known = false;
-    answer->end_unknown = trial_may_be_stopped(chains);
+    answer->end_unknown = trial_may_be_stopped(chains) != 0;
     if (wait && wait->thread != chains->goal) {
         trail_name kind = names_kind(chains->names, chains->threads[wait->thread].name);
         third.other = &gains->third;
-        third.end_unknown = answer->end_unknown || trial_others_live_on(chains, kind);
+        third.end_unknown = answer->end_unknown;
         if (!choose_third(gains, kind, &known) || (known && !find_gains(gains, &third)))
             return false;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "words/process_name.h"
 
 /* MARK: Names */
 
@@ -47,10 +48,21 @@ trail_name plan_thread_name(const struct chains *chains, const char *name)
     return 0;
 }
 
+/* Whether it is a program's first thread or goroutine, of which there is only one. */
+static bool is_main(trail_string name)
+{
+    struct process_name process;
+    if (process_name_of(name, &process))
+        name = process.thread;
+    return text_is(name, "main") || text_is(name, "runtime.main");
+}
+
 unsigned plan_twice_threads(const struct chains *chains, trail_name name)
 {
     enum { MOST = 512 };
     unsigned count = 0;
+    if (is_main(names_text(chains->names, name)))
+        return 0;
     for (size_t i = 0; i < chains->thread_count && count <= MOST; i++)
         count +=
             names_kind(chains->names, chains->threads[i].name) == names_kind(chains->names, name);

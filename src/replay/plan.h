@@ -32,7 +32,7 @@ bool plan_applies(const struct chains *chains, const struct change *change, bool
 /* The start function of threads that is meant by `name`; 0: no thread has one. */
 trail_name plan_thread_name(const struct chains *chains, const char *name);
 
-/* Twice as many threads as have this start function; 0: they are too many for a pool. */
+/* Twice as many threads as have this start function; 0: they are too many, or main: no pool. */
 unsigned plan_twice_threads(const struct chains *chains, trail_name name);
 
 /* The name of a wait: its object, else the function that waits, else its kind. */

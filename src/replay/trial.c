@@ -80,34 +80,52 @@ bool trial_misses_places(const struct chains *chains)
     return chains->unplaced * 50 > chains->wait_count;
 }
 
-/* Parts of the time: of the life of such a thread at least, and of the waits for their exit at most. */
-#define STOPPED_LIFE  0.9
-#define STOPPED_JOINS 0.02
+/* Parts of the time: of the life of such a thread at least, and of the wait for its exit at most. */
+#define STOPPED_LIFE 0.9
+#define STOPPED_JOIN 0.05
 
-bool trial_others_live_on(const struct chains *chains, trail_name kind)
+/* Returns how long the thread that decides the end waited for the exit of this one. */
+static int64_t exit_wait(const struct chains *chains, const struct chain_thread *thread)
 {
-    double length = (double)replay_real_ns(chains);
+    const struct chain_step *first = &chains->steps[thread->first], *step = first + thread->count;
+    while (step > first) {
+        const struct chain_wait *wait =
+            (--step)->op == CHAIN_WAKE ? &chains->waits[step->of] : NULL;
+        const struct wait_facts *facts =
+            wait && wait->thread == chains->goal ? wait_facts_of(chains->names, wait->name) : NULL;
+        if (facts && facts->kind == WIRE_WAIT_JOIN)
+            return wait->end_ns - wait->begin_ns;
+        if (wait)
+            break;
+    }
+    return 0;
+}
+
+/* Whether the exit of one of these threads was waited for longer. */
+static bool was_awaited(const struct chains *chains, trail_name kind, double most_ns)
+{
     for (size_t i = 0; i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
-        if (thread->joined && names_kind(chains->names, thread->name) != kind &&
-            (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length)
+        if (thread->joined && names_kind(chains->names, thread->name) == kind &&
+            (double)exit_wait(chains, thread) > most_ns)
             return true;
     }
     return false;
 }
 
-bool trial_may_be_stopped(const struct chains *chains)
+trail_name trial_may_be_stopped(const struct chains *chains)
 {
     double length = (double)replay_real_ns(chains);
-    int64_t joins = 0;
-    if (chains->goal == CHAIN_NONE)
-        return false;
-    for (size_t i = 0; i < chains->wait_count; i++) {
-        const struct chain_wait *wait = &chains->waits[i];
-        const struct wait_facts *facts =
-            wait->thread == chains->goal ? wait_facts_of(chains->names, wait->name) : NULL;
-        if (facts && facts->kind == WIRE_WAIT_JOIN && wait->end != CHAIN_OPEN)
-            joins += wait->end_ns - wait->begin_ns;
+    trail_name awaited = 0;
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        trail_name kind = names_kind(chains->names, thread->name);
+        if (!thread->joined || kind == awaited || exit_wait(chains, thread) == 0 ||
+            (double)(thread->ran_ns - thread->begin_ns) < STOPPED_LIFE * length)
+            continue;
+        if (!was_awaited(chains, kind, STOPPED_JOIN * length))
+            return kind;
+        awaited = kind;
     }
-    return joins > 0 && (double)joins <= STOPPED_JOINS * length && trial_others_live_on(chains, 0);
+    return 0;
 }

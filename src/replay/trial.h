@@ -57,12 +57,10 @@ bool trial_pool(const struct trial *trial, const struct change *change, enum tri
 /* Whether so many wake-ups lack their place in the waker's chain that the result is uncertain. */
 bool trial_misses_places(const struct chains *chains);
 
-/* Whether a joined thread with another start function than `kind` lived for most of the time. */
-bool trial_others_live_on(const struct chains *chains, trail_name kind);
-
 /*
- * Whether threads may run until another stops them, which leaves nothing in the trace: they lived
- * for most of it, and the one that decides the end waited for their exit, but not for long. The
- * replay treats all that they did as work that must be done, so it may end too late.
+ * Returns the start function of threads that may run until another stops them, which leaves nothing
+ * in the trace: one lived for most of it, and the thread that decides the end waited for their
+ * exit, but for none of them for long. The replay treats all that they did as work that must be
+ * done, so it may end too late. 0: there are none.
  */
-bool trial_may_be_stopped(const struct chains *chains);
+trail_name trial_may_be_stopped(const struct chains *chains);
