@@ -24,6 +24,9 @@ enum { GAINS = 3 };
  */
 #define REFUTED 0.1
 
+/* A gain of the end that is a smaller part of it does not keep from asking what threads gain. */
+#define GAIN_LITTLE 0.1
+
 /* A quantile of fewer tasks is one of them: then the median. */
 enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
 
@@ -249,6 +252,7 @@ static void put_answer(const struct gains *gains, const struct answer *answer, c
                        size_t size)
 {
     char condition[256], other[448] = "something else decides when it ends", earlier[64] = "no";
+    bool of_threads = answer->other->goal.of == GOAL_THREADS;
     const char *joined = answer->sooner && answer->less ? ", and "
                          : answer->less                 ? ", but "
                          : answer->sooner               ? ""
@@ -259,19 +263,27 @@ static void put_answer(const struct gains *gains, const struct answer *answer, c
                        duration((int64_t)(trial_now(&gains->trial) - answer->end)).text);
     if (answer->less)
         put_other(gains, answer, other, sizeof other);
-    if (answer->other->goal.of == GOAL_THREADS)
-        (void)snprintf(text, size, "In a replay %s, %s%s.", condition, other,
-                       answer->end_unknown ? "" : "; the program ends no earlier");
+    if (of_threads && answer->end_unknown)
+        (void)snprintf(text, size, "In a replay %s, %s.", condition, other);
+    else if (of_threads)
+        (void)snprintf(text, size, "In a replay %s, %s; the program ends %s earlier.", condition,
+                       other, earlier);
     else
         (void)snprintf(text, size, "In a replay %s, the same work is done %s earlier%s%s.",
                        condition, earlier, joined, *joined ? other : "");
 }
 
-/* Sets the main figure: of the end, or, if only the other goal gains, of that. */
+/* Whether the other goal gains more than the end. */
+static bool is_of_other(const struct answer *answer)
+{
+    return answer->less && (!answer->sooner || answer->other->goal.of == GOAL_THREADS);
+}
+
+/* Sets the main figure. */
 static void set_figure(const struct gains *gains, const struct answer *answer,
                        trail_finding *finding)
 {
-    bool of_other = !answer->sooner && answer->less;
+    bool of_other = is_of_other(answer);
     const struct trial *trial = of_other ? answer->other : &gains->trial;
     double then = of_other ? answer->value : answer->sooner ? answer->end : trial_now(trial);
     finding->replayed_of = !of_other                        ? "end"
@@ -300,12 +312,12 @@ static const char *goal_option(const struct replay_goal *goal, char *text, size_
 /* Sets the gains of a replay with the change. Returns false if out of memory. */
 static bool find_gains(const struct gains *gains, struct answer *answer)
 {
-    bool of_tasks = answer->other->goal.of == GOAL_TASK;
+    bool of_waits = answer->other->goal.of == GOAL_WAITS;
     if (!ask(gains, answer->other, answer->change, &answer->end, &answer->value))
         return false;
     answer->sooner = is_gain(&gains->trial, answer->end);
     answer->less = answer->value >= 0 && is_gain(answer->other, answer->value);
-    answer->less &= !answer->sooner || of_tasks;
+    answer->less &= !answer->sooner || !of_waits;
     /* What answers the pool answers at the same rate in a replay. */
     answer->less &= answer->sooner || answer->change->kind != CHANGE_POOL;
     return true;
@@ -340,10 +352,23 @@ static bool choose_third(struct gains *gains, trail_name kind, bool *known)
     return true;
 }
 
+/* By which part of it the goal is better. */
+static double part_gained(const struct trial *trial, double then)
+{
+    return 1 - then / trial_now(trial);
+}
+
+/* Whether neither the tasks nor the end gains much. */
+static bool gains_little(const struct gains *gains, const struct answer *answer)
+{
+    return !(answer->less && answer->other->goal.of == GOAL_TASK) &&
+           !(answer->sooner && part_gained(&gains->trial, answer->end) > GAIN_LITTLE);
+}
+
 /*
- * Where neither the end nor tasks gain: what the threads do of which one is the worst case. If
- * threads may run until they are stopped, the replay does not show when the program would end.
- * Returns false if out of memory.
+ * Where that is so: what the threads gain of which one is the worst case. If threads may run until
+ * they are stopped, the replay does not show when the program would end. Returns false if out of
+ * memory.
  */
 static bool find_threads(struct gains *gains, const trail_finding *finding, struct answer *answer)
 {
@@ -359,7 +384,8 @@ static bool find_threads(struct gains *gains, const trail_finding *finding, stru
         if (!choose_third(gains, kind, &known) || (known && !find_gains(gains, &third)))
             return false;
     }
-    if (known && third.less)
+    if (known && third.less &&
+        part_gained(third.other, third.value) > 2 * part_gained(&gains->trial, third.end))
         *answer = third;
     else
         answer->less &= !answer->end_unknown;
@@ -381,8 +407,7 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
         return true;
     if (!find_gains(gains, &answer))
         return false;
-    if (!answer.sooner && !(answer.less && gains->second.goal.of == GOAL_TASK) &&
-        !find_threads(gains, finding, &answer))
+    if (gains_little(gains, &answer) && !find_threads(gains, finding, &answer))
         return false;
     /* More than the bound: the finding and the replay do not mean the same. */
     if (answer.end < 0 || trial_now(&gains->trial) - answer.end > (double)finding->gain_ns ||
@@ -393,7 +418,7 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
     finding->weight *= answer.sooner || answer.less || answer.value < 0 ? 1 : REFUTED;
     const char *options[2] = {
         change_option(&question.change, option, sizeof option),
-        !answer.sooner && answer.less ? goal_option(&answer.other->goal, goal, sizeof goal) : NULL,
+        is_of_other(&answer) ? goal_option(&answer.other->goal, goal, sizeof goal) : NULL,
     };
     return finding_replayed(gains->findings, finding, options, text);
 }

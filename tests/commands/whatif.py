@@ -511,8 +511,9 @@ def a_lock_off_the_critical_path_gains_nothing():
     assert "would be saved" not in found["text"], found
 
 
-def kept_by_refresher(name, awaited):
-    """2 has a_mu up to 400, for which 3 and 4 wait from 100 on. main waits for their exits and, from `awaited` on, for that of 2."""
+def kept_by_refresher(name, awaited, again=False):
+    """2 has a_mu up to 400, for which 3 and 4 wait from 100 on; `again`: 2 wants it once more. main waits for the exits of 3 and 4
+    and, from `awaited` on, for that of 2."""
     t = Trace(4)
     for g, start in ((2, "refresher"), (3, "worker"), (4, "worker")):
         t.create(0, 1, g, start)
@@ -523,8 +524,13 @@ def kept_by_refresher(name, awaited):
     t.release(400, 2, "mutex a_mu", 400, to=3)
     t.start(400, 3)
     t.release(410, 3, "mutex a_mu", 10, to=4)
+    if again:
+        t.block(410, 2, "mutex a_mu", "take", "refresher")
     t.start(410, 4)
     t.end(415, 3)
+    if again:
+        t.release(419, 4, "mutex a_mu", 9, to=2)
+        t.start(419, 2)
     t.wake(420, 4, 1)
     t.end(420, 4)
     t.start(420, 1)
@@ -542,6 +548,8 @@ def threads_that_wait_have_done_their_work_sooner():
     sooner = "In a replay without waits for this lock, all goroutines of worker have done the same work after 115 ms instead of 420 ms"
     found = first_finding(kept_by_refresher("awaited", 421))
     equal(found["replayed"], sooner + "; the program ends no earlier.")
+    found = first_finding(kept_by_refresher("again", 421, again=True))
+    equal(found["replayed"], sooner + "; the program ends 9.00 ms earlier.")
     path = kept_by_refresher("stopped", 580)
     found = first_finding(path)
     equal(found["replayed"], sooner + ".")
