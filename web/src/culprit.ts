@@ -1,11 +1,12 @@
 /*
  * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
  * or a wait, the culprit is the longest step of the critical path, whichever lane that is on, or
- * the holder of the lock for which it waits.
+ * the holder of the lock for which it waits. For a finding about a lock, it is the holder at that
+ * time, also if that itself waits for another.
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
-import { heldInFinding } from "./held";
+import { heldAt, heldInFinding } from "./held";
 import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { leadWith, MOST_LEADS, type Path, queryOf, type Segment, segmentsOf } from "./path";
@@ -95,12 +96,21 @@ async function lanesOfCulprit(id: number, part: Range): Promise<number[]> {
     return lane === null ? [] : [lane, ...(await waitingFor(lane, part.from, part.to))];
 }
 
-/* The lane of a path's longest step; if that is a wait for a lock whose holder is known, the holder's. */
-async function worstLane(id: number, at: number): Promise<number | null> {
-    const lane = laneOf(id, at);
+/* The lane that holds the lock for which a goroutine waits; null: it waits for none, or nothing has it. */
+async function holderOf(id: number | null, at: number): Promise<number | null> {
+    const lane = id === null ? null : laneOf(id, at);
     if (lane === null) return null;
     const its = await api.span("goroutine", lane, { at: Math.round(at) }).catch(() => null);
-    return its?.held_by?.lane ?? lane;
+    return its?.held_by?.lane ?? null;
+}
+
+/* The lane of the culprit at the middle of a path's longest step. */
+async function worstLane(of: Finding, step: Segment, at: number): Promise<number | null> {
+    const isOfLock = of.kind.startsWith("lock-");
+    const holder = isOfLock
+        ? (heldAt(heldInFinding.peek(), at) ?? (await holderOf(of.goroutine ?? null, at)))
+        : null;
+    return holder ?? (await holderOf(step.goroutine, at)) ?? laneOf(step.goroutine, at);
 }
 
 /* Shows a path. Its lanes come first, after the waiting goroutine's, then those that wait for the
@@ -114,7 +124,7 @@ async function showPathOf(of: Path, finding: Finding, isWanted: () => boolean): 
     const at = worst.begin_ns - of.origin_ns;
     /* In the middle, because at its start the previous step has not ended. */
     const middle = at + lengthOf(worst) / 2;
-    const lane = await worstLane(worst.goroutine, middle);
+    const lane = await worstLane(finding, worst, middle);
     const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
     if (!isWanted()) return;
     batch(() => {
@@ -187,13 +197,13 @@ export function showFinding(of: Finding, origin: number): void {
         if (of.task !== undefined) why.value = `task=${of.task}`;
         else if (of.region !== undefined) why.value = `region=${of.region}`;
     });
-    void showHolds(of, origin).catch(() => {
+    const holds = showHolds(of, origin).catch(() => {
         /* Without them spans show what waits. */
     });
     const [place, window] = [selected.peek(), view.peek()];
     /* What the user has selected or moved meanwhile stays. */
     const isWanted = () => isShown(of) && selected.peek() === place && view.peek() === window;
-    void pathOf(of, origin).then((found) => {
+    void Promise.all([pathOf(of, origin), holds]).then(([found]) => {
         if (!isWanted()) return;
         void (found ? showPathOf(found, of, isWanted) : showPlace(of, origin, isWanted));
     });

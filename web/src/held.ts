@@ -21,6 +21,13 @@ export interface Held {
 export const heldInFinding = signal<Held | null>(null);
 export const heldInPanel = signal<Held | null>(null);
 
+/* The lane that holds the lock at a time; null: none is known. */
+export function heldAt(of: Held | null, at: number): number | null {
+    for (const [lane, holds] of of?.byLane ?? [])
+        if (holds.some((hold) => hold.from <= at && at < hold.to)) return lane;
+    return null;
+}
+
 /* The lock whose holders are drawn. */
 export const held = computed(() => heldInPanel.value ?? heldInFinding.value);
 

@@ -1239,6 +1239,65 @@ test("the culprit of waits that are given up is what holds the lock", async () =
     });
 });
 
+/* G2 waits with a lock, 8 ms at a time, for what G4 sends after a sleep; G3 wants the lock. */
+function heldWhileWaiting() {
+    const round = (i) => `GoUnblock dt=8000000 g=4 g_seq=${2 + 2 * i} stack=0
+GoStart dt=10 g=4 g_seq=${3 + 2 * i}
+GoUnblock dt=10 g=2 g_seq=${2 + 2 * i} stack=4
+GoBlock dt=10 reason_string=10 stack=4
+GoStart dt=10 g=2 g_seq=${3 + 2 * i}
+UserLog dt=10 task=0 key_string=8 value_string=9 stack=2
+GoUnblock dt=10 g=3 g_seq=${2 + 2 * i} stack=2
+GoBlock dt=10 reason_string=12 stack=2
+GoStart dt=10 g=3 g_seq=${3 + 2 * i}
+UserLog dt=500000 task=0 key_string=6 value_string=7 stack=0
+GoBlock dt=10 reason_string=1 stack=3`;
+    const events = `GoCreate dt=10 new_g=2 new_stack=2 stack=1
+GoCreate dt=10 new_g=3 new_stack=3 stack=1
+GoCreate dt=10 new_g=4 new_stack=4 stack=1
+GoBlock dt=10 reason_string=10 stack=1
+GoStart dt=10 g=4 g_seq=1
+GoBlock dt=10 reason_string=10 stack=4
+GoStart dt=10 g=2 g_seq=1
+GoBlock dt=10 reason_string=12 stack=2
+GoStart dt=10 g=3 g_seq=1
+UserLog dt=10 task=0 key_string=6 value_string=7 stack=0
+GoBlock dt=10 reason_string=1 stack=3
+${Array.from({ length: 10 }, (_, i) => round(i)).join("\n")}
+`;
+    const strings = {
+        1: "sync",
+        2: "main.refresh",
+        3: "main.handler",
+        4: "main.go",
+        5: "main.main",
+        6: "wait",
+        7: "mutex cache_mu",
+        8: "held",
+        9: "mutex cache_mu 8ms",
+        10: "sleep",
+        12: "network",
+        13: "main.database",
+    };
+    const stack = (id, func) => `Stack id=${id} nframes=1
+\tpc=${4096 * id} func=${func} file=4 line=${10 * id}
+`;
+    const stacks = [5, 2, 3, 13].map((func, i) => stack(i + 1, func)).join("");
+    const batch = "EventBatch gen=1 m=18446744073709551615 time=89000000 size=auto\nStacks\n";
+    return ofOne("held-while-waiting", events, strings, batch + stacks);
+}
+
+test("the culprit of waits for a lock is its holder, also if that itself waits for another", async () => {
+    const path = heldWhileWaiting();
+    const [finding] = runJson("summary", path).findings;
+    equal([finding.kind, finding.goroutine], ["lock-contention", 3], finding.text);
+    await serving(path, async (open) => {
+        const page = await open();
+        await page.locator(".details .say").waitFor();
+        equal(await page.locator(".details h2").textContent(), "G2 main.refresh", "selected");
+    });
+});
+
 test("the lanes of a request come first, in the order of its critical path", async () => {
     const path = example("shop-c");
     const { segments } = runJson("why", "--task=7", path);
