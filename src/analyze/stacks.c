@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "words/function_name.h"
 
 void stacks_begin_batch(struct stacks *stacks)
@@ -118,4 +119,14 @@ bool stacks_is_in_lock(const struct stacks *stacks, trail_stack stack)
         if (function_name_is_of_lock(names_text(stacks->names, row.places[i].function)))
             return true;
     return false;
+}
+
+trail_place stacks_sleeper(const struct stacks *stacks, trail_stack stack)
+{
+    struct stack_row row = stacks_get(stacks, stack);
+    size_t own = row.own;
+    while (own + 1 < row.count &&
+           text_is(names_text(stacks->names, row.places[own].function), "time.Sleep"))
+        own++;
+    return row.count > 0 ? row.places[own] : (trail_place){0};
 }

@@ -51,6 +51,10 @@ static inline struct stack_row stacks_get(const struct stacks *stacks, trail_sta
     return stack < stacks->count ? stacks->rows[stack] : (struct stack_row){0};
 }
 
+/* Returns the frame that names the place or, if that is Go's time.Sleep, the one that called it; no
+ * frame: the stack is empty. */
+trail_place stacks_sleeper(const struct stacks *stacks, trail_stack stack);
+
 /* Returns frame_rank of a frame; each function is looked up once. */
 enum frame_rank stacks_rank(struct stacks *stacks, const trail_place *place);
 

@@ -101,6 +101,50 @@ static const struct chain_wait *wait_of(const struct chains *chains, const trail
     return NULL;
 }
 
+/* Returns the thread that ended the wait; CHAIN_NONE: none in the trace. */
+static uint32_t waker_of(const struct chains *chains, const struct chain_wait *wait)
+{
+    for (size_t i = 0; i < chains->thread_count && wait->end == CHAIN_WOKEN; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        const struct chain_step *steps = &chains->steps[thread->first];
+        for (uint64_t k = 0; k < thread->count; k++)
+            if (steps[k].op == CHAIN_WAKE && &chains->waits[steps[k].of] == wait)
+                return (uint32_t)i;
+    }
+    return CHAIN_NONE;
+}
+
+/* Returns the thread with that ID; CHAIN_NONE: none. */
+static uint32_t thread_of(const struct chains *chains, int64_t id)
+{
+    for (size_t i = 0; i < chains->thread_count; i++)
+        if (chains->threads[i].id == id)
+            return (uint32_t)i;
+    return CHAIN_NONE;
+}
+
+/*
+ * Where the culprit mostly waited in the worst case, for time or something outside of the program,
+ * returns the function in which it did; else 0. The worst case is another's wait, which the culprit
+ * ended, or what the culprit did itself.
+ */
+static trail_name culprit_waits_in(const struct chains *chains, const trail_finding *finding)
+{
+    const struct chain_wait *wait = wait_of(chains, finding);
+    uint32_t culprit = wait ? waker_of(chains, wait) : thread_of(chains, finding->goroutine);
+    int64_t begin_ns = finding->begin_ns - chains->origin_ns;
+    int64_t end_ns = finding->end_ns - chains->origin_ns;
+    for (size_t i = 0; i < chains->wait_count && finding->has_moment; i++) {
+        const struct chain_wait *own = &chains->waits[i];
+        int64_t from_ns = own->begin_ns > begin_ns ? own->begin_ns : begin_ns;
+        int64_t to_ns = own->end_ns < end_ns ? own->end_ns : end_ns;
+        if (own->thread == culprit && own->end == CHAIN_TIMED &&
+            to_ns - from_ns > (end_ns - begin_ns) / 2)
+            return plan_wait_function(chains, own);
+    }
+    return 0;
+}
+
 /*
  * Whether waits for the lock ended at their time limit for most of their time: how often the lock
  * would be tried for without them is not known.
@@ -144,9 +188,14 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
             return false;
         break;
     case CHANGE_FASTER:
-        question->change.factor = 0.5;
-        if (!take_name(question, text_of(gains->findings, finding->function)))
+        if (take_name(question, names_text(chains->names, culprit_waits_in(chains, finding)))) {
+            question->change.kind = CHANGE_IO;
+            question->change.factor = 0.2;
+        } else if (take_name(question, text_of(gains->findings, finding->function))) {
+            question->change.factor = 0.5;
+        } else {
             return false;
+        }
         break;
     default:
         break;
@@ -156,16 +205,30 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
 
 /* MARK: The answer */
 
+/* What a replay showed. */
+struct answer {
+    const struct change *change;
+    bool of_culprit;           /* what the culprit waits for itself takes less time */
+    const struct trial *other; /* the other goal */
+    double end, value;         /* of the end, and of the other goal */
+    bool sooner, less;         /* each of these is a gain */
+    bool end_unknown;          /* what decides the end is not in the trace */
+};
+
 /* How the changed conditions are called. */
-static void put_condition(const struct gains *gains, const struct change *change, char *text,
+static void put_condition(const struct gains *gains, const struct answer *answer, char *text,
                           size_t size)
 {
+    const struct change *change = answer->change;
     switch (change->kind) {
     case CHANGE_FREE:
         (void)snprintf(text, size, "without waits for this lock");
         break;
     case CHANGE_IO:
-        (void)snprintf(text, size, "with these waits taking a fifth");
+        if (answer->of_culprit)
+            (void)snprintf(text, size, "with waits in %.160s taking a fifth", change->name);
+        else
+            (void)snprintf(text, size, "with these waits taking a fifth");
         break;
     case CHANGE_FASTER:
         (void)snprintf(text, size, "with %.160s twice as fast", change->name);
@@ -212,15 +275,6 @@ static bool can_answer(const struct trial *trial, const struct change *change, b
     return good;
 }
 
-/* What a replay showed. */
-struct answer {
-    const struct change *change;
-    const struct trial *other; /* the other goal */
-    double end, value;         /* of the end, and of the other goal */
-    bool sooner, less;         /* each of these is a gain */
-    bool end_unknown;          /* what decides the end is not in the trace */
-};
-
 /* "the median task 'request' takes 3.2 ms instead of 9 ms", "all threads of worker have done the
  * same work after 3.2 ms instead of 9 ms", or "threads wait 2.1 s less for each other". */
 static void put_other(const struct gains *gains, const struct answer *answer, char *text,
@@ -257,7 +311,7 @@ static void put_answer(const struct gains *gains, const struct answer *answer, c
                          : answer->less                 ? ", but "
                          : answer->sooner               ? ""
                                                         : ": ";
-    put_condition(gains, answer->change, condition, sizeof condition);
+    put_condition(gains, answer, condition, sizeof condition);
     if (answer->sooner)
         (void)snprintf(earlier, sizeof earlier, "%s",
                        duration((int64_t)(trial_now(&gains->trial) - answer->end)).text);
@@ -401,6 +455,7 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
     bool can;
     if (!make_question(gains, finding, kind, &question))
         return true;
+    answer.of_culprit = question.change.kind != kind;
     if (!can_answer(&gains->trial, &question.change, &can))
         return false;
     if (!can)

@@ -12,17 +12,6 @@
 /* An answer comes at most so long after it was written by the same program. */
 #define REPLY_MOST_NS 2000000
 
-/* Returns the frame that called Go's or its own sleep. */
-static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
-{
-    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    size_t own = row.own;
-    while (own + 1 < row.count &&
-           text_is(names_text(&waits->analysis->names, row.places[own].function), "time.Sleep"))
-        own++;
-    return row.count > 0 ? row.places[own] : (trail_place){0};
-}
-
 /* The program's own frame that called the first one of this function; or no frame. */
 static trail_place calling(struct waits *waits, const struct stack_row *row, trail_name function)
 {
@@ -78,7 +67,7 @@ static const struct wait_place *place_of_stack(struct waits *waits, trail_stack 
     if (place)
         return place;
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    trail_place at = sleeping_frame(waits, stack), caller = {0};
+    trail_place at = stacks_sleeper(&waits->analysis->stacks, stack), caller = {0};
     place = objects_get(&waits->wait_places, key);
     if (!place || at.function == 0)
         return place;

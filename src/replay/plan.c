@@ -78,6 +78,11 @@ trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *
     return function ? function : wait->name;
 }
 
+trail_name plan_wait_function(const struct chains *chains, const struct chain_wait *wait)
+{
+    return stacks_sleeper(chains->stacks, wait->stack).function;
+}
+
 /* Whether the stack contains the function. */
 static bool stack_has(const struct chains *chains, trail_stack stack, const char *name)
 {
@@ -182,7 +187,8 @@ static bool is_io(const struct chains *chains, const struct chain_wait *wait, co
                   text_is(names_text(chains->names, facts->object), name)))
         return true;
     return (text.size > 0 && memmem(text.data, text.size, name, strlen(name))) ||
-           is_function(names_text(chains->names, plan_wait_name(chains, wait)), name);
+           is_function(names_text(chains->names, plan_wait_name(chains, wait)), name) ||
+           is_function(names_text(chains->names, plan_wait_function(chains, wait)), name);
 }
 
 /* No thread waits for the lock, nor up to its time limit. */

@@ -37,3 +37,6 @@ unsigned plan_twice_threads(const struct chains *chains, trail_name name);
 
 /* The name of a wait: its object, else the function that waits, else its kind. */
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait);
+
+/* The program's own function that waits; 0: unknown. */
+trail_name plan_wait_function(const struct chains *chains, const struct chain_wait *wait);

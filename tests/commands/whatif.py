@@ -562,6 +562,30 @@ def threads_that_wait_have_done_their_work_sooner():
     equal(answer("whatif", "--free=a_mu", path)["confidence"], "medium")
 
 
+@test
+def a_culprit_that_waits_itself_waits_for_a_shorter_time():
+    """5 ends at 510, long after the others, as it slept for 490."""
+    t = Trace(4)
+    for g in (2, 3, 4, 5):
+        t.create(0, 1, g, "worker")
+        t.start(0, g)
+    t.block(1, 1, "join worker", "main")
+    t.block(10, 5, "sleep", "fetch", "worker", reason="sleep")
+    for g in (2, 3, 4):
+        t.end(50 + g, g)
+    t.wake(500, TIMER, 5)
+    t.start(500, 5)
+    t.wake(510, 5, 1)
+    t.end(510, 5)
+    t.start(510, 1)
+    t.end(511, 1)
+    path = t.make("asleep")
+    found = first_finding(path)
+    equal((found["kind"], found["whatif"]), ("straggler", ["--io=fetch=0.2x"]))
+    equal(found["replayed"], "In a replay with waits in fetch taking a fifth, the same work is done 392 ms earlier.")
+    near(then(path, "--io=fetch=0.2x"), 511 - 490 * 0.8)
+
+
 def kept_by_reader(rounds):
     """2 has a_mu for 95 of each 100 up to 500, and main wants it in the first of them; main waits for the exit of 2."""
     t = Trace(2)
