@@ -90,7 +90,7 @@ static bool is_interrupted(const struct thread *thread, const struct shm_record 
     return by->kind == SHM_INTERRUPTED && by->time == r->time;
 }
 
-/* Returns a record by whose fields the releases that may have ended a wait are found. */
+/* Returns the record whose fields select the releases that may have ended a wait. */
 static struct shm_record ended_by(const struct thread *thread, const struct shm_record *r)
 {
     const struct shm_record *by = &thread->feed.interrupted;

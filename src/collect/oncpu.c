@@ -192,7 +192,7 @@ static int by_time(const void *a_, const void *b_)
 
 /*
  * Hands switches out in order of time, merging those of the CPUs and the wake-ups; a late switch is
- * inserted among its thread's. Gaps keep their begins and ends together.
+ * inserted among its thread's. The start and end of a gap stay together.
  */
 static void give_all(struct collect *c, struct kernel_switch **due, size_t count, bool has_gap)
 {
@@ -216,7 +216,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     }
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i].record;
-        /* The end of a span never comes before its begin. */
+        /* The end of a span never comes before its start. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
             lost_is_late |= late;
@@ -481,8 +481,10 @@ bool oncpu_is_killed(const struct thread *thread)
     return exits;
 }
 
-/* How much later the kernel may end a thread that it has woken for that, while other threads are
- * ready. */
+/*
+ * How long a thread that the kernel has woken to kill it may take to end while other threads are
+ * ready.
+ */
 #define KILLED_NS 10000000
 
 bool oncpu_is_killed_now(const struct thread *thread)

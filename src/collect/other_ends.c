@@ -139,7 +139,7 @@ static bool add(const struct look *look, struct other_ends_row *row, pid_t pid)
     return true;
 }
 
-/* Adds processes, `pid` last: another one says more of why it waits. */
+/* Adds processes, `pid` itself last: the others better explain why it waits. */
 static bool add_all(const struct look *look, struct other_ends_row *row, const struct peers *peers,
                     pid_t pid)
 {
