@@ -1,6 +1,6 @@
 /*
- * Part: finds a trace behind others by walking those, so that a header inside their strings does
- * not count.
+ * Part: finds a trace that follows others in a file by walking those, so that a header inside their
+ * strings does not count.
  */
 #include <trail/read.h>
 

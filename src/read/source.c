@@ -38,7 +38,7 @@
 #include "read/unwrap.h"
 #include "wire/wire.h"
 
-#define INPUT_SIZE        ((size_t)256 << 10) /* holds two batches behind the rest of one */
+#define INPUT_SIZE        ((size_t)256 << 10) /* room for two batches after the rest of one */
 #define HASH_SIZE         ((size_t)128 << 10)
 #define PEEK_MAX          512 /* a header of tar */
 #define WRAPPINGS         4   /* at most, one inside another */
@@ -46,7 +46,7 @@
 #define XZ_MEMORY         ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE     ((uint64_t)64 << 20)  /* allowed whatever the ratio */
 #define ZSTD_BLOCK_HEADER 3                     /* bytes */
-#define ZEROS_MOST        (UINT64_C(1) << 30)   /* behind compressed data that do not end */
+#define ZEROS_MOST        (UINT64_C(1) << 30)   /* accepted after compressed data */
 
 struct codec {
     const char *name, *name_followed; /* by bytes of another kind */
@@ -285,8 +285,8 @@ static bool zstd_init(trail_source *s)
 }
 
 /*
- * Returns how much input takes the library no further than the end of a block: on an error it does
- * not report how many bytes it has produced in the same call.
+ * Returns how much input takes the library at most to the end of a block: when it fails it does not
+ * report how many bytes the same call produced before.
  */
 static size_t zstd_step(const trail_source *s)
 {
@@ -444,7 +444,7 @@ void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t m
     s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
 }
 
-/* Adds raw bytes behind those in the buffer. Returns their number, 0 at the end. */
+/* Adds raw bytes after those in the buffer. Returns their number, 0 at the end. */
 static ssize_t raw_add(trail_source *s)
 {
     size_t have = (size_t)(s->end - s->at);

@@ -61,7 +61,7 @@ bool source_only_zeros_follow(const trail_source *source);
 /* Whether the trace has lost its header, which the source supplies. */
 bool source_lacks_header(const trail_source *source);
 
-/* Bytes of another kind behind compressed data are an error from now on, as to Go's tools. */
+/* Bytes of another kind after compressed data are an error from now on, as to Go's tools. */
 void source_set_strict(trail_source *source);
 
 /* trail_source_compression, but only what undoes it: not what follows, or lacks, the trace. */
