@@ -108,7 +108,7 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         [STUCK_RUNS] = "running, or ready to run",
         [STUCK_STOPPED] = "stopped by a signal",
         [STUCK_ENDED] = "ended",
-        [STUCK_UNKNOWN] = "not known: it could not be stopped",
+        [STUCK_UNKNOWN] = "not known: the thread could not be stopped",
     };
     if (thread->state == STUCK_WAITS)
         wait_text(thread, text, size);
@@ -229,7 +229,7 @@ static void print_stack(const struct stuck_thread *thread, size_t most)
     if (count > most)
         show_line("    ... %zu more: --frames=0", thread->frame_count - most);
     else if (thread->is_cut)
-        puts("    ... its callers are not known without a stop");
+        puts("    ... its further callers are not known");
 }
 
 /* Deadlocked threads first, then those that others wait for, then those that wait for a thread. */
