@@ -137,8 +137,10 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
         insert(c, thread, &(struct cpu_switch){.time = time, .kind = kind});
 }
 
-/* From `time` on, records of unknown threads are missing. The begin of a span may follow that of
- * another CPU, or its end: then it is one span. */
+/*
+ * From `time` on, records of unknown threads are missing. The start of a span may follow the start
+ * or the end of another CPU's: then they are one span.
+ */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;

@@ -272,7 +272,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 
 /* MARK: Spin locks */
 
-/* Most locks are free again after so many tries; a shorter wait is not recorded. */
+/* Most locks are free again after this many tries; a shorter wait is not recorded. */
 #define SPIN_TRIES 100
 
 static void pause_spinning(void)

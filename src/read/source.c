@@ -346,7 +346,7 @@ static const char *xz_reason(lzma_ret result)
     case LZMA_OPTIONS_ERROR:
         return "it uses options that the library does not know";
     default:
-        return "the data do not fit together";
+        return "the data are inconsistent";
     }
 }
 
@@ -485,7 +485,7 @@ static ssize_t end_followed(trail_source *s)
     const size_t size = (size_t)(s->end - s->at);
     if (s->strict || codec_of(s->at, size) ||
         (size >= WIRE_HEADER_SIZE && wire_header_parse(s->at) != 0))
-        return fail_codec(s, 0, "bytes of another kind follow them");
+        return fail_codec(s, 0, "other bytes follow the compressed data");
     return 0;
 }
 

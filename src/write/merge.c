@@ -65,7 +65,7 @@ struct source {
     bool in_gc;
     uint64_t metrics[TRAIL_METRICS];
     struct blocks blocks[SPACES];
-    trail_event *ahead; /* statuses at its begin, and open ranges: what of them is not a text */
+    trail_event *ahead; /* initial statuses and open ranges, without their texts */
     size_t ahead_count, ahead_capacity;
     trail_error err;
 };
@@ -342,7 +342,7 @@ int trail_merge_add(trail_merge *merge, const trail_merge_source *source, trail_
 
 /* MARK: Alignment */
 
-/* Computes its begin relative to the first source's. Returns false with *err set on error. */
+/* Computes its start relative to the first source's. Returns false with *err set on error. */
 static bool place(const trail_merge *m, struct source *s, trail_error *err)
 {
     const struct source *base = m->sources[0];
