@@ -80,8 +80,8 @@ static void print_problems(const struct import_stats *stats)
     print_count(stats->flows_unused, "flow is not a wake-up: its end did not wait for its start",
                 "flows are not wake-ups: their ends did not wait for their starts", 0);
     print_count(
-        stats->cut, "span shortened or left out, as it did not nest with others of its thread",
-        "spans shortened or left out, as they did not nest with others of their threads", 0);
+        stats->cut, "span shortened or left out because it did not nest with others of its thread",
+        "spans shortened or left out because they did not nest with others of their threads", 0);
     print_count(
         stats->container_ids,
         "context switch recorded by perf in a container: its threads have the host's IDs",

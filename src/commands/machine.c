@@ -145,10 +145,10 @@ static void add_shm_folder(struct facts *facts)
 {
     int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
-        fact(facts, FACT_OK, "/dev/shm", NULL, "writable, as trail env requires");
+        fact(facts, FACT_OK, "/dev/shm", NULL, "writable, which trail env requires");
     else
         fact(facts, FACT_NOTE, "/dev/shm", "trail env --shm=FILE, on a file system in memory",
-             "no file can be created there, as trail env requires: %s", strerror(errno));
+             "no file can be created there, but trail env needs one: %s", strerror(errno));
     if (fd >= 0)
         (void)close(fd);
 }

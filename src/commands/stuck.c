@@ -377,7 +377,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     if (process->hangs)
         show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not requested: others wait for these of its threads");
+        puts("    not requested: only threads that others wait for are shown");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)

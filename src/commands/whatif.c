@@ -315,8 +315,8 @@ static void doubt_trace(struct request *request)
     if (all > 0 && (double)chains->late_ns > STALL_SURE * all) {
         char text[SHOW_SIZE];
         doubt(request, CONFIDENCE_MEDIUM,
-              "threads were ready for %s while a CPU was free or another program had it; that is "
-              "repeated as it was",
+              "threads were ready for %s while a CPU was free or another program had it; the "
+              "replay repeats that unchanged",
               show_duration_as(text, chains->late_ns, DURATION_WORDS));
     }
     if (chains->readiness_inferred)

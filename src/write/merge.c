@@ -644,7 +644,8 @@ trail_merge *trail_merge_open(const trail_merge_options *options, trail_error *e
 {
     int version = options->version;
     if (version != 0 && version != 23 && version != 25 && version != 26) {
-        (void)error_set(err, TRAIL_USAGE, "a merge is written as 23, 25 or 26, not as %d", version);
+        (void)error_set(err, TRAIL_USAGE, "a merge is written in format 23, 25 or 26, not in %d",
+                        version);
         return NULL;
     }
     trail_merge *m = calloc(1, sizeof *m);
