@@ -553,8 +553,8 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN,  /* processes that may or may not be recorded: count */
     /*
-     * The machine. count: its CPUs; cpu_ns: upper bound of the CPU time used by programs that were
-     * not recorded, while the recording lasted, recorder_ns.
+     * The machine. count: its CPUs; cpu_ns: an upper bound of the CPU time that programs which were
+     * not recorded used during recorder_ns, the length of the recording.
      */
     TRAIL_RECORDED_MACHINE,
     /*

@@ -353,7 +353,7 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
     char text[MOST_EXECUTED * (sizeof executed->items->name + 16)];
     size_t size = 0;
     if (executed->unknown > 0)
-        show_error_line("  not known whether recorded: %" PRIu64 " %s, which came too fast",
+        show_error_line("  not known whether recorded: %" PRIu64 " %s, which started too fast",
                         executed->unknown, numbered(executed->unknown, "process", "processes"));
     if (executed->count <= turned_away)
         return;

@@ -126,7 +126,8 @@ void summary_recording_show(const trail_reader *reader)
     show_missed(reader);
     show_count(reader, TRAIL_RECORDED_LATE, "not recorded",
                "that started faster than the recorder could accept them");
-    show_count(reader, TRAIL_RECORDED_UNKNOWN, "not known whether recorded", "that came too fast");
+    show_count(reader, TRAIL_RECORDED_UNKNOWN, "not known whether recorded",
+               "that started too fast");
 }
 
 static void json_names(const trail_reader *reader, struct json *json, const char *key,

@@ -32,7 +32,7 @@ struct family {
     bool lost;                    /* a member's state was unknown for some time */
     bool differ;                  /* its members have different start functions */
     struct family_late sent;      /* its creator received from the last member; ns 0: not yet */
-    uint64_t sends;               /* ... this often */
+    uint64_t sends;               /* how often it did */
 
     /* Set by families_survey. */
     int64_t left;     /* a member that has not ended: the one that has waited longest */

@@ -403,7 +403,7 @@ static int fail_limit(trail_source *s, const char *form, uint64_t raw, const cha
     return -1;
 }
 
-/* Returns -1 if `size` bytes from `raw` ones in this form exceed a limit. */
+/* Returns -1 if decompressing `raw` bytes of this form into `size` bytes exceeds a limit. */
 static int limit(trail_source *s, const char *form, uint64_t raw, uint64_t size)
 {
     uint64_t most;

@@ -46,8 +46,8 @@ ssize_t source_peek_at(const trail_source *source, uint64_t from, void *buf, siz
 trail_source *source_from(trail_source *source, int64_t offset, trail_error *err);
 
 /*
- * For data in it that its reader decompresses: returns -1 with *err if `size` bytes from `raw` ones
- * in this form exceed the source's limits.
+ * For data that the reader of the source decompresses itself: returns -1 with *err if decompressing
+ * `raw` bytes of this form into `size` bytes exceeds the source's limits.
  */
 int source_limit(trail_source *source, const char *form, uint64_t raw, uint64_t size,
                  trail_error *err);

@@ -304,7 +304,7 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
         if (s->failed)
             *err = s->err;
         else
-            error_set(err, TRAIL_TRUNCATED, "no event is in it");
+            error_set(err, TRAIL_TRUNCATED, "it has no events");
         return -1;
     }
     s->first_ns = first->time_ns;
