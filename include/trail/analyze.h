@@ -71,7 +71,7 @@ typedef enum trail_profile_type {
     TRAIL_PROFILES
 } trail_profile_type;
 
-/* What counts as time taken from the program, for its utilisation. */
+/* Which time counts as taken from the program when its utilisation is computed. */
 enum {
     TRAIL_MMU_STW = 1,
     TRAIL_MMU_BACKGROUND = 2,
@@ -96,7 +96,7 @@ typedef struct trail_profile_options {
     size_t goroutine_count;
     const int64_t *tasks;
     size_t task_count;
-    /* Whether the waits of goroutines before they first ran count. Go's profiles leave them out. */
+    /* Whether waits of goroutines that have not run yet count. Go's profiles leave them out. */
     bool first_waits;
     /* TRAIL_PROFILE_SYNC: a row for each stack and kind of wait, where kinds are recorded. */
     bool by_kind;
@@ -109,14 +109,14 @@ typedef enum trail_path_of {
     TRAIL_PATH_TASK,
     TRAIL_PATH_REGION,
     TRAIL_PATH_GOROUTINE,
-    TRAIL_PATH_WINDOW /* the window, from its end, of the goroutine that ran last in it */
+    TRAIL_PATH_WINDOW /* the whole window, followed back from the goroutine that ran last in it */
 } trail_path_of;
 
 typedef struct trail_path_request {
     trail_path_of of;
     uint64_t task;
     const char *region; /* name */
-    uint64_t nth;       /* which region with that name, by begin time, from 1; 0: the longest */
+    uint64_t nth;       /* the nth region with that name, by start time, from 1; 0: the longest */
     int64_t goroutine;
 } trail_path_request;
 
@@ -155,8 +155,8 @@ typedef struct trail_analysis_options {
     unsigned mmu_flags[2];   /* with TRAIL_ANALYZE_MMU: up to two curves; 0: none */
     /*
      * Restricts the analysis to this window, in ns from the first event. Goroutines that ended
-     * before or began after it are left out; of anything that crosses its edges, only the part
-     * inside counts.
+     * before or began after it are left out; anything that crosses its edges counts only with the
+     * part inside.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
@@ -278,8 +278,8 @@ TRAIL_API bool trail_histogram_merge(trail_histogram *histogram, const trail_his
 TRAIL_API void trail_histogram_free(trail_histogram *histogram);
 
 /*
- * Returns the quantile `q` (0 to 1) in ns: exact of up to 128 durations; of more to 1/8, as if
- * those of a bucket lay evenly in it, and never outside min and max.
+ * Returns the quantile `q` (0 to 1) in ns: exact for up to 128 durations; for more, to 1/8,
+ * interpolated within a bucket, and never outside min and max.
  */
 TRAIL_API int64_t trail_histogram_quantile(const trail_histogram *histogram, double q);
 
@@ -321,7 +321,7 @@ typedef struct trail_times {
     int64_t syscall_ns;
     int64_t syscall_block_ns;
     int64_t total_ns; /* without lost_ns */
-    int64_t lost_ns;  /* for how long its state was unknown, in a damaged trace */
+    int64_t lost_ns;  /* time in unknown states, in a damaged trace */
     int64_t open_block_ns;
     const trail_named_time *block; /* by reason or kind (trail_wait_for), in order of appearance */
     const trail_named_time *range; /* by name */
@@ -384,7 +384,7 @@ TRAIL_API size_t trail_analysis_groups(const trail_analysis *analysis, const tra
 typedef struct trail_region {
     int64_t goroutine;
     uint64_t task;
-    trail_name name; /* 0: none, as for inherited ones */
+    trail_name name; /* 0: none; inherited regions have no name */
     bool has_start;
     bool has_end;
     bool is_inherited; /* inherited from the creating goroutine; it spans the whole goroutine */
@@ -510,7 +510,7 @@ typedef struct trail_proc {
     int64_t idle_ns;
     uint64_t runs;     /* times that a goroutine began to run */
     uint64_t syscalls; /* system calls begun */
-    uint64_t taken;    /* times that a system call lost it */
+    uint64_t taken;    /* times that it was taken from a system call */
     uint64_t starts;   /* times that it left the idle state */
     const int64_t *running_slices;
 } trail_proc;
@@ -521,7 +521,7 @@ TRAIL_API size_t trail_analysis_procs(const trail_analysis *analysis, const trai
 /*
  * The distribution of running_ns of threads and Ps over time: time is cut into slices, at most 128,
  * each *slice_ns long but the last, and running_slices has one value per slice. running_slices is
- * NULL where nothing ran, and, with more than 1024 threads or Ps, for the last ones.
+ * NULL for rows that never ran, and for threads and Ps beyond the first 1024 to appear.
  */
 TRAIL_API size_t trail_analysis_thread_slices(const trail_analysis *analysis, int64_t *slice_ns);
 
@@ -555,12 +555,12 @@ typedef struct trail_profile_sample {
     uint64_t
         idle_count; /* SYNC by kind: waits for work, as in trail_wait; not those open at the end */
     int64_t idle_ns;
-    bool nameless; /* it is empty; the one counted last has one frame, without name and PC */
+    bool nameless; /* the stack is empty; the one counted last had a frame, but no name or PC */
 } trail_profile_sample;
 
 typedef struct trail_profile {
     trail_profile_type type;
-    const trail_profile_frame *frames; /* each once; shared by all profiles of the analysis */
+    const trail_profile_frame *frames; /* each frame once; shared by all profiles of the analysis */
     size_t frame_count;
     const trail_profile_sample *samples; /* longest first */
     size_t sample_count;
@@ -719,8 +719,8 @@ typedef struct trail_lock_link {
 } trail_lock_link;
 
 /*
- * From begin to end the first goroutine waited for its holder, which is the second and itself
- * waited for another, and so on. At least two waits.
+ * From begin to end, the first goroutine waited for the second, which held the lock and itself
+ * waited for the third, and so on. At least two waits.
  */
 typedef struct trail_lock_chain {
     int64_t begin_ns, end_ns;
@@ -750,7 +750,7 @@ typedef struct trail_hit_step {
     const char *what;         /* the pattern's keyword: "block" */
     int64_t begin_ns, end_ns; /* equal for a point in time */
     bool lasts;               /* a state */
-    bool open;                /* a state that had not ended at the end */
+    bool open;                /* the state had not ended when the trace or window did */
     trail_name
         reason; /* of a wait (trail_wait_for); else the text in brackets, such as a region's name */
     trail_stack stack; /* of a state: where it began; of running: where it ended */
@@ -779,11 +779,15 @@ typedef struct trail_finding {
      * joined: the problem (here without its full stop), the evidence, and the possible gain and
      * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
-    /* The most time that could be saved without the problem, of a lock without the waits for it;
-     * for a wait that never ended, its length. */
+    /*
+     * An upper bound on the time saved by fixing the problem; for a lock, by removing the waits for
+     * it. For a wait that never ended, its length.
+     */
     int64_t gain_ns;
-    /* Sorts the findings: the time that the problem took, usually gain_ns, as a share of all, plus
-     * 1 for a hang, 2 for a deadlock. */
+    /*
+     * Sorts the findings: the share of all time that the problem took (usually gain_ns), plus 1 for
+     * a hang, 2 for a deadlock.
+     */
     double weight;
     bool note; /* about other programs: sorted after the rest unless it takes half of the time */
     trail_name function, object; /* the culprit, and what is waited for; 0: none, or unknown */
@@ -792,13 +796,16 @@ typedef struct trail_finding {
     int64_t goroutine; /* TRAIL_NONE: no particular one */
     int64_t task;      /* "slow-task": the slowest; else TRAIL_NONE */
     trail_name region; /* "slow-region": its name; else 0 */
-    /* What a replay without the problem has shown, as a sentence, and the options of `trail whatif`
-     * that ask for it, one or two. NULL in the library, which does not replay. */
+    /*
+     * The result of a replay without the problem, as a sentence, and the one or two options of
+     * `trail whatif` that request that replay. NULL in the library, which does not replay.
+     */
     const char *replayed, *whatif[2];
-    /* Its main figure, as the trace has it now, and then, without the problem. Of "end": the time
-     * up to the end, "median" and "p99": of the length of tasks, "threads": the time until the
-     * threads that wait have done their work, "waits": the time in which threads wait for each
-     * other. Equal: nothing is gained. */
+    /*
+     * Its main figure, as recorded and as replayed. "end": the time to the end; "median", "p99": of
+     * the length of tasks; "threads": the time until the threads that wait have done their work;
+     * "waits": the time in which threads wait for each other. Equal figures: nothing is gained.
+     */
     const char *replayed_of;
     int64_t replayed_now_ns, replayed_then_ns;
 } trail_finding;
@@ -810,9 +817,9 @@ TRAIL_API size_t trail_analysis_findings(const trail_analysis *analysis,
 
 /*
  * Where the time of a span went, on any goroutine, followed from its end back through the wake-ups.
- * While a goroutine waited for another, the path is on the other one, but only as long as the wait
- * lasted; before that it is on the waiter again. Waits that no goroutine in the trace ended
- * (timers, the network) stay with the waiter.
+ * While a goroutine waited for another, the path is on the other one; before that wait it is on the
+ * waiter again. Waits that no goroutine in the trace ended (timers, the network) stay with the
+ * waiter.
  */
 typedef struct trail_path {
     trail_path_of of;  /* kind of the span: never TRAIL_PATH_LONGEST */

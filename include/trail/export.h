@@ -129,8 +129,8 @@ TRAIL_API int trail_assemble(trail_source *text, int version, const trail_sink *
 /* MARK: Symbols */
 
 /*
- * A mapped piece of code in the traced process, as libtrail-record writes it into the trace, in a
- * string that no event refers to:
+ * A mapped piece of code in the traced process. libtrail-record writes it to the trace as a string
+ * that no event refers to:
  *
  *   trail.module start=0x7f12... end=0x7f13... bias=0x7f12... build-id=HEX path=/usr/lib/x.so
  *
@@ -170,7 +170,7 @@ typedef struct trail_symbolize_options {
 } trail_symbolize_options;
 
 typedef struct trail_symbolize_stats {
-    uint64_t modules;    /* of the generation with the most */
+    uint64_t modules;    /* of the generation that has the most */
     uint64_t pcs;        /* distinct PCs without a line (approximate above a million) */
     uint64_t resolved;   /* of these: got a name or a line */
     uint64_t homeless;   /* of these: in no module */
@@ -404,7 +404,7 @@ TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options
 /*
  * OTLP metrics in the same forms: a histogram of the waits that ended, by wait.kind and
  * wait.object, and one of the times ready. Each call of the sink passes one complete MetricsData
- * message, with delta temporality from the begin to the end of the trace or window. Waits have at
+ * message, with delta temporality from the start to the end of the trace or window. Waits have at
  * most 2,000 series; those for the last kinds and objects to appear are in one, with the attribute
  * otel.metric.overflow.
  */

@@ -31,7 +31,7 @@ typedef enum trail_lane_kind {
 
 /* The state of a lane. A P and a thread are running while a goroutine runs on them. */
 typedef enum trail_span_state {
-    TRAIL_SPAN_NONE, /* does not exist, is idle, or, of a goroutine at damage, is unknown */
+    TRAIL_SPAN_NONE, /* does not exist or is idle; for a goroutine after damage, unknown */
     TRAIL_SPAN_RUNNABLE,
     TRAIL_SPAN_RUNNING,
     TRAIL_SPAN_WAITING,
@@ -60,7 +60,7 @@ TRAIL_API bool trail_lanes_feed(trail_lanes *lanes, const trail_event *events, l
 /* The time of the last event fed, in ns. */
 TRAIL_API int64_t trail_lanes_end(const trail_lanes *lanes);
 
-/* Totals so far, and the memory in use, with that in the temporary file. */
+/* Totals so far, and the memory in use, including the temporary file. */
 typedef struct trail_lanes_size {
     uint64_t events, spans;
     size_t bytes;

@@ -552,14 +552,20 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name, count: the same */
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN,  /* processes that may or may not be recorded: count */
-    /* The machine. count: its CPUs; cpu_ns: at most the CPU time of programs that were not
-     * recorded, in recorder_ns of the recording. */
+    /*
+     * The machine. count: its CPUs; cpu_ns: an upper bound of the CPU time that programs which were
+     * not recorded used during recorder_ns, the length of the recording.
+     */
     TRAIL_RECORDED_MACHINE,
-    /* The CPUs that may be used by threads that were found to want one (sched_setaffinity(2)).
-     * count: their number; name: "0-2,4". */
+    /*
+     * The CPUs that sched_setaffinity(2) allows to the threads that wanted one. count: their
+     * number; name: "0-2,4".
+     */
     TRAIL_RECORDED_CPUS,
-    /* The quota of the program's control group. count: thousandths of a CPU; cpu_ns: throttled time
-     * during the recording, the sum over CPUs. */
+    /*
+     * The CPU quota of the program's control group. count: thousandths of a CPU; cpu_ns: throttled
+     * time during the recording, summed over the CPUs.
+     */
     TRAIL_RECORDED_QUOTA,
     /* A thread whose scheduling is or was not the default; repeated after a change. pid: its TID;
      * count: CPUs that it may use; name: "CPU 0; nice 5; SCHED_FIFO 10". */
@@ -570,9 +576,9 @@ typedef enum trail_recorded_what {
     /* The processes that alone can end the wait of a thread for a child, or at a pipe or
      * connection. pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the
      * threads of all processes in the trace then; name: the number of each process's block of 10^9
-     * goroutines, "1 0"; first one that has the other end. */
+     * goroutines, "1 0"; the first is of a process that has the other end. */
     TRAIL_RECORDED_ENDS,
-    /* What exceeded a limit of a flight recorder: the last one is why this snapshot was written.
+    /* Something that exceeded a limit of a flight recorder; the last one caused this snapshot.
      * name: "task request took 312 ms (> 200 ms)". Of a wait that has ended, count: its goroutine;
      * cpu_ns: its length; recorder_ns: when it began, in the trace's time. */
     TRAIL_RECORDED_SLOW
@@ -627,10 +633,10 @@ TRAIL_API bool trail_reader_goroutine(const trail_reader *reader, int64_t id,
 TRAIL_API long trail_reader_next_batch(trail_reader *reader, const trail_event **events);
 
 /*
- * Lends the thread of a reader with `ahead`: when it has nothing to read, or the caller waits for
- * events, that thread calls `work`, again if it returned true, after trail_reader_has_work was
- * called. Calls do not overlap. NULL for `work` ends this; no call is under way then. Returns false
- * if the reader has no thread.
+ * Lends the thread of a reader with `ahead`. After trail_reader_has_work, that thread calls `work`
+ * when it has nothing to read or the caller waits for events, and repeats it while it returns true.
+ * Calls do not overlap. NULL for `work` ends this; no call is in progress then. Returns false if
+ * the reader has no thread.
  */
 TRAIL_API bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context);
 TRAIL_API void trail_reader_has_work(trail_reader *reader);
@@ -699,7 +705,7 @@ typedef struct trail_reader_stats {
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
     uint64_t misused;       /* events with TRAIL_EVENT_MISUSED */
     /* Without `strict`: what was skipped. */
-    uint64_t holes;         /* damage after which the states of all goroutines are found anew */
+    uint64_t holes;         /* places of damage; after each, all states are determined anew */
     uint64_t lost_bytes;    /* damaged or in a generation without order */
     uint64_t text_bytes;    /* text that the program wrote into the trace */
     int64_t text_offset;    /* where it begins; -1: none */

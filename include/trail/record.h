@@ -329,7 +329,7 @@ typedef struct trail_options {
      */
     size_t memory;
     trail_when_full when_full;
-    int64_t wait_ns;       /* wait of an event or trail_stop for the reader; 0: 10 s; < 0: none */
+    int64_t wait_ns;       /* how long to wait for the reader; 0: 10 s; < 0: not at all */
     int64_t generation_ns; /* v2: length of a generation; 0: 1 s */
     trail_unwinder unwinder;
     unsigned max_frames; /* 1 to 128; 0: 128 */
@@ -948,7 +948,7 @@ TRAIL_INLINE_ bool trail_category_enabled(trail_category *category)
 
 /*
  * A region that ends with a scope, its goroutine's ID, and the session in which it began; 0:
- * nothing was recorded; TRAIL_SCOPE_OFF_: nor is its end.
+ * nothing was recorded; TRAIL_SCOPE_OFF_: its end is not recorded either.
  */
 struct trail_scope_ {
     const char *name;

@@ -52,8 +52,10 @@ static void next_slice(struct activity *a)
         a->slice_end_ns = INT64_MAX;
 }
 
-/* Nanoseconds of `count` goroutines or Ps. Sums of more than 64 bits come from damaged clocks, and
- * wrap. */
+/*
+ * Nanoseconds of `count` goroutines or Ps. Sums that exceed 64 bits come from damaged clocks, and
+ * wrap.
+ */
 static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
 {
     ns_add(sum, (int64_t)((uint64_t)count * (uint64_t)ns));
@@ -199,9 +201,9 @@ static __attribute__((noinline)) bool alone_count(struct activity *a, int64_t go
 }
 
 /*
- * The number of goroutines with work may have changed. No change is from one goroutine alone to
- * another one. `lone` is XOR of the IDs of those that ran before it: the one that had work alone,
- * but for the moments in which it is ready. Returns false on out of memory.
+ * The number of goroutines with work may have changed; no single event passes being alone from one
+ * goroutine to another. `lone` is the XOR of the IDs of those that ran before the event: the ID of
+ * the one that had work alone, except while it was only ready. Returns false if out of memory.
  */
 static inline bool alone_check(struct activity *a, int64_t now, uint64_t lone)
 {

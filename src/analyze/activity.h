@@ -34,7 +34,7 @@ struct stretch_sum {
 struct alone_sum {
     trail_name name;
     int64_t ns;
-    uint64_t count, goroutines; /* goroutines: how often it was another one than before */
+    uint64_t count, goroutines; /* goroutines: how often it was a different one than before */
     int64_t last;
     trail_longest longest;
 };
@@ -70,13 +70,13 @@ struct activity {
     int64_t running, runnable, procs_running; /* current values */
     int64_t max_procs, most_running;
     int64_t lock_waiters;
-    int64_t most_known;     /* more that run are corrected: max_procs; -1 if `inferred` */
-    bool inferred;          /* which goroutines run is not recorded now, but inferred */
-    bool lost;              /* since the last Sync, a state became unknown */
+    int64_t most_known; /* the most that may run, more are corrected: max_procs; -1 if `inferred` */
+    bool inferred;      /* which goroutines run is not recorded now, but inferred */
+    bool lost;          /* since the last Sync, a state became unknown */
     int64_t known_since_ns; /* the end of the last time with unknown states */
     uint64_t lone;          /* XOR of the IDs of all running goroutines: the ID, if one runs */
     int64_t serial_ns, queue_ns;
-    int64_t unused_ns; /* times of goroutines that were ready while fewer than there are Ps ran */
+    int64_t unused_ns; /* time in which goroutines were ready while fewer ran than there are Ps */
     int64_t queue_at[ACTIVITY_PROCS]; /* queue_ns when the goroutine on the P began to run */
     enum stretch stretch;
     int64_t stretch_since_ns;

@@ -1,4 +1,6 @@
-/* Aside: a ring of blocks of items, which one thread fills and whichever has time takes from. */
+/*
+ * Aside: a ring of blocks of items. One thread fills it; whichever thread has time takes from it.
+ */
 #include "analyze/aside.h"
 
 #include <pthread.h>
@@ -8,7 +10,7 @@
 /* 1 MB: some milliseconds of work, in which the other thread may be reading or have no processor. */
 enum { BLOCKS = 16, BLOCK_ITEMS = 512 };
 
-/* How many items before its turn an item is announced. */
+/* How many items ahead of its turn an item is announced. */
 enum { AHEAD = 4 };
 
 struct item {
@@ -62,7 +64,10 @@ static bool work(void *context)
     return took;
 }
 
-/* Takes blocks, or waits for another thread to do so, until at most `most` are left. With the lock. */
+/*
+ * Takes blocks, or waits for another thread to do so, until at most `most` are left. Called with
+ * the lock held.
+ */
 static void wait_taken(struct aside *a, uint64_t most)
 {
     while (a->given - a->taken > most)

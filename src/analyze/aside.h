@@ -1,7 +1,7 @@
 /*
- * Aside: calls of an analysis that are made later, in order: by the reader's thread while it has
- * nothing to read, or without one by the same thread, some hundred at a time. For what is added up
- * from events and looked at only in the end.
+ * Aside: calls that an analysis defers, in order. The reader's thread makes them while it has
+ * nothing to read; without such a thread, the caller does, a few hundred at a time. For sums that
+ * are looked at only at the end.
  */
 #pragma once
 
@@ -10,21 +10,21 @@
 enum { ASIDE_ITEM_SIZE = 144 };
 
 /*
- * Takes an item. `coming` is one that is taken soon, or NULL: what it needs may be prefetched.
- * Returns false on out of memory: no further item is taken then.
+ * Takes an item. `coming`, if not NULL, will be taken soon: what it needs may be prefetched.
+ * Returns false if out of memory: no further item is taken then.
  */
 typedef bool aside_take(void *of, const void *item, const void *coming);
 
 struct aside;
 
-/* Returns NULL on out of memory: all is done at once then. */
+/* Returns NULL if out of memory: calls are then made at once. */
 struct aside *aside_open(trail_reader *reader);
 
 /*
- * Has `take` called with `of` and a copy of the item, after those before it and before aside_close
- * returns. Returns false on out of memory, also of an earlier item.
+ * Queues a call of `take` with `of` and a copy of the item: after those before it, and before
+ * aside_close returns. Returns false if out of memory, also for an earlier item.
  */
 bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size);
 
-/* Takes what is left, and frees `aside`; NULL is allowed. Returns false on out of memory. */
+/* Takes what is left, and frees `aside`; NULL is allowed. Returns false if out of memory. */
 bool aside_close(struct aside *aside);

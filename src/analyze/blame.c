@@ -14,8 +14,8 @@ enum { PIECES = 8 }; /* a power of two */
 /* A wait, or a part of one, of a goroutine. */
 struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
-    int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
-    int64_t exec_ns;  /* with `in_vain`: what the goroutine had run */
+    int64_t ready_ns; /* total of several ready times as one piece; 0: a wait */
+    int64_t exec_ns;  /* with `in_vain`: how long the goroutine had run */
     uint32_t row;     /* what held it up, + 1; 0: nothing in the trace, or not a lock */
     trail_name wait, outside_at;
     bool room;    /* `row` counts only for waits for room, too */
@@ -25,7 +25,7 @@ struct piece {
 
 _Static_assert(sizeof(struct piece) == 64, "a cache line: waits of others look at all pieces");
 
-/* The last waits of a goroutine, in order of their ends; `next` is the oldest. */
+/* The last waits of a goroutine, in order of their ends; `next` is where the next one goes. */
 struct blame_past {
     struct piece pieces[PIECES];
     size_t next;
@@ -149,7 +149,7 @@ void blame_most_add(struct blame_most *most, int64_t key, int64_t ns)
 
 /* MARK: Rows */
 
-/* Returns the number of a key, from 1, the next one if it is new; 0 on out of memory. */
+/* Returns the number of a key, from 1, the next one if it is new; 0 if out of memory. */
 static size_t number_of(struct idmap *numbers, uint64_t key)
 {
     uintptr_t number = (uintptr_t)idmap_find(numbers, key);
@@ -173,7 +173,7 @@ static uint64_t pair_of(const struct blame_wait *wait)
     return (uint64_t)wait->own_start << 32 | wait->start;
 }
 
-/* Returns the number of the row, from 1; 0 on out of memory. */
+/* Returns the number of the row, from 1; 0 if out of memory. */
 static size_t row_of(struct blame *blame, const struct blame_wait *wait)
 {
     size_t subject = number_of(&blame->subjects, subject_of(wait));
@@ -192,7 +192,7 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
     return number;
 }
 
-/* What of a part of several waits in one is not between them. */
+/* The part of `part_ns` that was spent waiting, where several waits count as one. */
 static int64_t waited_ns(const struct blame_wait *wait, int64_t part_ns)
 {
     double between =
@@ -200,7 +200,7 @@ static int64_t waited_ns(const struct blame_wait *wait, int64_t part_ns)
     return between < (double)part_ns ? part_ns - (int64_t)between : 0;
 }
 
-/* Counts the part of the wait that is `part`. All parts of a wait are counted in order. */
+/* Counts `part` of the wait. All parts of a wait are counted in order. */
 static void row_add(struct blame_row *row, const struct blame_wait *wait, const struct piece *part)
 {
     int64_t ns = ns_between(part->begin_ns, part->end_ns);
@@ -251,15 +251,15 @@ static bool overlap(const struct piece *piece, const struct blame_wait *wait, st
 }
 
 /*
- * Counts what of the wait belongs to those that the waker waited for. `rest` becomes what the waker
- * is to blame for.
+ * Counts the parts of the wait in which the waker itself waited against those that it waited for.
+ * `rest` becomes the part for which the waker is to blame.
  */
 static void pass_on(struct blame *blame, const struct blame_wait *wait, struct blame_past *own,
                     const struct blame_past *waker, struct piece *rest)
 {
     size_t count = 0;
     struct piece part;
-    /* Those before the first that ended too early did so, too. */
+    /* Pieces before the first that ended too early ended even earlier. */
     while (waker && count < PIECES &&
            overlap(&waker->pieces[(waker->next - count - 1) % PIECES], wait, &part))
         count++;
@@ -307,7 +307,9 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
     row->outside_least |= i == PIECES;
 }
 
-/* Whether the waker waited so itself, not long ago: it may give back what it got then. */
+/*
+ * Whether the waker had the same kind of wait not long ago: it may be giving back what it got then.
+ */
 static bool waited_so(const struct blame_past *waker, uint32_t row)
 {
     for (size_t i = 0; waker && i < PIECES; i++)
@@ -321,7 +323,7 @@ static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
     return objects_get(&blame->pasts, (uint64_t)goroutine);
 }
 
-/* Counts a wait by start functions. Returns false on out of memory. */
+/* Counts a wait by start functions. Returns false if out of memory. */
 static bool pair_add(struct blame *blame, const struct blame_wait *wait)
 {
     size_t number = number_of(&blame->pair_numbers, pair_of(wait));
@@ -362,8 +364,8 @@ static bool ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int6
 }
 
 /*
- * A wait goes on if the goroutine was woken, but another one took the permit, or if it waits again
- * at once after a time limit: the wait then begins when the first one did. Drops that one.
+ * A wait goes on if the goroutine was woken but another one took the permit, or if it waits again
+ * at once after a time limit. The wait then begins when the first one did, which is dropped.
  */
 static void resume(struct blame_past *own, struct blame_wait *wait)
 {

@@ -24,8 +24,8 @@
 #define BLAME_TOGETHER_NS 50000
 
 /*
- * The length of a union of intervals, added roughly in order of time: the last stretches are kept,
- * and what comes to lie before them is left out.
+ * The length of a union of intervals, added roughly in order of time: only the last stretches are
+ * kept, and time before them is left out.
  */
 enum { BLAME_STRETCHES = 8 };
 struct blame_union {
@@ -63,22 +63,22 @@ struct blame_row {
     trail_name at;          /* place, or else start function, of the waiters */
     trail_stack waited_in;  /* of the longest wait, of Go's where `at` is no place; else 0 */
     bool lock, once, named; /* named: `wait` identifies the lock; otherwise `at` does */
-    uint64_t waits;         /* for locks, of which parts count here; or else all */
+    uint64_t waits;         /* for a lock, those of which a part counts here; else all */
     int64_t ns;
     int64_t direct_ns;     /* of waits that the function ended */
     trail_longest longest; /* a wait, or the parts of it that count here */
-    trail_longest last;    /* the same of the last one, and when that wait began */
+    trail_longest last;    /* the same for the last wait, and when that began */
     int64_t last_begin_ns;
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
-    int64_t most_held_ns; /* the function has held the lock for no longer, where that is recorded */
-    bool held_unknown;    /* not of all holds that ended waits */
-    int64_t alike_ns;     /* of `direct_ns`: ended by goroutines with the same start function */
-    int64_t back_ns;      /* of `direct_ns`, with `back`: ended by those that had waited so, too */
-    int64_t own_ns;       /* of `direct_ns`: without what other functions are to blame for */
-    int64_t outside_ns;   /* of `own_ns`: meanwhile its goroutine waited for something else */
+    int64_t most_held_ns;            /* upper bound of the function's hold time, where recorded */
+    bool held_unknown;               /* the hold times of some waits are not recorded */
+    int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
+    int64_t back_ns;    /* of `direct_ns`, with `back`: ended by those that had waited so, too */
+    int64_t own_ns;     /* of `direct_ns`: without what other functions are to blame for */
+    int64_t outside_ns; /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */
-    bool outside_least; /* there was more: of a long wait only the last part is known */
-    int64_t begun_ns;   /* of `outside_ns`: most of a wait, in one that had begun long before */
+    bool outside_least; /* outside_ns is a lower bound: a long wait is known only at its end */
+    int64_t begun_ns;   /* of `outside_ns`: waits begun long before, for most of this one */
     struct blame_most outside;    /* for what: the name of the wait */
     struct blame_most outside_at; /* where, if that is known; key 0: not */
     struct blame_most goroutine;  /* which one ended the waits */
@@ -107,7 +107,7 @@ struct blame_wait {
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place, caller;
 
-    /* Of several waits in one, one after the other: how many, the longest, and what is between. */
+    /* Several waits that count as one: how many, the longest, and the time between them. */
     uint32_t times; /* 0: it is one */
     int64_t longest_ns, longest_begin_ns, between_ns;
 };
@@ -142,10 +142,10 @@ struct blame {
 void blame_init(struct blame *blame, struct aside *const *aside);
 void blame_free(struct blame *blame);
 
-/* Drops what was counted. Returns false on out of memory. */
+/* Drops what was counted. Returns false if out of memory. */
 bool blame_clear(struct blame *blame);
 
-/* Counts a wait. Returns false on out of memory. */
+/* Counts a wait. Returns false if out of memory. */
 bool blame_add(struct blame *blame, const struct blame_wait *wait);
 
 /* The goroutine was ready, but did not run; `name` is what that counts as. Returns false on out of
@@ -153,8 +153,8 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait);
 bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
                  trail_name name);
 
-/* The last wait of the goroutine ended at a time limit. Returns false on out of memory. */
+/* The last wait of the goroutine ended at a time limit. Returns false if out of memory. */
 bool blame_timed_out(struct blame *blame, int64_t goroutine);
 
-/* The goroutine has ended. Returns false on out of memory. */
+/* The goroutine has ended. Returns false if out of memory. */
 bool blame_end(struct blame *blame, int64_t goroutine);

@@ -62,7 +62,7 @@ static bool is_on(const struct chain_goroutine *g)
 
 /* MARK: Locks */
 
-/* Returns the index of a lock; CHAIN_NONE on out of memory. */
+/* Returns the index of a lock; CHAIN_NONE if out of memory. */
 static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name name)
 {
     uint64_t key = (uint64_t)kind << 32 | name;
@@ -177,10 +177,10 @@ static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wai
 }
 
 /*
- * Since when the waker had a lock whose holders the trace does not have, as Go's: at least since
- * the wait began. It may have had it since the release before if that woke it, or may have taken it
- * again in between, while none waited; the latter is unlikely if the wait was at least half of that
- * time.
+ * Returns since when the waker has held a lock whose holders are not in the trace, such as Go's: at
+ * least since the wait began. If the previous release woke it, it may have held the lock since
+ * then, or have taken it again in between, while none waited; the latter is unlikely if the wait
+ * was at least half of that time.
  */
 static int64_t lock_since(const struct chain_lock *lock, const struct chain_goroutine *waker,
                           const struct chain_wait *wait)
@@ -218,8 +218,9 @@ static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *
 /* MARK: Clocks */
 
 /*
- * The CPUs that the program had. Of C programs more threads seem to run at once where a switch is
- * seen a little late; where it is inferred which threads run, and in Go's old traces, all count.
+ * The CPUs that the program had. In C programs, a switch that is seen a little late makes more
+ * threads seem to run at once. Where it is inferred which threads run, and in Go's old traces, all
+ * count.
  */
 static unsigned cpus_of(const struct chains *chains)
 {
@@ -228,8 +229,8 @@ static unsigned cpus_of(const struct chains *chains)
 }
 
 /*
- * While CPUs are free although threads are ready, each of these is stalled for its part of that
- * time. The sum is the time that the CPUs were free.
+ * While CPUs are free although threads are ready, each ready thread is stalled for its share of
+ * that time. The shares add up to the time that the CPUs were free.
  */
 static void clocks_to_now(struct chains *chains)
 {
@@ -273,7 +274,7 @@ static void count_state(struct chains *chains, struct chain_goroutine *g, unsign
 
 /* MARK: Waits */
 
-/* Returns the number of a new wait; CHAIN_NONE on out of memory. */
+/* Returns the number of a new wait; CHAIN_NONE if out of memory. */
 static uint32_t wait_begin(struct chains *chains, const struct chain_goroutine *g, trail_name name,
                            trail_stack stack)
 {
@@ -296,8 +297,8 @@ static uint32_t wait_begin(struct chains *chains, const struct chain_goroutine *
 }
 
 /*
- * Whether what ends the wait comes at its own time, however early it is waited for: requests from
- * outside. An answer to the program's own request comes as long after it.
+ * Whether the wait ends at a time of its own, however early it began, as a wait for requests from
+ * outside does. The answer to a request of the program's own comes as long after it as recorded.
  */
 static bool is_open(const struct chains *chains, const struct chain_wait *wait)
 {
@@ -312,7 +313,7 @@ static bool is_open(const struct chains *chains, const struct chain_wait *wait)
     return false;
 }
 
-/* The waker may show that what was waited for is a lock. Returns false on out of memory. */
+/* The waker may show that what was waited for is a lock. Returns false if out of memory. */
 static bool futex_ends(struct chains *chains, struct chain_wait *wait,
                        const struct chain_goroutine *waker, trail_stack stack)
 {
@@ -580,7 +581,7 @@ static bool proc_transition(struct chains *chains, const trail_event *event)
 
 /* MARK: Other events */
 
-/* Returns the number of a task; CHAIN_NONE on out of memory. */
+/* Returns the number of a task; CHAIN_NONE if out of memory. */
 static uint32_t task_of(struct chains *chains, uint64_t id, bool begins)
 {
     uintptr_t known = (uintptr_t)idmap_find(&chains->task_ids, id);
@@ -594,8 +595,10 @@ static uint32_t task_of(struct chains *chains, uint64_t id, bool begins)
     return (uint32_t)chains->task_count++;
 }
 
-/* The first goroutine besides its beginner that does something for the task has waited for that,
- * although it may have come later: a worker that finds its queue filled does not wait. */
+/*
+ * The first goroutine other than its beginner that works on the task counts as having waited for
+ * it, although it may have come later: a worker that finds its queue filled does not wait.
+ */
 static bool follow_task(struct chains *chains, const struct chain_goroutine *g, uint64_t id)
 {
     uintptr_t known = (uintptr_t)idmap_find(&chains->task_ids, id);
@@ -679,7 +682,7 @@ static bool other_event(struct chains *chains, const trail_event *event)
         if (event->metric.metric != TRAIL_METRIC_GOMAXPROCS)
             return true;
         clocks_to_now(chains);
-        /* From now on, not as many run at once as before. */
+        /* The limit fell: what ran at once before no longer counts. */
         if (chains->is_go && event->metric.value < chains->limit)
             chains->most = chains->running;
         chains->limit = event->metric.value < 65536 ? (unsigned)event->metric.value : 65536;
@@ -795,8 +798,8 @@ static uint32_t goal_of(const struct chains *chains)
 }
 
 /*
- * A join of a thread that has ended leaves nothing in the trace: each thread that the one that
- * decides the end has created, and that ended before it, is taken to be joined by it.
+ * Joining a thread that has already ended leaves nothing in the trace. So each thread that was
+ * created by the one that decides the end, and that ended before it, counts as joined by it.
  */
 static void find_joined(struct chains *chains)
 {

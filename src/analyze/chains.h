@@ -32,7 +32,7 @@ enum chain_op {
     CHAIN_RUN,     /* run for ns; of: class */
     CHAIN_STALL,   /* run for ns: its part of the time in which a CPU did not take ready threads */
     CHAIN_DELAY,   /* no CPU is needed for ns; of: wait */
-    CHAIN_UNTIL,   /* no CPU is needed until ns after the begin of the trace; of: wait */
+    CHAIN_UNTIL,   /* no CPU is needed until ns after the start of the trace; of: wait */
     CHAIN_QUEUE,   /* ready, it got a CPU after ns in which others had them all */
     CHAIN_WAIT,    /* until a CHAIN_WAKE with the same wait in `of` */
     CHAIN_WAKE,    /* ends the wait `of` */
@@ -69,7 +69,7 @@ struct chain_step {
 enum chain_end {
     CHAIN_OPEN,        /* not in the trace */
     CHAIN_WOKEN,       /* by another goroutine */
-    CHAIN_TIMED,       /* by time, or an answer from outside: as long after its begin */
+    CHAIN_TIMED,       /* by time, or an answer from outside: as long after its start */
     CHAIN_ARRIVED,     /* by a request from outside: at its own time */
     CHAIN_INTERRUPTED, /* by a signal, for a moment: the next wait of the thread continues it */
 };
@@ -116,8 +116,10 @@ struct chain_task {
     trail_name name;
     uint64_t id;
     int64_t begin_ns, end_ns; /* end: INT64_MAX: open */
-    /* What another goroutine does for the task cannot come before its begin: the wait for that,
-     * which is open until such a goroutine is seen; CHAIN_NONE: it began before the trace. */
+    /*
+     * The wait for the task to begin, before which no other goroutine can work on it. Open until
+     * such a goroutine is seen; CHAIN_NONE: the task began before the trace.
+     */
     uint32_t wait;
 };
 
@@ -184,7 +186,10 @@ struct chains {
     struct intern class_ids, sample_ids;
     unsigned running, ready; /* now */
     unsigned limit, most;    /* CPUs by the trace; most running at once */
-    /* What each ready thread was stalled up to clock_ns, and of that in stop-the-world pauses. */
+    /*
+     * How long each ready thread had been stalled by clock_ns, and how much of that in
+     * stop-the-world pauses.
+     */
     double stall_ns, stopped_ns;
     int64_t clock_ns;
     unsigned stopped; /* stop-the-world pauses open */
@@ -199,7 +204,7 @@ struct chains {
  * memory. */
 bool chains_take_affinity(struct chains *chains);
 
-/* Turns marks into steps. Returns false on out of memory. */
+/* Turns marks into steps. Returns false if out of memory. */
 bool chains_build(struct chains *chains);
 
 /* Returns the chains of a finished analysis, NULL if they were not requested. */

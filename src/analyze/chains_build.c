@@ -40,7 +40,7 @@ static bool step(struct builder *b, unsigned op, int64_t ns, uint32_t of, unsign
 
 /* MARK: Running */
 
-/* Returns the number of a class; CHAIN_NONE on out of memory. */
+/* Returns the number of a class; CHAIN_NONE if out of memory. */
 static uint32_t class_of(struct builder *b, trail_stack to)
 {
     struct chains *chains = b->chains;
@@ -185,8 +185,8 @@ static bool step_before_wait(struct builder *b, const struct chain_mark *mark)
 }
 
 /*
- * Adds the wait for the begin of a task. With a lock the beginner might wait for its release: the
- * wait comes before the lock is taken, unless the thread has done more with it than run.
+ * Adds the wait for the start of a task. The beginner might need a lock that this thread holds: so
+ * the wait comes before the lock is taken, unless the thread has done more with it than run.
  */
 static bool wait_for_task(struct builder *b, const struct chain_mark *mark)
 {
@@ -282,7 +282,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
     return true;
 }
 
-/* Sorts marks by thread into *first: the first of each, and the end. Returns NULL on out of memory. */
+/* Sorts marks by thread into *first: the first of each, and the end. Returns NULL if out of memory. */
 static const struct chain_mark **by_thread(const struct chains *chains, size_t *first)
 {
     const struct chain_mark **sorted = calloc(chains->mark_count + 1, sizeof(void *));

@@ -93,8 +93,8 @@ static unsigned allowed_cpus(const struct chains *chains)
 bool chains_take_affinity(struct chains *chains)
 {
     /* The threads that were looked at need not be all: if more than these CPUs were in use for a
-     * tenth of the time, their affinity does not limit the program. Less is from switches that are
-     * seen a little late. */
+     * tenth of the time, their affinity does not limit the program. Shorter times come from
+     * switches that are seen a little late. */
     int64_t most = (chains->end_ns - chains->begin_ns) / 10;
     struct placing first = {.cpus = allowed_cpus(chains)},
                    second = {.cpus = first.cpus, .sets = true};

@@ -139,7 +139,7 @@ static void found(struct find *find, struct seeker *seeker, int64_t id, const st
         find->stopped = !find->options->visit(find->options->context, &hit);
 }
 
-/* Adds a step to a partial hit. Returns false on out of memory. */
+/* Adds a step to a partial hit. Returns false if out of memory. */
 static bool go_on(struct find *find, struct seeker *seeker, size_t level,
                   const struct partial *last, const struct item *item)
 {
@@ -159,7 +159,7 @@ static bool go_on(struct find *find, struct seeker *seeker, size_t level,
 }
 
 /*
- * Offers an item to all partial hits, longest first, so that none takes it twice. Returns false on
+ * Offers an item to all partial hits, longest first, so that none takes it twice. Returns false if
  * out of memory.
  */
 static bool offer(struct find *find, struct seeker *seeker, int64_t id, const struct item *item)
@@ -311,8 +311,8 @@ static enum thing thing_between(unsigned from, unsigned to)
 }
 
 /* Offers what the goroutine in whose context the event happened did with it. */
-static bool offer_deed(struct find *find, const struct goroutine *g, const trail_event *event,
-                       enum thing between)
+static bool offer_action(struct find *find, const struct goroutine *g, const trail_event *event,
+                         enum thing between)
 {
     enum thing deed = between == THING_CREATE ? THING_CREATES
                       : between == THING_WAKE ? THING_WAKES
@@ -364,7 +364,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
                             : 0;
     if (between != THINGS && !offer_moment(find, seeker, g->id, between, event, reason))
         return false;
-    if (!offer_deed(find, g, event, between))
+    if (!offer_action(find, g, event, between))
         return false;
     if (to == TRAIL_GO_NOT_EXIST) {
         seeker_drop(find, g->id);

@@ -4,8 +4,8 @@
  * Of several partial hits that are equally far, the one that began last is kept: whatever can
  * follow an older one can follow it too, and gives a shorter hit. The exception is a state that
  * began before its last step, which cannot follow it but may follow an older one. So two are kept
- * per step: one for the current state and one for later states. Memory is that, for goroutines
- * alive.
+ * per step: one for the current state and one for later states. Memory: these two, for each live
+ * goroutine.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct partial {
  */
 struct seeker {
     uint64_t place; /* of the current state */
-    bool known;     /* the begin of the current state is in the window */
+    bool known;     /* the start of the current state is in the window */
     uint8_t state;  /* trail_go_state */
     int64_t begin_ns;
     int64_t free_from_ns; /* end of the last hit: hits do not overlap */

@@ -34,11 +34,11 @@ struct followed {
 };
 
 /*
- * Functions of a consumer. `context` is the consumer's. All return false on out of memory, or for
+ * Functions of a consumer. `context` is the consumer's. All return false if out of memory, or for
  * another reason to stop; the caller passes that on.
  */
 struct follow_ops {
-    /* Returns a zeroed object for a goroutine, or NULL on out of memory. */
+    /* Returns a zeroed object for a goroutine, or NULL if out of memory. */
     struct followed *(*make)(void *context);
     /*
      * Called when g->name is found or has changed. `start` is the outermost frame of its first
@@ -102,7 +102,7 @@ static inline void follow_sync(struct follow *follow, int64_t now)
     follow->sync_ns = now;
 }
 
-/* Takes a log. Returns false on out of memory. */
+/* Takes a log. Returns false if out of memory. */
 static inline bool follow_log(struct follow *follow, const trail_event *event)
 {
     return announced_log(&follow->announced, follow->names, event);
@@ -130,7 +130,10 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
 bool follow_over(struct follow *follow, const struct follow_ops *ops, void *context,
                  struct followed *g, const trail_event *event);
 
-/* Takes a status in the present state, which each generation has: it may have another name now. */
+/*
+ * Takes a status that repeats the present state, as each generation does: the goroutine may have
+ * another name now.
+ */
 bool follow_again(struct follow *follow, const struct follow_ops *ops, void *context,
                   const trail_event *event);
 

@@ -10,7 +10,7 @@ struct futex {
     int64_t waker, woke_ns; /* of the last one */
 };
 
-/* Names are read only until one has said so. */
+/* Names are read only until one shows that it is a lock. */
 static void look_at(struct futex *futex, const struct stacks *stacks, trail_stack stack)
 {
     if (!futex->named)

@@ -1,8 +1,8 @@
 /*
  * Futexes of C programs: which of them are locks. The word of a futex has no known meaning: threads
- * may take turns with it, or only wait until another one reports something. It is a lock if a
- * function that waits for it, or that ends such a wait, has a name that says so, or if mostly those
- * that wait for it themselves end the waits of others, one at a time.
+ * may take turns with it, or only wait until another one reports something. It counts as a lock if
+ * the name of a function that waits for it, or that ends such a wait, says so; or if most waits are
+ * ended, one at a time, by threads that also wait for it.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ static inline bool futexes_have(const struct wait_facts *facts)
     return facts && facts->kind == WIRE_WAIT_FUTEX;
 }
 
-/* A wait for a futex begins, or was ended by another goroutine. Return false on out of memory. */
+/* A wait for a futex begins, or was ended by another goroutine. Return false if out of memory. */
 bool futexes_enter(struct futexes *futexes, const struct stacks *stacks, trail_name wait,
                    int64_t goroutine, trail_stack stack);
 bool futexes_leave(struct futexes *futexes, const struct stacks *stacks, trail_name wait,

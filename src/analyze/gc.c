@@ -27,7 +27,7 @@ static trail_gc_cycle *cycle_now(struct gc *gc)
     return gc->cycles;
 }
 
-/* Returns when a range began; one that is found open, with the generation. */
+/* Returns when a range began; one that is found open began with the generation. */
 static int64_t range_since(const struct gc *gc, const trail_event *event)
 {
     const struct goroutines *all = &gc->analysis->goroutines;

@@ -1,6 +1,6 @@
 /*
- * GC: mark phases and what happened during them, and stop-the-world pauses. Rows are one per cycle
- * and pause; open are at most one assist per goroutine and one sweep per P.
+ * GC: mark phases and what happened during them, and stop-the-world pauses. One row per cycle and
+ * per pause; at most one assist per goroutine and one sweep per P are open.
  */
 #pragma once
 

@@ -60,7 +60,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Assigns its regions to each goroutine. Both are sorted by goroutine. */
-static void hand_out(struct goroutine_rows *rows, const struct regions *regions)
+static void assign_regions(struct goroutine_rows *rows, const struct regions *regions)
 {
     size_t at = 0;
     for (size_t i = 0; i < rows->count; i++) {
@@ -81,7 +81,7 @@ static bool finish(void *part, int64_t ns)
     if (rows->count > 0)
         qsort(rows->items, rows->count, sizeof *rows->items, by_id);
     if (rows->regions && rows->regions->count > 0)
-        hand_out(rows, rows->regions);
+        assign_regions(rows, rows->regions);
     return groups_finish(&rows->groups);
 }
 

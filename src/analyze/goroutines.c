@@ -78,7 +78,7 @@ static bool ends(void *context, struct followed *followed, const trail_event *ev
     return good;
 }
 
-/* The time until an event shows it again is no state's. */
+/* The time until an event shows it again belongs to no state. */
 static bool lost(void *context, struct followed *followed, const trail_event *event)
 {
     struct trail_analysis *analysis = context;
@@ -118,7 +118,7 @@ static bool grow_block(struct goroutine *g)
     return true;
 }
 
-/* Adds the counter for a reason. Returns NULL on out of memory. */
+/* Adds the counter for a reason. Returns NULL if out of memory. */
 static int64_t *block_counter_make(struct goroutine *g, trail_name reason)
 {
     for (uint32_t i = 0; i < g->block_count; i++) {
@@ -183,7 +183,7 @@ FOLLOW_INLINE bool leaves(void *context, struct followed *followed, const trail_
     return true;
 }
 
-/* Sets `credit` for the new state, and related members. Returns false on out of memory. */
+/* Sets `credit` for the new state, and related members. Returns false if out of memory. */
 FOLLOW_INLINE bool set_credit(struct trail_analysis *analysis, struct goroutine *g,
                               const trail_event *event, trail_name reason)
 {

@@ -59,7 +59,7 @@ struct goroutine {
         struct {
             FOLLOWED_MEMBERS; /* since_ns is not before counting began */
             bool ran : 1;     /* start_ns is set */
-            bool waited : 1;  /* its last wait was none in a system call */
+            bool waited : 1;  /* its last wait was not in a system call */
             bool outside : 1; /* for waits: it has waited for something outside the program */
             bool lost : 1;    /* its state was unknown for some time, or is */
             bool asked : 1;   /* for waits: it wrote to a connection since it last read from one */
@@ -120,8 +120,8 @@ struct goroutines {
     struct follow follow;
     struct goroutine *free_list; /* ended goroutines, reused with their lists */
     struct goroutine_chunk *chunks;
-    size_t chunk_used;   /* objects used of the newest chunk */
-    struct objects lost; /* of goroutines, int64_t: for how long its state was unknown, if it was */
+    size_t chunk_used;       /* objects used of the newest chunk */
+    struct objects lost;     /* goroutine -> int64_t: how long its state was unknown, if ever */
     struct objects procs;    /* struct proc */
     int64_t nothing;         /* counter for time that does not count */
     int64_t counted_from_ns; /* time before this does not count */
@@ -133,12 +133,12 @@ void goroutines_init(struct goroutines *goroutines, const trail_reader *reader,
 
 /*
  * Takes transitions of goroutines and Ps from the front of [event, end), up to the first event of
- * another kind. Returns that event, or NULL on out of memory.
+ * another kind. Returns that event, or NULL if out of memory.
  */
 const trail_event *goroutines_transitions(struct trail_analysis *analysis, const trail_event *event,
                                           const trail_event *end);
 
-/* Takes an event that begins, continues or ends a range. Returns false on out of memory. */
+/* Takes an event that begins, continues or ends a range. Returns false if out of memory. */
 bool goroutines_range(struct trail_analysis *analysis, const trail_event *event);
 
 /* Returns since when a state or range that began at `since_ns` counts. */
@@ -158,14 +158,14 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns);
 bool goroutine_times(const struct goroutines *goroutines, const struct goroutine *g, int64_t now,
                      const trail_times *less, struct arena *arena, trail_times *times);
 
-/* Ends all goroutines alive, at the end of the trace. Returns false on out of memory. */
+/* Ends all goroutines alive, at the end of the trace. Returns false if out of memory. */
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now);
 
 void goroutines_free(struct goroutines *goroutines);
 
 /*
- * Returns the log's goroutine if the log reports that its last wait timed out, and that was none in
- * a system call; NULL otherwise.
+ * Returns the log's goroutine if the log reports that its last wait timed out and that wait was not
+ * in a system call; NULL otherwise.
  */
 const struct goroutine *goroutine_timed_out(const struct trail_analysis *analysis,
                                             const trail_event *log);

@@ -18,11 +18,11 @@ struct groups {
     trail_group *rows; /* computed by groups_finish */
 };
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 bool groups_add(struct groups *groups, trail_name name, const trail_times *times, bool alive);
 
 /* Drops all groups. */
 void groups_clear(struct groups *groups);
 
-/* Computes the rows, by total time, greatest first. Returns false on out of memory. */
+/* Computes the rows, by total time, greatest first. Returns false if out of memory. */
 bool groups_finish(struct groups *groups);

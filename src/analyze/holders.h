@@ -23,12 +23,14 @@ struct holder {
     int64_t goroutine; /* TRAIL_NONE: not known */
     trail_name name;   /* its start function */
     bool inferred;     /* by the variables in its stack */
-    bool by_owner;     /* by the lock itself: the begin of the hold is not recorded */
+    bool by_owner;     /* known from the lock itself; the start of the hold is not recorded */
     bool ended;        /* without a release */
 };
 
-/* Returns the holder of the lock with this name: of several that with the least ID; one that has ended
- * only if there is no other. */
+/*
+ * Returns the holder of the lock with this name: of several, the one with the lowest ID; one that
+ * has ended only if there is no other.
+ */
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object);
 
 /* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not

@@ -35,7 +35,7 @@ struct idle {
 void idle_free(struct idle *idle);
 void idle_clear(struct idle *idle);
 
-/* Returns the number of a place, made if it is new; 0 on out of memory. */
+/* Returns the number of a place, made if it is new; 0 if out of memory. */
 size_t idle_place(struct idle *idle, int64_t goroutine, uint32_t place, uint32_t kind,
                   uint32_t user);
 
@@ -51,6 +51,6 @@ struct idle_end {
 };
 
 /* Forgets the goroutine, and calls `found` with each of its places whose waits were for work.
- * Returns false if that did. */
+ * Returns false if `found` does. */
 bool idle_judge(struct idle *idle, const struct idle_end *end,
                 bool (*found)(void *context, const struct idle_place *place), void *context);

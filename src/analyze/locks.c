@@ -43,7 +43,7 @@ static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t k
     return idmap_put(map, key, lock) ? lock : NULL;
 }
 
-/* Returns the lock of that kind with a name of its own; NULL on out of memory. */
+/* Returns the lock of that kind with a name of its own; NULL if out of memory. */
 static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_name kind,
                                trail_name name)
 {
@@ -151,7 +151,7 @@ static bool place_count(trail_lock_place *place, int64_t ns, int64_t begin_ns, i
 
 /* MARK: Logs */
 
-/* Returns the contents of a log of a hold, parsed once per text. NULL on out of memory. */
+/* Returns the contents of a log of a hold, parsed once per text. NULL if out of memory. */
 static const struct lock_text *text_of_hold(struct locks *locks, trail_string_handle handle)
 {
     struct names *names = &locks->analysis->names;
@@ -353,7 +353,7 @@ struct ended {
     trail_stack woken; /* of the holder when it ended the wait; 0: not known */
 };
 
-/* Puts the wait in front of `next`, from begin to end. Returns false on out of memory. */
+/* Puts the wait in front of `next`, from start to end. Returns false if out of memory. */
 static bool chain_add(struct locks *locks, const struct ended *ended, int64_t begin_ns,
                       int64_t end_ns, struct lock_link *next)
 {
@@ -412,14 +412,19 @@ static bool chain_build(struct locks *locks, struct ended *ended)
 
 /* MARK: Waits */
 
-/* Whether the wait is for something else, of which another thread ended it: a child process. */
+/*
+ * Whether the wait is not for a lock, although another thread ended it: for example for a child
+ * process.
+ */
 static bool is_for_no_lock(const struct wait_facts *facts)
 {
     return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK);
 }
 
-/* Sets *lock to the lock that the wait's log names; NULL: there is no log. Returns false on out of
- * memory. */
+/*
+ * Sets *lock to the lock that the wait's log names; NULL: there is no log. Returns false if out of
+ * memory.
+ */
 static bool lock_announced(struct locks *locks, const struct wait_facts *facts, struct lock **lock)
 {
     *lock = NULL;
@@ -599,14 +604,19 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/* Whether work comes by it. A semaphore is a lock if mostly its own waiters end the waits. */
+/*
+ * Whether the object delivers work. A semaphore is a lock if mostly its own waiters end the waits.
+ */
 static bool brings_work(const struct lock *lock)
 {
     return lock->for_work && lock->row.hold.count == 0 && !(lock->futex && lock->row.can_be_held) &&
            lock->among_ns <= waited_ns(&lock->row) / 2;
 }
 
-/* Conditions and the like, by which work comes, are behind locks; so is what nothing waited for. */
+/*
+ * Conditions and the like, which deliver work, come after locks; so do objects that nothing waited
+ * for.
+ */
 static bool is_behind(const struct lock *lock)
 {
     return waited_ns(&lock->row) == 0 || brings_work(lock);

@@ -74,7 +74,7 @@ trail_name names_goroutine(struct names *names, int64_t id, trail_name start)
 
 /* MARK: Kinds of threads */
 
-/* Returns the text that stands for the kind in the table, which no name of a thread is. */
+/* Returns the table's key for the kind, a text that no thread can have as its name. */
 static trail_name put_kind(struct names *names, trail_string stem, char end)
 {
     char text[256];

@@ -42,9 +42,9 @@ static inline trail_name names_of(struct names *names, trail_string_handle handl
 }
 
 /*
- * Returns what people read of a goroutine with this start function (0: unknown), the one place that
- * decides it: the name that its program has given it, else the start function; then the kind, as in
- * `accept loop (listener)`.
+ * Returns the name shown for a goroutine with this start function (0: unknown), which no other
+ * place decides: the name that its program has given it, else the start function; then the kind, as
+ * in `accept loop (listener)`.
  */
 trail_name names_goroutine(struct names *names, int64_t id, trail_name start);
 

@@ -140,7 +140,7 @@ static inline bool profile_by_region(const trail_profile_options *options)
 /* Returns the object of a part, for its answers or for another part; NULL if it was not created. */
 void *analysis_object(const struct trail_analysis *analysis, const struct analysis_part *part);
 
-/* Calls all functions. Returns false on out of memory. */
+/* Calls all functions. Returns false if out of memory. */
 static inline bool part_calls_event(const struct part_calls *calls, const trail_event *event)
 {
     for (const struct part_call *call = calls->of; call->event; call++)
@@ -158,7 +158,7 @@ FOLLOW_INLINE bool part_calls_transition(const struct part_calls *calls, struct 
     return true;
 }
 
-/* Calls `ends` and `region_ends` of all parts. Returns false on out of memory. */
+/* Calls `ends` and `region_ends` of all parts. Returns false if out of memory. */
 bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct goroutine *g,
                              int64_t now, int64_t end_ns);
 bool analysis_goroutine_lost(const struct trail_analysis *analysis, struct goroutine *g,

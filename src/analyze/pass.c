@@ -101,7 +101,7 @@ static void add_transition(struct part_calls *calls, void *object, part_transiti
         call_add(calls, object)->transition = transition;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool make_part(struct trail_analysis *analysis, const struct analysis_part *part)
 {
     void *object = calloc(1, part->size);
@@ -196,7 +196,7 @@ static bool feed_other(struct trail_analysis *analysis, const trail_event *event
     }
 }
 
-/* Takes transitions from the front of [event, end). Returns NULL on out of memory. */
+/* Takes transitions from the front of [event, end). Returns NULL if out of memory. */
 static const trail_event *feed_transitions(struct trail_analysis *analysis,
                                            const trail_event *event, const trail_event *end)
 {
@@ -207,7 +207,7 @@ static const trail_event *feed_transitions(struct trail_analysis *analysis,
     return event;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool feed_events(struct trail_analysis *analysis, const trail_event *event,
                         const trail_event *end)
 {
@@ -243,7 +243,7 @@ static void begin(struct trail_analysis *analysis, int64_t origin)
             made->part->trace_begins(made->object, origin);
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool count_from(struct trail_analysis *analysis, int64_t ns)
 {
     analysis->counting = true;

@@ -21,8 +21,10 @@ static uint64_t log_add(struct path *path, struct path_goroutine *g, struct path
     return number;
 }
 
-/* Returns the goroutine's latest entry; adds one with its state if there is none. 0 on out of
- * memory. */
+/*
+ * Returns the goroutine's latest entry; adds one with its state if there is none. 0 if out of
+ * memory.
+ */
 static uint64_t entry_of(struct path *path, struct path_goroutine *g)
 {
     if (__builtin_expect(g->entry != 0 && g->log == path->log_number, 1))
@@ -48,7 +50,7 @@ static void log_from_here(struct path *path)
     path->logging = true;
 }
 
-/* Sets the waker, if it is another goroutine. Returns false on out of memory. */
+/* Sets the waker, if it is another goroutine. Returns false if out of memory. */
 static bool set_waker(struct path *path, struct path_entry *entry, const struct path_goroutine *g,
                       int64_t id)
 {
@@ -93,7 +95,7 @@ static bool make_span(struct path *path, trail_path_of of, const struct path_reg
     return span->entry != 0;
 }
 
-/* A span ends here, or with the trace. Returns false on out of memory. */
+/* A span ends here, or with the trace. Returns false if out of memory. */
 static bool take_span(struct path *path, trail_path_of of, const struct path_region *region,
                       struct path_goroutine *g, int64_t end_ns, bool complete)
 {
@@ -128,7 +130,7 @@ static bool task_begin(struct path *path, const struct path_goroutine *g, const 
     return true;
 }
 
-/* `task` is NULL if its begin is not in the trace. */
+/* `task` is NULL if its start is not in the trace. */
 static bool task_end(struct path *path, struct path_goroutine *g, struct path_region *task,
                      const trail_event *event)
 {
@@ -169,7 +171,7 @@ static bool wants_region(const struct path *path, const struct path_region *regi
            (path->request.nth == 0 || region->nth == path->request.nth);
 }
 
-/* Returns the number of regions of that name so far, including this one. 0 on out of memory. */
+/* Returns the number of regions of that name so far, including this one. 0 if out of memory. */
 static uint64_t count_region(struct path *path, trail_name name)
 {
     if (!GROW_ZEROED(path->counts, path->count_capacity, (size_t)name + 1))
@@ -291,8 +293,8 @@ static bool other_event(struct path *path, const trail_event *event)
 /* MARK: Goroutines */
 
 /*
- * The start function is the outermost frame of the first stack of a goroutine, which a status of a
- * later generation has again, with the name of then.
+ * The start function is the outermost frame of a goroutine's first stack. The status in a later
+ * generation repeats that stack, with the name that it has by then.
  */
 static void learn_name(struct path *path, struct path_goroutine *g, trail_stack stack)
 {

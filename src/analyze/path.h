@@ -101,5 +101,5 @@ struct path {
     size_t row_count, row_capacity;
 };
 
-/* Returns -1 on out of memory or if the file cannot be read. */
+/* Returns -1 if out of memory or if the file cannot be read. */
 int path_walk(struct path *path, trail_path_visit visit, void *context);

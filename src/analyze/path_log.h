@@ -63,7 +63,7 @@ struct path_log {
     uint64_t decoded_chunk; /* + 1; 0: none */
 };
 
-/* Adds an entry; raises its time if necessary. Returns its number, or 0 on out of memory. */
+/* Adds an entry; raises its time if necessary. Returns its number, or 0 if out of memory. */
 uint64_t path_log_add(struct path_log *log, struct path_entry *entry);
 
 /*

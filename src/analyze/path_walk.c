@@ -8,7 +8,7 @@
  *     created             the same, but there is no waiter to return to
  *     anything else       the path stays on the goroutine, at its previous entry
  *
- * When the path reaches the begin of the wait of the topmost frame, it continues on that waiter.
+ * When the path reaches the start of the wait of the topmost frame, it continues on that waiter.
  *
  * Entries are visited in strictly descending order of their numbers, whatever the trace contains: a
  * waker's entry is older than that of the wake-up, and all that are visited above a frame are newer
@@ -91,7 +91,7 @@ static void forget_woken(struct walk *walk)
     walk->held_ns = 0;
 }
 
-/* Passes on the segment from `begin` (or the path's begin) to where the walk is. */
+/* Passes on the segment from `begin` (or the path's start) to where the walk is. */
 static void hand_out(struct walk *walk, int64_t begin, trail_path_segment *segment)
 {
     struct path *path = walk->path;

@@ -159,13 +159,13 @@ static bool read_time(struct parser *parser, int64_t *ns)
     while (is_word(*end) || (*end & 0x80)) /* a unit may begin with a micro sign */
         end++;
     if (digits == begin)
-        return wrong(parser, begin, thing_end(begin), "a time must stand here, as 10ms or 1.5s");
+        return wrong(parser, begin, thing_end(begin), "expected a time, such as 10ms or 1.5s");
     parser->at = end;
     if (end == digits)
-        return wrong(parser, begin, end, "a time needs its unit: ns, us, ms, s, m or h");
+        return wrong(parser, begin, end, "a time needs a unit: ns, us, ms, s, m or h");
     int64_t unit = duration_unit(digits, (size_t)(end - digits)), whole = 0, part = unit, sum = 0;
     if (unit == 0)
-        return wrong(parser, digits, end, "no unit of time; there are ns, us, ms, s, m and h");
+        return wrong(parser, digits, end, "unknown unit of time; use ns, us, ms, s, m or h");
     const char *c = begin;
     for (; c < digits && *c != '.'; c++)
         if (__builtin_mul_overflow(whole, 10, &whole) ||
@@ -193,9 +193,9 @@ static bool read_function(struct parser *parser, const char *word, trail_string 
         end++;
     if (end == at)
         return wrong(parser, begin, parser->at,
-                     "a function must follow '%s', as main.work or main.*", word);
+                     "expected a function after '%s', such as main.work or main.*", word);
     if (quoted && !*end)
-        return wrong(parser, parser->at, end, "the closing \" is missing");
+        return wrong(parser, parser->at, end, "missing closing \"");
     if (function->size > 0)
         return wrong(parser, begin, end, "there is one '%s' already", word);
     *function = (trail_string){at, (size_t)(end - at)};
@@ -224,14 +224,13 @@ static bool read_texts(struct parser *parser, struct pattern_choice *choice)
     const char *open = parser->at, *begin = open + 1;
     if (!words[choice->thing].has_text)
         return wrong(parser, open, open + 1,
-                     "'%s' has no [reason]; block, wake, stop, log, region "
-                     "and task have",
+                     "'%s' takes no [text]; block, wake, stop, log, region and task do",
                      words[choice->thing].word);
     unsigned depth = 1;
     choice->first_text = parser->pattern->text_count;
     for (const char *at = begin;; at++) {
         if (!*at)
-            return wrong(parser, open, open + 1, "the closing ] is missing");
+            return wrong(parser, open, open + 1, "missing closing ]");
         depth += *at == '[';
         depth -= *at == ']';
         if (depth > 0 && (*at != '|' || depth > 1))
@@ -257,7 +256,7 @@ static bool read_comparison(struct parser *parser, struct pattern_choice *choice
     const char *end = parser->at;
     if (choice->thing >= FIRST_MOMENT)
         return wrong(parser, begin, end,
-                     "'%s' is a moment and has no length; run, ready, block and syscall have",
+                     "'%s' is a point in time and has no length; run, ready, block and syscall do",
                      words[choice->thing].word);
     int64_t ns = 0;
     if (!read_time(parser, &ns))
@@ -267,7 +266,7 @@ static bool read_comparison(struct parser *parser, struct pattern_choice *choice
     choice->least_ns = least > choice->least_ns ? least : choice->least_ns;
     choice->most_ns = most < choice->most_ns ? most : choice->most_ns;
     if (choice->least_ns > choice->most_ns)
-        return wrong(parser, begin, parser->at, "no length is like this");
+        return wrong(parser, begin, parser->at, "no length meets these conditions");
     return true;
 }
 
@@ -283,7 +282,8 @@ static bool read_parts(struct parser *parser, struct pattern_choice *choice)
                 return false;
         } else if (take(parser, "by")) {
             if (choice->thing != THING_BLOCK && choice->thing != THING_WAKE)
-                return wrong(parser, begin, parser->at, "'%s' is not ended by others; block is",
+                return wrong(parser, begin, parser->at,
+                             "'by' does not apply to '%s'; it applies to block and wake",
                              words[choice->thing].word);
             if (!read_function(parser, "by", &choice->by))
                 return false;
@@ -305,7 +305,7 @@ static bool read_choice(struct parser *parser)
     const char *begin = parser->at, *end = word_end(begin);
     if (end == begin)
         return wrong(parser, begin, thing_end(begin),
-                     "a state or event must stand here, as block, run or start");
+                     "expected a state or event, such as block, run or start");
     if (pattern->choice_count == PATTERN_CHOICES)
         return wrong(parser, begin, end, "more than %d states and events", PATTERN_CHOICES);
     for (size_t i = 0; i < THINGS; i++) {
@@ -320,10 +320,11 @@ static bool read_choice(struct parser *parser)
     }
     const char *near = nearest(begin, (size_t)(end - begin));
     int size = (int)(end - begin < 60 ? end - begin : 60);
-    return near ? wrong(parser, begin, end, "no state or event '%.*s'; did you mean '%s'?", size,
-                        begin, near)
+    return near ? wrong(parser, begin, end, "unknown state or event '%.*s'; did you mean '%s'?",
+                        size, begin, near)
                 : wrong(parser, begin, end,
-                        "no state or event '%.*s'; 'trail find --help' lists them", size, begin);
+                        "unknown state or event '%.*s'; 'trail find --help' lists them", size,
+                        begin);
 }
 
 static bool read_within(struct parser *parser, int64_t *ns)
@@ -374,7 +375,7 @@ static bool read_pattern(struct parser *parser)
         if (strlen(words[i].word) == (size_t)(end - at) &&
             memcmp(words[i].word, at, (size_t)(end - at)) == 0)
             return wrong(parser, at, end, "'then' or 'or' is missing before '%s'", words[i].word);
-    return wrong(parser, at, end, "'then', 'or', 'in', 'by', 'within' or a length can stand here");
+    return wrong(parser, at, end, "expected 'then', 'or', 'in', 'by', 'within' or a length");
 }
 
 trail_pattern *trail_pattern_parse(const char *text, trail_pattern_error *err)

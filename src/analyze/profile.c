@@ -62,7 +62,7 @@ const char *trail_profile_type_name(trail_profile_type type)
 
 /* MARK: Stacks */
 
-/* Sets *index to the index of a frame. Returns false on out of memory. */
+/* Sets *index to the index of a frame. Returns false if out of memory. */
 static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint32_t *index)
 {
     bool fresh;
@@ -84,7 +84,7 @@ static bool frame_of_word(struct profiles *p, const char *word, uint32_t *index)
     return frame_put(p, &frame, index);
 }
 
-/* Returns the number of a stack with these frames, + 1; 0 on out of memory. */
+/* Returns the number of a stack with these frames, + 1; 0 if out of memory. */
 static uint32_t stack_number(struct profiles *p, const uint32_t *frames, uint32_t count)
 {
     bool fresh;
@@ -139,7 +139,7 @@ static __attribute__((noinline)) uint32_t stack_look_up(struct profiles *p,
     return p->by_handle[handle] = stack_make(p, handle);
 }
 
-/* Returns the number of a stack, + 1; 0 on out of memory. */
+/* Returns the number of a stack, + 1; 0 if out of memory. */
 static uint32_t stack_of(struct profiles *p, trail_stack_handle handle)
 {
     uint64_t epoch = trail_reader_epoch(p->analysis->reader);
@@ -197,7 +197,7 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
     return true;
 }
 
-/* Returns the index of a new row, + 1; 0 on out of memory. */
+/* Returns the index of a new row, + 1; 0 if out of memory. */
 static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
     bool joined = rows == &p->rows[TRAIL_PROFILE_OFFCPU];
@@ -343,7 +343,7 @@ static struct profile_pending *pending_find(const struct profiles *p, const stru
     return g->has_pending ? objects_find(&p->pending, (uint64_t)g->id) : NULL;
 }
 
-/* Returns the goroutine's pending waits; NULL on out of memory. */
+/* Returns the goroutine's pending waits; NULL if out of memory. */
 static struct profile_pending *pending_get(struct profiles *p, struct goroutine *g)
 {
     struct profile_pending *pending = objects_get(&p->pending, (uint64_t)g->id);
@@ -504,7 +504,7 @@ static bool leaves_wait(struct profiles *p, struct goroutine *g, unsigned types,
     return !wait.types || wait_take(p, g, &wait);
 }
 
-/* Returns the number of the place of the goroutine's wait; 0 on out of memory. */
+/* Returns the number of the place of the goroutine's wait; 0 if out of memory. */
 static size_t idle_place_of(struct profiles *p, const struct goroutine *g,
                             const struct wait_facts *facts, uint32_t row)
 {
@@ -710,7 +710,7 @@ static int by_time(const void *a, const void *b)
     return ORDER(x->frame_count, y->frame_count);
 }
 
-/* Adds up the rows and sorts them. Returns false on out of memory. */
+/* Adds up the rows and sorts them. Returns false if out of memory. */
 static bool finish(void *part, int64_t ns)
 {
     struct profiles *profiles = part;

@@ -13,7 +13,7 @@
 struct open_region {
     struct open_region *outer;
     trail_region region;
-    trail_times at_begin; /* the goroutine's times at the begin */
+    trail_times at_begin; /* the goroutine's times at the start */
     trail_named_time lists[];
 };
 

@@ -1,5 +1,5 @@
 /*
- * Regions: where a goroutine's time went between the begin and end of a user region (§9.1), as the
+ * Regions: where a goroutine's time went between the start and end of a user region (§9.1), as the
  * difference of two readings of its times. Open regions are linked from their goroutine, innermost
  * first.
  */

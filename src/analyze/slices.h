@@ -23,7 +23,7 @@ void slices_begin(struct slices *slices, int64_t begin_ns);
 
 /*
  * Adds the time from `from_ns` to `to_ns` to a row. Rows from SLICES_MOST_ROWS on are not kept.
- * Returns false on out of memory.
+ * Returns false if out of memory.
  */
 bool slices_add(struct slices *slices, size_t row, int64_t from_ns, int64_t to_ns);
 

@@ -51,7 +51,7 @@ static size_t own_of(struct stacks *stacks, const trail_place *places, size_t co
     return own;
 }
 
-/* Returns the number of a stack of `count` places in `scratch`; 0 on out of memory. */
+/* Returns the number of a stack of `count` places in `scratch`; 0 if out of memory. */
 static trail_stack put(struct stacks *stacks, size_t count)
 {
     bool fresh;

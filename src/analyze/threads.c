@@ -31,7 +31,7 @@ static bool place_of(struct idmap *places, int64_t id, size_t *count, size_t *pl
     return found || idmap_put(places, (uint64_t)id, (void *)(uintptr_t)(++*count));
 }
 
-/* Sets the row of the event's thread, SIZE_MAX: none. Returns false on out of memory. */
+/* Sets the row of the event's thread, SIZE_MAX: none. Returns false if out of memory. */
 static bool thread_get(struct threads *threads, const trail_event *event, size_t *place)
 {
     struct thread_rows *rows = &threads->thread_rows;
@@ -50,7 +50,7 @@ static bool thread_get(struct threads *threads, const trail_event *event, size_t
     return true;
 }
 
-/* Sets the row of a P. Returns false on out of memory. */
+/* Sets the row of a P. Returns false if out of memory. */
 static bool proc_get(struct threads *threads, int64_t id, size_t *place)
 {
     struct proc_rows *rows = &threads->proc_rows;

@@ -97,8 +97,8 @@ static bool add_now(struct utilisation *u, int64_t time_ns)
     return add_point(&u->series[0], time_ns, 1 - (double)taken / (double)u->proc_count);
 }
 
-/* A range was open before its first event: one P less, from the begin. */
-static void take_from_the_beginning(struct utilisation *u)
+/* A range was open before its first event: one P less, from the start. */
+static void take_from_start(struct utilisation *u)
 {
     struct util_series *series = &u->series[0];
     size_t at = 0;
@@ -138,7 +138,7 @@ static bool assist(struct utilisation *u, const trail_event *event, bool begins)
     return g < 0 || set_marks(u, g, begins ? marks | MARK_ASSIST : marks & ~(unsigned)MARK_ASSIST);
 }
 
-/* Returns 1 if anything changed, 0 if not, -1 on out of memory. */
+/* Returns 1 if anything changed, 0 if not, -1 if out of memory. */
 static int range(struct utilisation *u, const trail_reader *reader, const trail_event *event)
 {
     bool begins = event->kind != TRAIL_RANGE_END;
@@ -149,7 +149,7 @@ static int range(struct utilisation *u, const trail_reader *reader, const trail_
             return 0;
         bool back = is_sweep || (is_assist && event->goroutine >= 0);
         if (back && !(u->flags & TRAIL_MMU_PER_PROC))
-            take_from_the_beginning(u);
+            take_from_start(u);
     }
     if (is_sweep)
         count(u, event->proc, begins ? 1 : -1);
@@ -197,7 +197,7 @@ static int label(struct utilisation *u, const trail_reader *reader, const trail_
     return set_marks(u, event->goroutine, marks | MARK_BACKGROUND) ? 1 : -1;
 }
 
-/* Takes any event, in order. Returns false on out of memory. */
+/* Takes any event, in order. Returns false if out of memory. */
 static bool utilisation_event(struct utilisation *u, const trail_reader *reader,
                               const trail_event *event)
 {
@@ -234,7 +234,7 @@ static bool utilisation_event(struct utilisation *u, const trail_reader *reader,
 
 /* MARK: Window and end */
 
-/* Starts counting at the window's begin. Returns false on out of memory. */
+/* Starts counting at the window's start. Returns false if out of memory. */
 static bool utilisation_count_from(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;
@@ -257,7 +257,7 @@ static bool utilisation_count_from(struct utilisation *u, int64_t ns)
     return add_now(u, ns);
 }
 
-/* Go ends a series with a share of 0; a share of 0 before that ends it where it came. */
+/* Go ends a series with a share of 0, so that an earlier share of 0 ends it early. */
 static bool end_series(struct utilisation *u, struct util_series *series, int64_t ns)
 {
     if (!(u->flags & TRAIL_MMU_CORRECTED))
@@ -265,7 +265,7 @@ static bool end_series(struct utilisation *u, struct util_series *series, int64_
     return APPEND(series->points, series->capacity, series->count, (struct util_point){ns, 0});
 }
 
-/* Called at the end. Returns false on out of memory. */
+/* Called at the end. Returns false if out of memory. */
 static bool utilisation_finish(struct utilisation *u, int64_t ns)
 {
     bool per_proc = (u->flags & TRAIL_MMU_PER_PROC) != 0;

@@ -80,7 +80,7 @@ bool log_is_recorders(trail_string category, trail_string message)
 
 /* MARK: Facts */
 
-/* Adds the parts of a name. Returns NULL on out of memory. */
+/* Adds the parts of a name. Returns NULL if out of memory. */
 static const struct wait_facts *facts_put(struct names *names, trail_name wait,
                                           const struct wait_facts *facts)
 {
@@ -122,7 +122,7 @@ trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name re
     return known || facts_put(names, name, &facts) ? name : 0;
 }
 
-/* The first wait with this text. Returns NULL on out of memory. */
+/* The first wait with this text. Returns NULL if out of memory. */
 static const struct wait_facts *facts_make(struct names *names, trail_name reason, trail_name wait)
 {
     if (names->waits.count == 0)

@@ -74,7 +74,7 @@ static inline trail_name wait_kind_name(const struct names *names, trail_name wa
 void wait_names_begin_batch(struct names *names);
 
 /*
- * Returns the name for all waits of a kind with this reason (0: not known yet); 0 on out of memory.
+ * Returns the name for all waits of a kind with this reason (0: not known yet); 0 if out of memory.
  */
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason);
 
@@ -94,7 +94,7 @@ struct announced {
     bool heard;         /* either of these is not empty */
 };
 
-/* Takes a log of any category. Returns false on out of memory. */
+/* Takes a log of any category. Returns false if out of memory. */
 bool announced_log(struct announced *announced, struct names *names, const trail_event *log);
 
 /* The slow path of announced_transition. */

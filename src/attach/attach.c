@@ -168,8 +168,8 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
             "stuck', or record the scheduler: 'perf sched record', then 'trail import'",
             a->pid);
     return refuse(err,
-                  "process %d: its loader's list of libraries has no glibc that is mapped as the "
-                  "list says; if the process has only just been started, try again",
+                  "process %d: its loader's list of libraries has no glibc that matches its "
+                  "mappings; if the process has just been started, try again",
                   a->pid);
 }
 

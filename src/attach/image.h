@@ -22,7 +22,7 @@ struct image {
     uint64_t dynamic, dynamic_size; /* the dynamic section */
     uint64_t code, end;             /* its first executable segment */
     uint64_t code_offset;           /* of that segment in the file */
-    uint64_t map, map_end;          /* the mapping of the segment's begin */
+    uint64_t map, map_end;          /* the mapping of the segment's start */
     char path[4096];                /* as in /proc/PID/maps */
 };
 

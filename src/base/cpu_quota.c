@@ -10,7 +10,7 @@
 #include "base/small_file.h"
 
 /* Reads "KEY NUMBER" from a file in the folder; -1: not found. */
-static int64_t number_behind(const char *folder, const char *file, const char *key)
+static int64_t number_of_key(const char *folder, const char *file, const char *key)
 {
     char text[1024];
     const char *at;
@@ -21,7 +21,7 @@ static int64_t number_behind(const char *folder, const char *file, const char *k
 
 int64_t cpu_quota_throttled_ns(const struct cpu_quota *quota)
 {
-    int64_t value = number_behind(quota->folder, "cpu.stat",
+    int64_t value = number_of_key(quota->folder, "cpu.stat",
                                   quota->is_v1 ? "throttled_time " : "throttled_usec ");
     return value < 0 ? quota->last_ns : quota->is_v1 ? value : value * 1000;
 }
@@ -32,8 +32,8 @@ static uint64_t limit_of(const char *folder, bool is_v1)
     char text[64], *end;
     long long quota, period;
     if (is_v1) {
-        quota = number_behind(folder, "cpu.cfs_quota_us", "");
-        period = number_behind(folder, "cpu.cfs_period_us", "");
+        quota = number_of_key(folder, "cpu.cfs_quota_us", "");
+        period = number_of_key(folder, "cpu.cfs_period_us", "");
     } else {
         if (!small_file_text(text, sizeof text, "%s/cpu.max", folder) || *text == 'm')
             return 0;

@@ -12,7 +12,7 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
                        struct collect_summary *summary);
 
 /*
- * Whether a process of one thread hardly ran, and spent most of its time waiting for others: for a
+ * Whether a single-threaded process hardly ran and spent most of its time waiting for others: for a
  * child, for a signal, as timeout(1) does for SIGCHLD, or in a single long poll, as bwrap(1) does.
  */
 bool account_only_waits(const struct collect_summary *summary);

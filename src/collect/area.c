@@ -512,8 +512,10 @@ static bool has_sound_fields(const struct shm_record *r)
     }
 }
 
-/* Checks that the times lie within the recording and that a wait ends after it begins. The begin of
- * a hold is cleared if it is impossible. */
+/*
+ * Checks that the times lie within the recording and that a wait ends after it begins. An
+ * impossible start of a hold is cleared.
+ */
 static bool has_sound_times(struct area *area, struct shm_record *r)
 {
     if (r->kind == SHM_TEXT)

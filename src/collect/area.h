@@ -188,10 +188,10 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
 /* A lock that a thread holds, as far as is known: a lock that shares its slot with another may be
  * missing. */
 struct area_hold {
-    uint64_t object, pc; /* the lock, by the number that waits for it use, and where it was taken */
+    uint64_t object, pc; /* the lock, numbered as in waits for it, and where it was taken */
     uint64_t since;      /* in ticks; 0: not known */
     uint32_t serial;     /* of the thread */
-    uint8_t wait;        /* the lock's kind, by the enum shm_wait of waiting for it */
+    uint8_t wait;        /* the lock's kind: the enum shm_wait of a wait for it */
     uint32_t detail;     /* for a file lock, the descriptor + 1 */
     bool is_owner;       /* known from the lock itself: when and where it was taken is not
                           * recorded */

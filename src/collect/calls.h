@@ -1,4 +1,4 @@
-/* Calls: what a thread waits for in a system call, and what it passes to that: calls.def. */
+/* System calls: what a thread waits for in each, and what its first argument means (calls.def). */
 #pragma once
 
 #include <stdint.h>

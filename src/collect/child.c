@@ -49,7 +49,7 @@ static bool ends_programs(int number)
     return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
-/* For this long after a signal the user is assumed to be waiting for the end. */
+/* For this long after a signal the user is assumed to be waiting for the program to end. */
 #define HURRIED_NS INT64_C(3000000000)
 
 bool child_is_hurried(void *context)

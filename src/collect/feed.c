@@ -49,7 +49,7 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     op->pc = pc;
     open_replace(thread, time, op);
     op->wait_number = ++thread->feed.wait_numbers;
-    /* A wait for a set of System V may be for several permits, of which one is left. */
+    /* A wait for a System V semaphore set may be for several permits, of which one is left. */
     if (wait == SHM_SEMAPHORE && !shm_is_numbered(object))
         releases_empty(c, object, time);
     if (!thread->first_stack)
@@ -90,7 +90,7 @@ static bool is_interrupted(const struct thread *thread, const struct shm_record 
     return by->kind == SHM_INTERRUPTED && by->time == r->time;
 }
 
-/* Returns a record by whose fields the releases that may have ended a wait are found. */
+/* Returns the record whose fields select the releases that may have ended a wait. */
 static struct shm_record ended_by(const struct thread *thread, const struct shm_record *r)
 {
     const struct shm_record *by = &thread->feed.interrupted;

@@ -27,9 +27,9 @@ struct holds {
 void holds_forget(struct collect *c);
 
 /*
- * Names a lock that processes share after the place where it was taken, if it has no name yet and
- * one of the processes has held it since before `time`, when the wait for it began: a process that
- * waits for it does not know that place.
+ * Names a lock that processes share after the place where it was taken, which a waiting process
+ * does not know. Does nothing if the lock has a name, or if no process has held it since before
+ * `time`, when the wait for it began.
  */
 void holds_name_shared(struct collect *c, uint64_t object, uint64_t time);
 

@@ -32,8 +32,10 @@ static int open_of(const char *path, uid_t user, struct stat *info)
     return -1;
 }
 
-/* The last names are looked up after the process has ended, when its list is found only if its /tmp
- * is ours. */
+/*
+ * By the time the last names are looked up the process has ended, and its list is found only if its
+ * /tmp is ours.
+ */
 static int open_list(const struct process *process, struct stat *info)
 {
     char path[64];

@@ -157,7 +157,7 @@ void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_
 /* MARK: Waits of languages' libraries */
 
 _Static_assert((int)SHM_MUTEX == (int)WIRE_LOG_MUTEX && (int)SHM_WAITS == (int)WIRE_LOGS,
-               "both are made of waits.def");
+               "both are generated from waits.def");
 
 static trail_string stack_frame(const void *context, size_t frame, trail_string *file)
 {

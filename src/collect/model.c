@@ -135,7 +135,7 @@ static bool is_woken_at_last(const struct thread *thread)
            ticks_to_ns(c->ticks, c->end_ticks) - c->trace->out.now_ns < AT_LAST_NS;
 }
 
-/* Whether the thread is in a signal handler: one acts before the call's end, or has acted. */
+/* Whether a signal handler of the thread has acted in the call, or acts before its end. */
 static bool is_interrupted(const struct thread *thread)
 {
     return thread->oncpu.handles || oncpu_is_interrupted(thread);
@@ -639,8 +639,10 @@ void model_run(struct trace *t)
         threads_sweep(c);
 }
 
-/* Makes the generation last to the time up to which everything is written: a wait that is open has
- * lasted until then. An event on a P shows that, of a thread that has none. */
+/*
+ * Extends the generation to the time up to which everything is written, because open waits have
+ * lasted until then. Any event at that time does: a thread without a P takes one for it.
+ */
 static void extend_generation(struct trace *t)
 {
     struct thread *thread;

@@ -137,8 +137,10 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
         insert(c, thread, &(struct cpu_switch){.time = time, .kind = kind});
 }
 
-/* From `time` on, records of unknown threads are missing. The begin of a span may follow that of
- * another CPU, or its end: then it is one span. */
+/*
+ * From `time` on, records of unknown threads are missing. The start of a span may follow the start
+ * or the end of another CPU's: then they are one span.
+ */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
@@ -192,7 +194,7 @@ static int by_time(const void *a_, const void *b_)
 
 /*
  * Hands switches out in order of time, merging those of the CPUs and the wake-ups; a late switch is
- * inserted among its thread's. Gaps keep their begins and ends together.
+ * inserted among its thread's. The start and end of a gap stay together.
  */
 static void give_all(struct collect *c, struct kernel_switch **due, size_t count, bool has_gap)
 {
@@ -216,7 +218,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     }
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i].record;
-        /* The end of a span never comes before its begin. */
+        /* The end of a span never comes before its start. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
             lost_is_late |= late;
@@ -481,8 +483,10 @@ bool oncpu_is_killed(const struct thread *thread)
     return exits;
 }
 
-/* How much later the kernel may end a thread that it has woken for that, while other threads are
- * ready. */
+/*
+ * How long a thread that the kernel has woken to kill it may take to end while other threads are
+ * ready.
+ */
 #define KILLED_NS 10000000
 
 bool oncpu_is_killed_now(const struct thread *thread)

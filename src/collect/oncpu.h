@@ -47,7 +47,7 @@ struct oncpu {
     bool preempted;    /* ... because it was preempted */
     bool woken;        /* the thread is ready as soon as its release is written */
     bool over;         /* the wait of the call that it is in has ended */
-    bool handles; /* a signal handler has acted within a wait, and the thread not slept since */
+    bool handles; /* a signal handler has acted within a wait, and the thread has not slept since */
 };
 
 /*

@@ -207,8 +207,8 @@ static bool is_futex_wait(const struct place *place)
 }
 
 /*
- * Returns the holder of a lock of the C library, which has the same begin as its word: a mutex has
- * its owner's TID there, a stream's lock the owner's handle.
+ * Returns the holder of a C library lock whose word is at `futex`. The owner is at the same offset
+ * in all of them: of a mutex its TID, of a stream's lock its handle.
  */
 static uint64_t owner_of(const struct collect *c, const struct thread *thread, uint64_t futex)
 {
@@ -226,7 +226,7 @@ static uint64_t owner_of(const struct collect *c, const struct thread *thread, u
     return owner && owner != thread ? owner->serial : 0;
 }
 
-/* Determines what a thread waits for at a word, perhaps the lock of a stream; NULL: of none. */
+/* Determines what a thread waits for at a futex, which may be the lock of `stream` (NULL: none). */
 static void describe_futex(struct collect *c, const struct thread *thread, uint64_t futex,
                            const char *stream, struct unwrapped *to)
 {

@@ -5,7 +5,7 @@
  * copied from outside and walked as samples are.
  *
  * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other
- * rights than the recorder, or a security module refuses; such a call has only its place.
+ * credentials than the recorder, or a security module refuses; such a call has only its place.
  *
  * Waits outside of wrapped calls: locks within the C library and the loader, system calls that a
  * program makes itself, page faults. The kernel's context switches show how long they last. Of a

@@ -37,7 +37,7 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
-/* Returns the first thread of the process that a fork made; NULL: not recorded, or its begin is not
+/* Returns the first thread of the process that a fork made; NULL: not recorded, or its start is not
  * known yet. */
 static struct thread *forked_thread(const struct trace *t, uint64_t number)
 {
@@ -252,7 +252,7 @@ static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *nam
 
 /*
  * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu
- * 110ms", where it was taken. "~" marks a begin that is only accurate to a millisecond, because
+ * 110ms", where it was taken. "~" marks a start that is only accurate to a millisecond, because
  * locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
@@ -488,7 +488,7 @@ static void do_gone(struct collect *c, struct thread *thread, const struct op *o
 /* Drops an op of a thread that has ended, by the kernel's record or its own. */
 static void drop(struct collect *c, struct op *op)
 {
-    /* The op at a wait's end comes from the record of its begin, and is not damage. */
+    /* The op at a wait's end comes from the record of its start, and is not damage. */
     if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE && op->kind != OP_GONE)
         collect_damage(c);
     if (op->release)

@@ -15,7 +15,7 @@
 #include "wire/merged_ids.h"
 #include "wire/recorded.h"
 
-/* No event for so long: the model is COLLECT_DELAY_NS behind. */
+/* No event for this long: the model is COLLECT_DELAY_NS behind. */
 #define QUIET_NS (COLLECT_DELAY_NS + 300000000)
 
 /* The longest look, of CPU time, which other programs do not shorten: the kernel's tables of
@@ -85,8 +85,10 @@ static uint64_t count_threads(const struct look *look)
 
 /* MARK: What a thread waits for */
 
-/* Whether the thread is in a call of this kind, with this first argument (proc(5)). A call that
- * waits for several objects at once, such as splice, is none. */
+/*
+ * Whether the thread is in a call of this kind, with this first argument (proc(5)). A call that
+ * waits for several objects at once, such as splice, does not count.
+ */
 static bool is_in_call(pid_t pid, uint64_t tid, uint8_t wait, int first)
 {
     static const struct {
@@ -139,7 +141,7 @@ static bool add(const struct look *look, struct other_ends_row *row, pid_t pid)
     return true;
 }
 
-/* Adds processes, `pid` last: another one says more of why it waits. */
+/* Adds processes, `pid` itself last: the others better explain why it waits. */
 static bool add_all(const struct look *look, struct other_ends_row *row, const struct peers *peers,
                     pid_t pid)
 {

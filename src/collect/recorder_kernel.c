@@ -13,8 +13,9 @@ bool recorder_open_switches(struct recorder *r, trail_error *err)
 {
     struct switches_refusal refusal;
     if (r->options.shm) {
-        (void)snprintf(r->why_not, sizeof r->why_not,
-                       "the kernel's context switches are those of programs started here");
+        (void)snprintf(
+            r->why_not, sizeof r->why_not,
+            "the kernel reports context switches only of programs started by trail record");
     } else if (r->options.switches == SWITCHES_OFF) {
         (void)snprintf(r->why_not, sizeof r->why_not, "--switches=off");
     } else if (!(r->switches = r->options.process ? switches_open_process(r->options.process)
@@ -38,8 +39,7 @@ bool recorder_open_samples(struct recorder *r, trail_error *err)
         return true;
     if (r->options.shm || r->options.process) {
         (void)error_set(err, TRAIL_USAGE,
-                        "--cpu-samples are those of programs started here; --cpu-signal takes them "
-                        "in the program");
+                        "--cpu-samples needs a program started by trail record; use --cpu-signal");
     } else {
         switches_explain(errno, &refusal);
         (void)error_set(err, TRAIL_USAGE,

@@ -37,9 +37,9 @@ struct release *release_find(struct release_search s, uint8_t wait);
 struct release *release_find_last(struct release_search s);
 
 /*
- * Returns the release that ended a wait for a semaphore: the oldest one since no permit was left. Where
- * there is none, it came earlier: the thread that took it recorded its end after another one had
- * found none left, or that one its begin after a post that followed its attempt.
+ * Returns the release that ended a wait for a semaphore: the oldest one since no permit was left.
+ * If there is none, an earlier post: the thread that took its permit may record that late, as may a
+ * thread that found no permit left.
  */
 struct release *release_find_post(struct release_search s);
 

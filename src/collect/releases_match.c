@@ -12,8 +12,10 @@
 /* Waits that ended since the step began are kept for the next one, up to this many. */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP locks are recorded after they happened. A thread that loses its CPU before that
- * is waited for for nearly as long as the model waits. */
+/*
+ * Releases of OpenMP locks are recorded after they happened. If the releasing thread loses its CPU
+ * before that, the wait stays unmatched for nearly as long as the model waits.
+ */
 #define AFTER_THE_FACT_NS (INT64_C(3) * COLLECT_DELAY_NS / 4)
 
 /* The end of a process is noticed this late at most, however busy the machine is. */
@@ -426,8 +428,8 @@ static bool has_ending_child(const struct trace *t, const struct ended_wait *wai
 }
 
 /*
- * Whether the wait was ended by the end of a process that has not been noticed yet. A process gives
- * its locks of files back before it has ended: it may be seen alive after that.
+ * Whether the wait was ended by the end of a process that has not been noticed yet. A process
+ * releases its file locks before it has ended, and may be seen alive after that.
  */
 static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint64_t time,
                       uint64_t late)

@@ -18,7 +18,10 @@ struct inet_socket {
     unsigned long inode;
 };
 
-/* Reads a line of /proc/PID/net/tcp, tcp6, udp or udp6. False: it is none, such as the first. */
+/*
+ * Reads a line of /proc/PID/net/tcp, tcp6, udp or udp6. False: it describes no socket, like the
+ * first line.
+ */
 bool sockets_read(const char *line, struct inet_socket *read);
 
 #define SOCKET_ADDRESS_TEXT 64

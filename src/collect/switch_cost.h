@@ -4,8 +4,8 @@
  * for microseconds is most of its CPU time. So the kernel's own count
  * (/proc/PID/task/TID/schedstat) is compared now and then with the time between the records; the
  * difference per switch is how much earlier than its record the thread ran. The cost changes with
- * the machine's load by the millisecond, so it is taken of the records that are about to be used,
- * without a mean over earlier ones.
+ * the machine's load by the millisecond, so it is measured on the records that are about to be
+ * used, not averaged over earlier ones.
  */
 #pragma once
 

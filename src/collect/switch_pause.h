@@ -34,7 +34,7 @@ struct switch_pause {
     unsigned rate; /* the limit; 0: none */
     bool paused;
     bool looks;        /* the window is the first after a pause */
-    int64_t since_ns;  /* the begin of the window or of the pause; 0: no window yet */
+    int64_t since_ns;  /* the start of the window or of the pause; 0: no window yet */
     uint64_t records;  /* from the busiest CPU in the window */
     int64_t length_ns; /* of the last pause */
     int64_t ended_ns;  /* its end */

@@ -378,7 +378,7 @@ static void read_ring(struct switches *s, struct perf_ring *ring, int64_t before
     ring->was_full |= perf_ring_is_full(ring);
     while ((found = perf_ring_peek(ring, &s->record))) {
         bool understood = understand(s, ring, &record);
-        /* The end of a gap goes with its begin. */
+        /* A gap is read to its end, whatever its time. */
         if (understood && !ring->in_gap && record.ns >= before_ns)
             break;
         perf_ring_skip(ring, &s->record);

@@ -62,7 +62,7 @@ struct op {
     uint8_t record; /* enum shm_kind */
     bool unmatched; /* wake: the release has not been looked up yet */
     bool final;     /* wake: if the thread sleeps again after the release, that is another wait */
-    bool on_time;   /* wake: from a sleep until a time, not for a time */
+    bool on_time;   /* wake: from a sleep until an absolute time */
     bool no_holder; /* block: `object2` is where the lock was first read, for its name */
     char *message;  /* of a log; owned by the op */
     struct given *given; /* to a created thread; NULL: nothing; owned by the op */

@@ -35,7 +35,7 @@ struct waking_sample {
 /* MARK: Opening */
 
 /* Returns the number after a word in a tracepoint's description; 0: none. */
-static unsigned long number_behind(const char *text, const char *word)
+static unsigned long number_after(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
     return at ? strtoul(at + strlen(word), NULL, 10) : 0;
@@ -59,8 +59,8 @@ static uint64_t find_tracepoint(size_t *tid_offset)
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         if (!small_file_text(text, sizeof text, "%s", paths[i]))
             continue;
-        *tid_offset = number_behind(text, "pid_t pid;\toffset:");
-        return *tid_offset ? number_behind(text, "ID: ") : 0;
+        *tid_offset = number_after(text, "pid_t pid;\toffset:");
+        return *tid_offset ? number_after(text, "ID: ") : 0;
     }
     return 0;
 }

@@ -171,7 +171,7 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
-/* Names the trace behind this one. */
+/* Names the trace that follows this one. */
 static void show_next(const struct verdict *verdict)
 {
     struct part_name part = {.number = 1};

@@ -28,7 +28,7 @@ bool selection_is_some(const struct selection *selection);
     {0, "name", "PATTERN", "the same for goroutines with this start function: 'main.*'",           \
      TO_PARSED(request, selection, struct selection, selection_name)},                             \
     {0, "task", "N|NAME",                                                                          \
-     "the same for all that took part in this task, or in those of that type",                    \
+     "the same for goroutines that took part in this task, or in any task of this type",           \
      TO_PARSED(request, selection, struct selection, selection_task)}
 /* clang-format on */
 int selection_name(const struct command *command, void *selection, const char *value);

@@ -152,7 +152,7 @@ static int find_divisor(const struct request *request, const struct analysis *an
 }
 
 /* Uses the vocabulary of both traces, or Go's if they differ. */
-static void speak_of_both(struct request *request, const struct analysis *analysis, int i)
+static void choose_words(struct request *request, const struct analysis *analysis, int i)
 {
     struct vocabulary *both = &request->common.vocabulary;
     if (i == 0)
@@ -172,7 +172,7 @@ static int read_side(struct request *request, int i)
     if (code == EXIT_BAD)
         code = DIFF_DAMAGED;
     if (analysis.answers) {
-        speak_of_both(request, &analysis, i);
+        choose_words(request, &analysis, i);
         side->duration_ns = analysis.span.end_ns - analysis.span.begin_ns;
         side->events = analysis.span.events;
         side->goroutines = analysis.span.goroutines;

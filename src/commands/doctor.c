@@ -195,8 +195,8 @@ static void add_java(struct facts *facts, const struct program *program)
     if (program->is_java)
         fact(facts, FACT_NOTE, "Java",
              "java -XX:+PreserveFramePointer, and 'jcmd PID Compiler.perfmap' while it is recorded",
-             "it is a Java virtual machine: monitors and locks of Java are condition variables of "
-             "it, without names and holders; its methods are not named by themselves");
+             "it is a Java virtual machine: Java's monitors and locks appear as its condition "
+             "variables, without names and holders; its methods are named only on request");
 }
 
 static void add_program(struct facts *facts, const struct program *program)

@@ -122,8 +122,7 @@ static const struct form forms[] = {
      "then put the lines below [Service] (systemctl edit UNIT), and start the unit"},
     {"docker", put_docker,
      "then: docker run $(trail env --for=docker ...) IMAGE; the image must have glibc, and the "
-     "file "
-     "must be there before, or docker makes a folder of it"},
+     "file must exist beforehand, or docker creates a folder in its place"},
 };
 
 #define FORMS (sizeof forms / sizeof *forms)
@@ -161,11 +160,12 @@ static void print_use(const struct env *env, const struct form *form)
 static int check_shm(const struct command *command, const char *shm, const struct form *form)
 {
     if (shm[0] != '/')
-        return usage_error(command, "--shm=%s: an absolute path, as the program may run elsewhere",
-                           shm);
+        return usage_error(
+            command, "--shm=%s is not an absolute path: the program may run in another folder",
+            shm);
     for (const char *c = shm; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return usage_error(command, "--shm: a path without control characters");
+            return usage_error(command, "--shm: the path has control characters");
     if (form->put == put_docker && !plain(shm))
         return usage_error(
             command, "--shm=%s: docker and the shell accept only letters, digits and ._-+,@~", shm);

@@ -71,20 +71,21 @@ static void print_problems(const struct import_stats *stats)
     print_unknown(stats);
     print_count(stats->unreadable, "line is not an event", "lines are not events",
                 stats->unreadable_first);
-    print_count(stats->bad, "event left out, as its fields are not those of its kind",
-                "events left out, as their fields are not those of their kind", stats->bad_first);
-    print_count(stats->late, "event left out, too late to be put in order",
-                "events left out, too late to be put in order", 0);
+    print_count(stats->bad, "event left out because of unexpected fields",
+                "events left out because of unexpected fields", stats->bad_first);
+    print_count(stats->late, "event left out because it came too late to be put in order",
+                "events left out because they came too late to be put in order", 0);
     print_count(stats->lost, "event was lost by the recorder", "events were lost by the recorder",
                 0);
-    print_count(stats->flows_unused, "flow is not a wake-up: its end did not wait for its begin",
-                "flows are not wake-ups: their ends did not wait for their begins", 0);
+    print_count(stats->flows_unused, "flow is not a wake-up: its end did not wait for its start",
+                "flows are not wake-ups: their ends did not wait for their starts", 0);
     print_count(
-        stats->cut, "span shortened or left out, as it did not nest with others of its thread",
-        "spans shortened or left out, as they did not nest with others of their threads", 0);
-    print_count(stats->container_ids,
-                "context switch of perf in a container: its threads have the host's IDs",
-                "context switches of perf in a container: their threads have the host's IDs", 0);
+        stats->cut, "span shortened or left out because it did not nest with others of its thread",
+        "spans shortened or left out because they did not nest with others of their threads", 0);
+    print_count(
+        stats->container_ids,
+        "context switch recorded by perf in a container: its threads have the host's IDs",
+        "context switches recorded by perf in a container: their threads have the host's IDs", 0);
     print_count(stats->corrected, "context switch is missing, and was inferred",
                 "context switches are missing, and were inferred", 0);
 }

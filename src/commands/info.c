@@ -303,7 +303,7 @@ static int walk_part(struct info *info, trail_walk *walk, int64_t base, int64_t 
     return !add_part(info, &part) ? -1 : more == 0;
 }
 
-/* Walks the traces behind one that has been walked. Returns false if out of memory. */
+/* Walks the traces after one that has been walked. Returns false if out of memory. */
 static bool walk_parts(struct info *info, trail_walk *walk, int64_t base, struct progress *progress)
 {
     int64_t offset;
@@ -355,7 +355,7 @@ static int walk_batches(struct info *info, trail_source *source)
         note_cut(info, "the last generation is incomplete: the trace is cut off");
         info->damage.generation = (int64_t)info->last_generation;
     } else if (memory && info->version < 22 && info->frequency == 0) {
-        note_cut(info, "the end of the trace, with the speed of its clock, is cut off");
+        note_cut(info, "the end of the trace, with the frequency of its clock, is cut off");
     }
     info->walked = memory && more == 0;
     if (info->walked && !info->is_part && trail_walk_next_trace(walk) >= 0)
@@ -499,7 +499,7 @@ static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
     return true;
 }
 
-/* Until its first event is known, a trace's times depend on the begins of its batches. */
+/* Until its first event is known, a trace's times depend on the starts of its batches. */
 static const char *duration_quality(const struct info *info)
 {
     if (exact_duration(info))
@@ -810,8 +810,8 @@ static bool with_source(struct info *info, struct input *input,
     return ok;
 }
 
-/* Lists the traces behind one whose damage has ended the walk. */
-static void list_behind(struct info *info, struct input *input)
+/* Lists the traces after one whose damage has ended the walk. */
+static void list_after_damage(struct info *info, struct input *input)
 {
     trail_error err;
     struct progress progress;
@@ -858,7 +858,7 @@ static void describe(struct info *info, struct input *input)
         info->damage = headers;
     }
     if (!info->is_part && info->part_count == 0 && info->stats.next_trace >= 0)
-        list_behind(info, input);
+        list_after_damage(info, input);
 }
 
 static int info_file(const char *word, const struct request *request)

@@ -145,10 +145,10 @@ static void add_shm_folder(struct facts *facts)
 {
     int fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
-        fact(facts, FACT_OK, "/dev/shm", NULL, "writable, as trail env requires");
+        fact(facts, FACT_OK, "/dev/shm", NULL, "writable, which trail env requires");
     else
         fact(facts, FACT_NOTE, "/dev/shm", "trail env --shm=FILE, on a file system in memory",
-             "no file can be created there, as trail env requires: %s", strerror(errno));
+             "no file can be created there, but trail env needs one: %s", strerror(errno));
     if (fd >= 0)
         (void)close(fd);
 }
@@ -196,11 +196,10 @@ static void add_environment(struct facts *facts)
     const char *preload = getenv("LD_PRELOAD"), *urls = getenv("DEBUGINFOD_URLS");
     char everywhere[256];
     if (preload && *preload)
-        fact(
-            facts, FACT_NOTE, "LD_PRELOAD", NULL,
-            "in use, and kept behind the recorder: calls that these libraries make are seen, those "
-            "that they answer themselves are not: %s",
-            preload);
+        fact(facts, FACT_NOTE, "LD_PRELOAD", NULL,
+             "in use, and loaded after the recorder: calls that these libraries make are recorded, "
+             "those that they handle themselves are not: %s",
+             preload);
     else
         fact(facts, FACT_OK, "LD_PRELOAD", NULL, "not in use");
     if (small_file_text(everywhere, sizeof everywhere, "/etc/ld.so.preload") && *everywhere)

@@ -57,8 +57,8 @@ static int parse_windows(const struct command *command, void *member, const char
         if (windows->count == MOST_WINDOWS)
             return usage_error(command, "at most %d windows", MOST_WINDOWS);
         if (!next_word(&list, word, sizeof word) || !parse_time(word, &ns) || ns == 0)
-            return usage_error(command,
-                               "'%s' is not the length of a window; those are like 10us,1ms", word);
+            return usage_error(command, "'%s' is not a window length, as in --window=10us,1ms",
+                               word);
         windows->ns[windows->count++] = ns;
     } while (*list);
     return EXIT_GOOD;
@@ -96,7 +96,7 @@ static int parse_quantiles(const struct command *command, void *member, const ch
         good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
         if (!good)
             return usage_error(command,
-                               "'%s' is not a share of the windows; those are like 0.5,0.99", word);
+                               "'%s' is not a share from 0 to 1, as in --quantiles=0.5,0.99", word);
         quantiles->shares[quantiles->count++] = share;
     } while (*list);
     return EXIT_GOOD;

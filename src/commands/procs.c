@@ -60,9 +60,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_procs = {
     COMMAND_ROW(procs),
     .synopsis = "[options] FILE",
-    .details =
-        "One row per P: how long goroutines ran on it, how long it was kept by one in a system "
-        "call, in use otherwise (looking for work, the runtime's own), and idle; and how often.",
+    .details = "One row per P: how long goroutines ran on it, how long a goroutine in a system "
+               "call kept it, how long it was otherwise in use (looking for work, or running the "
+               "runtime itself) or idle; and how often.",
     .examples = "  trail procs app.trace\n"
                 "  trail procs --from=1s --to=+200ms --json app.trace",
     .wrapped = true,

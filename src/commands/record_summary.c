@@ -189,16 +189,15 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
     if (s->switches)
         show_error_line("  ready: inferred from wake-up to return; %s", s->switches);
     if (s->infers_ready)
-        fputs(
-            "  ready: after waits inferred; root and CAP_PERFMON may read the kernel's wake-ups\n",
-            stderr);
+        fputs("  ready: inferred after waits; root or CAP_PERFMON can read the kernel's wake-ups\n",
+              stderr);
     if (s->unseen_ns)
         show_error_line(
             "  ready: inferred for %s, %s", show_duration_as(wall, s->unseen_ns, DURATION_SUMMARY),
             s->paused
                 ? "in which a CPU switched threads too often to record each switch; "
                   "--max-switches=0 records them"
-                : "in which switches may be lost, as the recorder had too little of the CPUs");
+                : "in which switches may be lost, because the recorder got too little CPU time");
     if (s->faults)
         show_error_line("  page faults: %" PRIu64 " %s that had to be read from the disk",
                         s->faults, numbered(s->faults, "page", "pages"));
@@ -354,7 +353,7 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
     char text[MOST_EXECUTED * (sizeof executed->items->name + 16)];
     size_t size = 0;
     if (executed->unknown > 0)
-        show_error_line("  not known whether recorded: %" PRIu64 " %s, which came too fast",
+        show_error_line("  not known whether recorded: %" PRIu64 " %s, which started too fast",
                         executed->unknown, numbered(executed->unknown, "process", "processes"));
     if (executed->count <= turned_away)
         return;

@@ -673,11 +673,12 @@ static int take_words(struct request *request, const struct options *options)
     request->file_count = (size_t)count;
     if (request->cache && request->binary)
         return usage_error(request->command,
-                           "--cache does not know whether the program of --binary has changed");
+                           "--cache cannot be used with --binary, whose program may have changed");
     bool facts = request->query && *request->query == '.';
     if (request->store ? count > 0 : count == 0 && !facts)
-        return usage_error(request->command,
-                           request->store ? "a store takes no traces beside it" : "no trace given");
+        return usage_error(request->command, request->store
+                                                 ? "a store cannot be combined with traces"
+                                                 : "no trace given");
     for (int i = 0; i < count && !request->query; i++)
         if (strcmp(options->words[i], "-") == 0)
             return usage_error(request->command,

@@ -182,7 +182,7 @@ static void take_tables(struct use *use)
         if (lacks[i] && !take_table(use, i))
             code = EXIT_INOUT;
     if (code != EXIT_GOOD && traces->code == EXIT_GOOD)
-        print_message("the cache cannot be written: the traces are read");
+        print_message("cannot write the cache: reading the traces instead");
 }
 
 /* Lets queries reach the files that they read, and no others. */

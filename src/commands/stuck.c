@@ -108,7 +108,7 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         [STUCK_RUNS] = "running, or ready to run",
         [STUCK_STOPPED] = "stopped by a signal",
         [STUCK_ENDED] = "ended",
-        [STUCK_UNKNOWN] = "not known: it could not be stopped",
+        [STUCK_UNKNOWN] = "not known: the thread could not be stopped",
     };
     if (thread->state == STUCK_WAITS)
         wait_text(thread, text, size);
@@ -229,7 +229,7 @@ static void print_stack(const struct stuck_thread *thread, size_t most)
     if (count > most)
         show_line("    ... %zu more: --frames=0", thread->frame_count - most);
     else if (thread->is_cut)
-        puts("    ... its callers are not known without a stop");
+        puts("    ... its further callers are not known");
 }
 
 /* Deadlocked threads first, then those that others wait for, then those that wait for a thread. */
@@ -377,7 +377,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     if (process->hangs)
         show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not requested: others wait for these of its threads");
+        puts("    not requested: only threads that others wait for are shown");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)

@@ -122,11 +122,12 @@ void summary_recording_show(const trail_reader *reader)
     cpu_limits_find(reader, &limits);
     cpu_limits_show(&limits, "");
     if (sum_of(reader, TRAIL_RECORDED_READY).count > 0)
-        printf("ready: after waits inferred, without the kernel's wake-ups (root, CAP_PERFMON)\n");
+        printf("ready: inferred after waits, without the kernel's wake-ups (root, CAP_PERFMON)\n");
     show_missed(reader);
     show_count(reader, TRAIL_RECORDED_LATE, "not recorded",
-               "that came faster than they could be taken up");
-    show_count(reader, TRAIL_RECORDED_UNKNOWN, "not known whether recorded", "that came too fast");
+               "that started faster than the recorder could accept them");
+    show_count(reader, TRAIL_RECORDED_UNKNOWN, "not known whether recorded",
+               "that started too fast");
 }
 
 static void json_names(const trail_reader *reader, struct json *json, const char *key,

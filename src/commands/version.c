@@ -45,7 +45,7 @@ static void look_for_duckdb(struct library *library)
     const char *lacks = duckdb_load(&duckdb);
     if (!duckdb.library)
         (void)snprintf(library->text, sizeof library->text,
-                       "no libduckdb.so is found; trail sql needs it");
+                       "libduckdb.so not found; trail sql needs it");
     else if (lacks)
         (void)snprintf(library->text, sizeof library->text,
                        "libduckdb.so has no %s; trail sql needs version 1.5", lacks);

@@ -356,8 +356,8 @@ static int check_words(const struct request *request)
                            request->words[0]);
     if (request->perfetto && (request->count > 1 || request->follow || request->save ||
                               request->cache || request->source || request->skip_frames))
-        return usage_error(request->command, "--perfetto is for one trace, and only --http, "
-                                             "--no-open, --keep and --idle go with it");
+        return usage_error(request->command, "--perfetto takes one trace, and only the options "
+                                             "--http, --no-open, --keep and --idle");
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)

@@ -327,8 +327,8 @@ static void doubt_trace(struct request *request)
     if (all > 0 && (double)chains->late_ns > STALL_SURE * all) {
         char text[SHOW_SIZE];
         doubt(request, CONFIDENCE_MEDIUM,
-              "threads were ready for %s while a CPU was free or another program had it; that is "
-              "repeated as it was",
+              "threads were ready for %s while a CPU was free or another program had it; the "
+              "replay repeats that unchanged",
               show_duration_as(text, chains->late_ns, DURATION_WORDS));
     }
     if (chains->readiness_inferred)
@@ -503,18 +503,19 @@ static int check_pool(const struct request *request, const struct change *change
         return exit_no_memory();
     switch (verdict) {
     case TRIAL_POOL_DECIDES:
-        return cannot_answer(request, "the end of '%.100s' is what is counted.", change->name);
+        return cannot_answer(request,
+                             "the goal is the end of '%.100s' itself, which a pool cannot move.",
+                             change->name);
     case TRIAL_POOL_FEW:
         return cannot_answer(request,
                              "the trace does not show where one piece of work of '%.100s' ends and "
                              "the next begins. Put a region around each.",
                              change->name);
     case TRIAL_POOL_STUCK:
-        return cannot_answer(
-            request,
-            "if the %s of '%.100s' take their pieces of work in turn, they wait for "
-            "each other for ever.",
-            tasks, change->name);
+        return cannot_answer(request,
+                             "if the %s of '%.100s' take their pieces of work in turn, they wait "
+                             "for each other forever.",
+                             tasks, change->name);
     case TRIAL_POOL_OFF:
         return cannot_answer(
             request,

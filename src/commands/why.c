@@ -629,12 +629,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_why = {
     COMMAND_ROW(why),
     .synopsis = "[options] FILE",
-    .details =
-        "Shows where the time of a task, a region, a goroutine or a window went, in whatever "
-        "goroutine: from its end back through the wake-ups. While one goroutine waited for "
-        "another, the time is the other's, indented; at most as long as it really waited. Blocked "
-        "is a wait without a waker in the trace: timers, the network. Without an option: the "
-        "longest task or region; with --from or --to: the window.",
+    .details = "Shows where the time of a task, a region, a goroutine or a window went, in any "
+               "goroutine: from its end back through the wake-ups. While one goroutine waited for "
+               "another, the time is the other's, indented, for at most as long as the wait. "
+               "Blocked is a wait without a waker in the trace: timers, the network. Without an "
+               "option: the longest task or region; with --from or --to: the window.",
     .examples = "  trail why app.trace\n"
                 "  trail why --task=7 --stacks app.trace\n"
                 "  trail why --region=parse#3 app.trace\n"

@@ -9,25 +9,23 @@
 #include "replay/plan.h"
 #include "replay/trial.h"
 
-/* So many findings get one, the first ones. */
+/* Only the first findings get a gain. */
 enum { GAINS = 3 };
 
 /* A replay cuts running into slices of milliseconds: with more than this it takes too long beside
  * the other analyses. */
 #define RUN_MOST_NS INT64_C(600000000000)
 
-/* Smaller gains, as a part of the goal, are none. */
+/* Gains below this share of the goal count as none. */
 #define GAIN_LEAST 0.005
 
-/*
- * The weight that is left of a finding whose removal gains nothing, compared with those that may.
- */
+/* What remains of the weight of a finding whose removal gains nothing. */
 #define REFUTED 0.1
 
-/* A gain of the end that is a smaller part of it does not keep from asking what threads gain. */
+/* If the end gains less than this share of it, what threads gain is asked, too. */
 #define GAIN_LITTLE 0.1
 
-/* A quantile of fewer tasks is one of them: then the median. */
+/* With fewer tasks a p99 is one of them: the median is used instead. */
 enum { TASKS_OF_P99 = 100, TASKS_OF_MEDIAN = 5 };
 
 /* What removes the cause of a kind of finding: the first of these changes that gains something. */
@@ -146,8 +144,8 @@ static trail_name culprit_waits_in(const struct chains *chains, const trail_find
 }
 
 /*
- * Whether waits for the lock ended at their time limit for most of their time: how often the lock
- * would be tried for without them is not known.
+ * Whether most of the waiting for the lock ended at time limits: how often the lock would be tried
+ * without these waits is then unknown.
  */
 static bool is_given_up(const struct chains *chains, uint32_t lock)
 {
@@ -257,7 +255,7 @@ static bool ask(const struct gains *gains, const struct trial *other, const stru
     return good;
 }
 
-/* Whether the gain is neither nothing nor within the error of the replay. */
+/* Whether the gain is positive, and greater than the error of the replay. */
 static bool is_gain(const struct trial *trial, double then)
 {
     double now = trial_now(trial), gain = now - then, least = fabs(trial->off);
@@ -372,7 +370,7 @@ static bool find_gains(const struct gains *gains, struct answer *answer)
     answer->sooner = is_gain(&gains->trial, answer->end);
     answer->less = answer->value >= 0 && is_gain(answer->other, answer->value);
     answer->less &= !answer->sooner || !of_waits;
-    /* What answers the pool answers at the same rate in a replay. */
+    /* In a replay, whatever the pool waits for answers at the same rate as in the trace. */
     answer->less &= answer->sooner || answer->change->kind != CHANGE_POOL;
     return true;
 }
@@ -519,7 +517,7 @@ static bool can_replay(const struct chains *chains)
     if (!chains || chains->too_long || chains->goal == CHAIN_NONE || chains->readiness_inferred ||
         trial_misses_places(chains))
         return false;
-    /* What a part of a trace depends on may be outside. */
+    /* What a part of a trace depends on may lie outside of it. */
     if (chains->analysis->options.has_from || chains->analysis->options.has_to)
         return false;
     for (size_t i = 0; i < chains->class_count; i++)

@@ -9,13 +9,16 @@
 
 #include "analyze/chains.h"
 
-/* The analyses that it needs, besides the findings. In long traces there are no chains then, and so
- * no gains: a replay takes far longer than the analyses. */
+/*
+ * The analyses that it needs, besides the findings. With these, long traces have no chains and so
+ * no gains: a replay takes far longer than the analyses.
+ */
 #define GAINS_ANALYSES ANALYZE_SHORT_CHAINS
 
 /*
  * Adds to the first findings, where a change can remove their cause, the sentence with its gain and
- * the option of `trail whatif`; one that gains nothing comes after the others. Once for an analysis;
- * without the analyses above, or of a part of a trace, it does nothing. Returns false if out of memory.
+ * the option of `trail whatif`; one that gains nothing comes after the others. Call it once per
+ * analysis. It does nothing without the analyses above, or for a part of a trace. Returns false if
+ * out of memory.
  */
 bool gains_add(const trail_analysis *answers);

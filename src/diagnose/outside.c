@@ -7,7 +7,7 @@
 #include "analyze/goroutines.h"
 #include "base/grow.h"
 
-/* A sleep between attempts is twice as long as the one before, and some time late. */
+/* Each sleep of an exponential back-off is twice as long as the one before, plus some delay. */
 #define DOUBLE_LEAST 1.8
 #define DOUBLE_MOST  2.3
 
@@ -74,7 +74,7 @@ void outside_created(struct outside *outside, int64_t goroutine)
         now->created++;
 }
 
-/* Returns the number of the row, from 1; 0 on out of memory. */
+/* Returns the number of the row, from 1; 0 if out of memory. */
 static size_t row_of(struct outside *outside, const struct outside_wait *wait)
 {
     const uint32_t key[] = {wait->kind,      wait->function,  wait->caller,
@@ -95,7 +95,7 @@ static size_t row_of(struct outside *outside, const struct outside_wait *wait)
     return number;
 }
 
-/* Counts what a goroutine ran between two waits in the row. Returns false on out of memory. */
+/* Counts what a goroutine ran between two waits in the row. Returns false if out of memory. */
 static bool count_run(struct outside_row *row, const struct outside_now *now,
                       const struct outside_wait *wait)
 {
@@ -135,7 +135,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     return true;
 }
 
-/* What is known of what ended a wait of `now`. */
+/* Returns what is known of the goroutine that ended a wait of `now`. */
 static struct outside_peer peer_of(const struct outside *outside, const struct outside_now *now,
                                    int64_t end_ns, const struct goroutine *waker)
 {

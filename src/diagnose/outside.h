@@ -31,7 +31,7 @@ struct outside_row {
     bool waiters_differ;      /* another one waited here, too */
     bool of_main;             /* the main goroutine did */
     uint64_t longest_ends;    /* `ends` of the goroutine with the longest, at its last wait here */
-    uint64_t beginners;       /* goroutines whose first wait of all is here */
+    uint64_t beginners;       /* goroutines that had their very first wait here */
     struct outside_peer peer; /* of the longest */
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
@@ -40,27 +40,31 @@ struct outside_row {
     trail_histogram runs;      /* the same of each */
     trail_longest longest_run; /* the longest of these, from the end of the wait before */
     uint64_t runs_before;      /* how many were before it */
-    trail_name runner;         /* the start function of the one that ran so */
+    trail_name runner;         /* the start function of the goroutine with the longest run */
     int64_t between_ns;        /* from one wait to the next */
     uint64_t woke;             /* others that it woke in between */
     uint64_t created;          /* others that it created in between */
-    bool called;               /* sleeps in a function that another one, with a name, called */
-    uint64_t doubled;          /* sleeps twice as long as the one before, as that was, too */
-    uint64_t until;            /* sleeps until a point in time: a pace that the program keeps */
-    bool in_sqlite; /* a sleep of SQLite, which tries again and again to lock a database */
-    bool of_server; /* for what a server sends over a connection that the program made */
-    bool deadline;  /* ended by the time-out of a context of Go */
-    uint64_t asked; /* of waits that a timer ended in Go: it had woken another one just before */
+    bool called;               /* the function that sleeps was called by another one with a name */
+    uint64_t doubled; /* sleeps twice as long as the one before, which was itself doubled */
+    uint64_t until;   /* sleeps until a point in time: a pace that the program keeps */
+    bool in_sqlite;   /* a sleep of SQLite, which tries again and again to lock a database */
+    bool of_server;   /* for what a server sends over a connection that the program made */
+    bool deadline;    /* ended by the time-out of a context of Go */
+    uint64_t asked;   /* waits that a timer ended (Go), begun after waking another goroutine */
 
-    /* Of sleeps in Go: those that ended as soon as another goroutine was preempted, for how long
-     * they may have been late, and the start function of the other one. */
+    /*
+     * For sleeps in Go: how many ended as soon as another goroutine was preempted, how late these
+     * may have been, and the start function of the other goroutine.
+     */
     uint64_t late;
     int64_t late_ns;
     struct blame_most late_by;
 
-    /* Of answers and time-outs: the start function; whether it was asked within a region; how long
-     * those waits took that what is recorded ended, and the place, in a C program the start
-     * function, that did. */
+    /*
+     * For answers and time-outs: the start function; whether the request was made in a region; how
+     * long the waits took that something in the trace ended; and the place that ended them, in a C
+     * program the start function.
+     */
     trail_name start;
     bool in_region;
     int64_t answered_ns;
@@ -107,12 +111,12 @@ struct outside_wait {
     bool called; /* the caller has a name */
 };
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 bool outside_begin(struct outside *outside, const struct outside_wait *wait);
 
 /*
  * The wait of the goroutine has ended, if it was one of these. `waker`: the goroutine that ended
- * it, or NULL. Returns false on out of memory.
+ * it, or NULL. Returns false if out of memory.
  */
 bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns,
                  const struct goroutine *waker);

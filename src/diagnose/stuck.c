@@ -55,8 +55,8 @@ static int64_t only_one(const struct stuck *stuck, trail_name name, bool kind, b
 
 /*
  * The only goroutine alive of the kind that alone has been seen to use the other end of the pipe
- * that is waited for. What never waited there nor ended a wait is not seen: it only completes
- * circles.
+ * that is waited for. A goroutine that never waited there nor ended a wait is not seen, so the
+ * result is only used to complete cycles.
  */
 static struct holder user_of(const struct stuck *stuck, const struct wait_facts *facts)
 {
@@ -90,7 +90,10 @@ static enum stuck_for wanted_of(const struct wait_facts *facts)
                                             : STUCK_LOCK;
 }
 
-/* Fills in what a thread waits for whose trace says so. Returns false if it can be no hang. */
+/*
+ * Fills in what a thread waits for, from the name of the wait. Returns false if the wait cannot be
+ * a hang.
+ */
 static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts,
                        struct stuck_wait *wait)
 {
@@ -188,7 +191,7 @@ static void find_creator(const struct stuck *stuck, struct stuck_wait *wait)
     wait->creator_place = place->name;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
@@ -219,8 +222,8 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 }
 
 /*
- * Whether goroutines with the start function `from` alone hand work to those with `to`: they ended
- * all waits of these; or, where these never had to wait, these ended all of theirs for room.
+ * Whether only goroutines with the start function `from` hand work to those with `to`: they ended
+ * all waits of those; or, if those never had to wait, those ended all of their waits for room.
  */
 static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
 {
@@ -413,7 +416,7 @@ static void find_circles(struct stuck *stuck)
     }
 }
 
-/* Forgets what only completes circles, of waits that are in none. */
+/* Forgets uses, which only complete cycles, for waits that are in none. */
 static void forget_users(struct stuck *stuck)
 {
     for (size_t i = 0; i < stuck->count; i++) {
@@ -441,7 +444,9 @@ static bool is_served(const struct stuck *stuck, trail_name wait)
     return false;
 }
 
-/* Returns the facts of a wait that only another thread of the program can end; NULL: it is none. */
+/*
+ * Returns the facts of a wait that only another thread of the program can end; NULL: another wait.
+ */
 static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
                                                  const struct goroutine *g)
 {
@@ -459,12 +464,12 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 }
 
 /*
- * Whether `a` says more of why all wait: it was signalled before it waited; or another one was
- * woken meanwhile; or it waits for its own kind; or no such wait has ever ended, so that it is none
- * of a pool that has no work now; or it is not main, which waits for what others make; or it ran
- * last.
+ * Whether the wait of `a` explains better why all wait: it was signalled before it waited; or
+ * another one was woken meanwhile; or it waits for its own kind; or no such wait has ever ended, so
+ * that it is not that of an idle pool; or it is not main, which waits for what others make; or it
+ * ran last.
  */
-static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
+static bool explains_more(const struct stuck_wait *a, const struct stuck_wait *b)
 {
     if ((a->signalled != 0) != (b->signalled != 0))
         return a->signalled != 0;
@@ -518,8 +523,10 @@ static trail_name other_place(const struct stuck *stuck)
     return least;
 }
 
-/* Of the goroutines that all wait for each other, takes the one that says most, and of those that
- * wait for a thread to exit the one that has waited longest. */
+/*
+ * Of the goroutines that all wait for each other, takes the one that explains most, and among those
+ * that wait for a thread to exit the one that has waited longest.
+ */
 static void still_waits(struct stuck *stuck, const struct goroutine *g,
                         const struct wait_facts *facts, int64_t now)
 {
@@ -548,7 +555,7 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         wait.unmoved = !is_served(stuck, g->reason);
     }
     if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
-              : stuck->has_still && !says_more(&wait, &stuck->still))
+              : stuck->has_still && !explains_more(&wait, &stuck->still))
         return;
     *(joins ? &stuck->joiner : &stuck->still) = wait;
     *(joins ? &stuck->has_joiner : &stuck->has_still) = true;
@@ -607,7 +614,7 @@ static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
     return false;
 }
 
-/* Whether the main goroutine waits for ever, too, and not only since there is nothing to do: for
+/* Whether the main goroutine waits forever, too, and not only since there is nothing to do: for
  * the exit of one that waits for others, or since the one of `still` waits. */
 static bool keeps_main(const struct stuck *stuck, int64_t now)
 {
@@ -617,7 +624,7 @@ static bool keeps_main(const struct stuck *stuck, int64_t now)
     return main->goroutine == 1 && main->begin_ns >= stuck->still.begin_ns;
 }
 
-/* Looks whether every goroutine, but for tickers, waits for another one, and since when. */
+/* Finds out whether every goroutine except tickers waits for another one, and since when. */
 static void find_still(struct stuck *stuck, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
@@ -674,7 +681,7 @@ static void survey_families(const struct stuck *stuck, int64_t now)
     }
 }
 
-/* Fills in what the member does that has not ended. */
+/* Fills in what the member that has not ended does. */
 static void describe_left(const struct stuck *stuck, const struct family *family,
                           struct stuck_group *group, int64_t now)
 {
@@ -694,8 +701,8 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
- * that have done all; or some have ended, and the others wait for a sync.Cond. No other than the
- * one that waits for them has ended such a wait so far.
+ * that have no more work; or some have ended, and the others wait for a sync.Cond. So far only the
+ * goroutine that waits for them has ended such waits.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)

@@ -32,8 +32,8 @@ struct stuck_wait {
     trail_name object; /* "stats_mu" */
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
     enum stuck_for wanted;
-    bool can_be_held; /* a thread may have what it waits for, as far as is known */
-    /* No other wait at the place has ended since this one began; of `still`: ever. */
+    bool can_be_held; /* a thread may hold what it waits for, as far as is known */
+    /* No other wait at the place has ended since this one began (of `still`: at any time). */
     bool unmoved;
     /* Only of `still`: its own kind ended such waits before; and where others wait for its
      * condition variable, 0: nowhere. */
@@ -44,14 +44,16 @@ struct stuck_wait {
     bool inferred;         /* the holder is, by the variables in its stack */
     bool ended;            /* ... has ended without a release */
     bool by_use;           /* ... is, as the only one seen to use the other end of the pipe */
-    bool by_owner;         /* ... is known by the lock itself: its hold's begin is not recorded */
+    bool by_owner;         /* ... is known by the lock itself: its hold's start is not recorded */
     trail_name signalled;  /* where its condition was signalled in vain before; 0: not known */
     trail_name woke_other; /* where a wait of another thread for the same was ended meanwhile */
     trail_name read_since; /* where others took the rwlock to read meanwhile; 0: not known */
     int64_t creator;       /* if that waits for a WaitGroup; else TRAIL_NONE */
     trail_name creator_name, creator_place;
-    /* Of a lock in Go: one that waits for what so far only goroutines of this kind did, at a
-     * channel: its id, or TRAIL_NONE. */
+    /*
+     * For a lock in Go: the ID of a goroutine that waits at a channel for what only goroutines of
+     * this kind have done so far, or TRAIL_NONE.
+     */
     int64_t asks;
     trail_name asks_name, asks_place;
     int64_t asks_ns;
@@ -68,17 +70,19 @@ struct stuck_wait {
  * last. */
 struct stuck_group {
     int64_t goroutine, begin_ns, ns;
-    int64_t quiet_ns;             /* it has waited for so long, and none of them has ended */
+    int64_t quiet_ns;             /* how long it has waited without any of them ending */
     trail_name name, place;       /* its start function, and where it waits */
     trail_name start, created_at; /* the same of the others */
     uint64_t created, ended;
     int64_t left;  /* one that has not ended; TRAIL_NONE: all have */
-    uint64_t stay; /* of those that have not, wait for ever; if any, `left` does */
+    uint64_t stay; /* members left that wait forever; if any, `left` is one of them */
     bool sleeps;
-    /* Those that are left wait for what so far only the one that waits did: to receive what it
-     * sends, or for a sync.Cond. */
+    /*
+     * The members left wait for what only the goroutine that waits has done so far: to receive what
+     * it sends, or for a sync.Cond.
+     */
     bool receive;
-    int64_t left_ns; /* it has waited for so long */
+    int64_t left_ns; /* how long that one has waited */
     trail_name left_name, left_reason, left_place;
 };
 
@@ -101,7 +105,7 @@ struct stuck {
     bool ticks_beside; /* the same of `circles`, as far as rows of the recorder decide */
     struct stuck_wait still, joiner, main; /* `main`: goroutine 1; otherwise zero */
     bool has_group;
-    struct stuck_group group; /* of those that look as if they never ended, the longest wait */
+    struct stuck_group group; /* of the groups that seem never to end, the one waiting longest */
 };
 
 /* Whether it is for a lock of Go at which no wait has ended since it began. */
@@ -114,15 +118,14 @@ static inline bool stuck_is_at_lock_of_go(const struct stuck_wait *wait)
 int stuck_by_goroutine(const void *a, const void *b);
 
 /*
- * Whether the goroutine only waits for times that pass, at the end as well, does little in between
- * and has woken no other: a heartbeat or watchdog. That others wait for ever does not keep it from
- * going on.
+ * Whether the goroutine only waits for time to pass, at the end as well, does little in between and
+ * has woken no other: a heartbeat or watchdog. It goes on even if all others wait forever.
  */
 bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now);
 
 /* MARK: Waits that never end (stuck_endless.c) */
 
-/* Takes the rows, before the waits of `stuck` are made. Returns false on out of memory. */
+/* Takes the rows, before the waits of `stuck` are made. Returns false if out of memory. */
 bool stuck_endless_take(struct stuck *stuck, int64_t now);
 
 /* Returns the row about the wait of a goroutine; NULL: none. */
@@ -131,6 +134,6 @@ const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wa
 
 /*
  * Marks the waits that can go on. One that cannot, and has a row, is linked to a wait that keeps it
- * from going on, in a process with the other end. Returns false on out of memory.
+ * from going on, in a process with the other end. Returns false if out of memory.
  */
 bool stuck_endless_find(struct stuck *stuck, int64_t now);

@@ -117,7 +117,7 @@ static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
     return count == 0;
 }
 
-/* Longer chains of waits, in an unfortunate order, are taken for such as can end. */
+/* Longer chains of waits, in an unfortunate order, count as waits that can end. */
 #define MOST_ROUNDS 1000
 
 /* Marks waits until those that are left have only each other. */

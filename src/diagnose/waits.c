@@ -121,8 +121,8 @@ static uint64_t hold_key(trail_name object, trail_name function)
 }
 
 /*
- * Returns the frame that took a lock: of a function that only does this for others, as its name
- * says, that of its caller, of which at least the start function of the goroutine is known.
+ * Returns the frame that took a lock. Functions that only lock for others, as their names
+ * show, are skipped; if there are no others, the frame has the goroutine's start function.
  */
 static trail_place taking_frame(struct waits *waits, const trail_event *event, trail_stack stack)
 {
@@ -158,7 +158,7 @@ static bool take_hold(struct waits *waits, const trail_event *event)
     *last = (struct last_hold){text.kind, object, at};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
-    /* Readers share an rwlock: that one released it does not say that it alone kept others out. */
+    /* Readers share an rwlock: a release by one does not mean that it alone kept others out. */
     if (!waits->given_up || text_begins(message, "rwlock to read"))
         return true;
     struct held held = {
@@ -183,8 +183,8 @@ static const struct last_hold *hold_of(const struct waits *waits, const struct w
 }
 
 /*
- * Returns the frame of the program that called its own function for that, which has released a lock
- * that another function took; no frame if it is none.
+ * Returns the program's frame that called a function of its own to release a lock taken by
+ * another function; no frame if there is none.
  */
 static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
                                    const struct last_hold *hold)
@@ -202,8 +202,8 @@ static trail_place unlocking_frame(struct waits *waits, trail_stack stack,
 
 /*
  * Returns the frame that ended a wait; where the lock was taken, if the release shows no function
- * of the program: with optimisation, it may be the last that several functions do, which leave no
- * frames.
+ * of the program: with optimisation, the release may be a tail call of several functions, which
+ * leave no frames.
  */
 static trail_place holder_frame(struct waits *waits, trail_stack stack,
                                 const struct wait_facts *facts, const struct last_hold *hold)
@@ -249,7 +249,7 @@ static int64_t held_ns(const struct waits *waits, const struct last_hold *hold, 
 
 /* MARK: Owners */
 
-/* The goroutine has a lock in the wait that follows. */
+/* The goroutine holds a lock in the wait that follows. */
 static bool take_owner(struct waits *waits, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;
@@ -437,7 +437,7 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
     struct waits *waits = part;
     if (waits->analysis->counting && !waits_count_worker(waits, g, goroutine_ran_ns(g, now), now))
         return false;
-    if (end_ns != 0 && waits->is_go) /* if it has not ended yet, it waits for ever */
+    if (end_ns != 0 && waits->is_go) /* if it has not ended yet, it waits forever */
         families_end(&waits->families, g->id, now, FAMILY_STAYS);
     waits_note_spinner(waits, g, goroutine_ran_ns(g, now));
     if (!forget(waits, g))
@@ -464,7 +464,7 @@ static __attribute__((noinline)) bool call_left(struct waits *waits, struct wait
     return true;
 }
 
-/* The goroutine was ready for long: one that holds a lock then. */
+/* The goroutine was ready for long, which matters if it holds a lock that others wait for. */
 static __attribute__((noinline)) bool note_ready(struct waits *waits, const struct goroutine *g,
                                                  int64_t now)
 {
@@ -473,8 +473,8 @@ static __attribute__((noinline)) bool note_ready(struct waits *waits, const stru
 }
 
 /*
- * Whether the state begins or ends where events are lost: it has no length then, and is none of
- * those that are counted. One that begins there is followed at once by the event that needs it.
+ * Whether the state begins or ends where events are lost: its length is then unknown, and it is not
+ * counted. One that begins there is followed at once by the event that needs it.
  */
 static inline bool is_inferred(const struct waits *waits, const trail_event *event, int64_t ns)
 {
@@ -546,7 +546,7 @@ static inline bool may_be_timed(const struct waits *waits, trail_name reason)
     return waits->is_go && (reason == waits->receive || reason == waits->select);
 }
 
-/* A wait ends. Returns false on out of memory. */
+/* A wait ends. Returns false if out of memory. */
 static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     if (may_be_timed(waits, g->reason) && !waits_leave_timed(waits, g, event))
@@ -590,7 +590,7 @@ static void note_forever(struct waits *waits, const struct goroutine *g, int64_t
     }
 }
 
-/* A wait begins. Returns false on out of memory. */
+/* A wait begins. Returns false if out of memory. */
 static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     trail_name reason = waits_reason(waits, event);
@@ -624,7 +624,7 @@ static __attribute__((noinline)) void count_created(struct waits *waits, struct 
         group->most_alive = group->row.created - group->row.ended;
 }
 
-/* Adds a goroutine to those that the same one created there. Returns false on out of memory. */
+/* Adds a goroutine to those that the same one created there. Returns false if out of memory. */
 static bool join_family(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     struct family of = {
@@ -638,7 +638,7 @@ static bool join_family(struct waits *waits, const struct goroutine *g, const tr
            families_add(&waits->families, event->goroutine, g->id, &of);
 }
 
-/* It was created, was found, or is in a state again. Returns false on out of memory. */
+/* It was created, was found, or is in a state again. Returns false if out of memory. */
 static __attribute__((noinline)) bool take_first(struct waits *waits, struct wait_group *group,
                                                  const struct goroutine *g,
                                                  const trail_event *event)
@@ -693,7 +693,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     return true;
 }
 
-/* A log of calls that have no events of their own. Returns false on out of memory. */
+/* A log of calls that have no events of their own. Returns false if out of memory. */
 static bool take_count(struct waits *waits, const trail_event *event)
 {
     struct names *names = &waits->analysis->names;

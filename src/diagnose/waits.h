@@ -66,7 +66,7 @@ struct condition {
     struct signal last;
     uint64_t timed_out;    /* waits */
     uint64_t missed;       /* of these: exactly one signal came meanwhile */
-    uint64_t rounds;       /* ... which were so many signals */
+    uint64_t rounds;       /* ... how many different signals these were */
     struct signal missing; /* the last of these */
     trail_name at;         /* where the last of these waits was */
     trail_longest longest; /* from such a signal to the time-out */
@@ -118,7 +118,7 @@ struct wait_group {
     uint64_t workers;      /* goroutines that ended, how long they ran, and existed */
     int64_t exec_ns, lived_ns;
     trail_longest busiest; /* the one that ran for longest */
-    trail_longest life;    /* of that one, from its begin to its end */
+    trail_longest life;    /* of that one, from its start to its end */
     int64_t last_end_ns;   /* when the last of them ended */
     uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
@@ -137,7 +137,7 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
-/* Goroutines of Go that wait for ever for a nil channel: the first, and how many there are. */
+/* Goroutines of Go that wait forever on a nil channel: the first, and how many there are. */
 struct at_nil_channel {
     int64_t goroutine, begin_ns;
     trail_name name, place;
@@ -167,8 +167,8 @@ struct straggler {
 struct connections {
     uint8_t *by_stack; /* of each trail_stack: enum connection, + 1; 0: not known yet */
     size_t stack_capacity;
-    struct idmap accepts; /* goroutines that accept connections: an entry */
-    struct idmap serves;  /* those that such a goroutine created: an entry */
+    struct idmap accepts; /* set of goroutines that accept connections */
+    struct idmap serves;  /* set of goroutines that such a goroutine created */
     int64_t reply_ns;     /* the last write of one of these, */
     trail_name reply;     /* and where, */
     trail_name reply_by;  /* by a goroutine with this start function, */
@@ -234,7 +234,10 @@ struct wait_place {
     bool called;            /* the caller has a name */
 };
 
-/* A function that sleeps, where it does, and a caller. If it has several, these are what sleeps. */
+/*
+ * A function that sleeps, where it does, and a caller. If it has several callers, those count as
+ * what sleeps.
+ */
 struct helper {
     trail_name function, place, caller, by; /* `by`: the caller's place */
 };
@@ -273,7 +276,7 @@ struct waits {
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */
     struct idmap idle_now;  /* goroutine -> number of the place where it waits now, as a pointer */
-    uint64_t watched;       /* goroutines woken at a place that did no work yet */
+    uint64_t watched;       /* goroutines woken at a place that have not worked since */
     struct idmap served;    /* goroutine -> number of short waits to send that it ended last */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
@@ -304,8 +307,8 @@ trail_name waits_place(struct waits *waits, trail_stack stack);
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
  * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for
- * what is outside the program (waits_outside.c). Functions that return bool return false on out of
- * memory, unless it says otherwise.
+ * what is outside the program (waits_outside.c). Functions that return bool return false if out of
+ * memory, unless their comments say otherwise.
  */
 
 /* MARK: Groups */
@@ -321,7 +324,7 @@ static inline struct wait_group *waits_find_group(const struct waits *waits, tra
     return name < waits->by_name_capacity ? waits->by_name[name] : NULL;
 }
 
-/* Returns the group of a start function; NULL on out of memory. */
+/* Returns the group of a start function; NULL if out of memory. */
 static inline struct wait_group *waits_group(struct waits *waits, trail_name name)
 {
     name = names_kind(&waits->analysis->names, name);
@@ -330,7 +333,7 @@ static inline struct wait_group *waits_group(struct waits *waits, trail_name nam
     return waits_make_group(waits, name);
 }
 
-/* Returns the row of a wait, or of its kind where that is known; NULL on out of memory. */
+/* Returns the row of a wait, or of its kind where that is known; NULL if out of memory. */
 trail_wait *waits_row(const struct names *names, struct wait_group *group, trail_name wait);
 
 /* MARK: What held it up */
@@ -358,8 +361,10 @@ bool waits_enter_place(struct waits *waits, const struct goroutine *g, const tra
                        trail_name reason);
 bool waits_leave_place(struct waits *waits, const struct goroutine *g, const trail_event *event);
 
-/* A goroutine of Go has received what one that it created sends: perhaps its result, if it sends no
- * more before it ends. */
+/*
+ * A goroutine of Go has received what one that it created sends: this may be its result, if it
+ * sends nothing more before it ends.
+ */
 void waits_received(struct waits *waits, const struct goroutine *g, const trail_event *event);
 bool waits_sender_ends(struct waits *waits, int64_t goroutine);
 
@@ -381,15 +386,15 @@ void waits_miss_condition(struct waits *waits, int64_t goroutine);
 
 /* MARK: Rwlocks (waits_readers.c) */
 
-/* A wait at that place has ended, perhaps one to write. Returns false on out of memory. */
+/* A wait at that place has ended, perhaps one to write. Returns false if out of memory. */
 bool waits_leave_rwlock(struct waits *waits, const struct goroutine *g, trail_name at,
                         const trail_event *event);
 
 /* Returns where others took the rwlock to read for which the goroutine already waits to write; 0:
- * they did not, or that is not known. */
+ * they did not, or it is not known. */
 trail_name waits_read_since(const struct waits *waits, const struct goroutine *g);
 
-/* A log of a hold that has ended. Returns false on out of memory. */
+/* A log of a hold that has ended. Returns false if out of memory. */
 bool waits_read_rwlock(struct waits *waits, const trail_event *event);
 
 /* MARK: Work */
@@ -448,11 +453,13 @@ bool waits_serves(struct waits *waits, int64_t creator, int64_t goroutine);
 /* A goroutine that waits for something outside at times goes on. */
 bool waits_leave_outside(struct waits *waits, const struct goroutine *g, const trail_event *event);
 
-/* A wait for the lock, a lock_key, ended while another goroutine may have had it. Returns false on
- * out of memory. */
+/*
+ * A wait for the lock, a lock_key, ended while another goroutine may have had it. Returns false if
+ * out of memory.
+ */
 bool waits_give_up(struct waits *waits, uint64_t lock, const struct blame_wait *wait);
 
-/* Counts those that ended in a hold of the lock against it. Returns false on out of memory. */
+/* Counts those that ended in a hold of the lock against it. Returns false if out of memory. */
 bool waits_blame_given_up(struct waits *waits, uint64_t lock, const struct held *held);
 
 /*

@@ -1,8 +1,8 @@
 /*
  * Waits for locks that were given up at their time limit, because another goroutine had the lock.
- * Nothing ended them; what held the lock is known when it releases it, since recordings of C
- * programs have the length of each hold. Until then they are kept, the last ones of all locks;
- * where they are many, each two of a goroutine become one.
+ * Nothing ended them; what held the lock becomes known when it is released, since recordings of C
+ * programs have the length of each hold. Until then the last of these waits are kept, of all locks
+ * together; if there are too many, the waits of a goroutine are joined in pairs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/share.h"
 #include "diagnose/waits.h"
 
-#define NEIGHBOURS  64  /* so far on is the next wait of a goroutine looked for */
+#define NEIGHBOURS  64  /* how far ahead the next wait of a goroutine is searched for */
 #define WITHIN_PART 0.8 /* of a wait: a hold that covers it leaves no time for another one */
 
 static uint64_t bit_of(uint64_t lock)
@@ -47,7 +47,7 @@ static void join_next(struct given_up *kept, size_t i)
     }
 }
 
-/* Makes one wait of each two; if too few are, drops the older half. */
+/* Joins waits in pairs; if too few can be joined, drops the older half. */
 static void make_room(struct given_up *kept)
 {
     size_t left = 0, half = GIVEN_UP_MOST / 2;
@@ -93,7 +93,7 @@ static bool is_within(const struct blame_wait *wait, int64_t taken_ns)
 static bool blame_on(struct waits *waits, struct blame_wait *wait, const struct held *held)
 {
     if (wait->goroutine == held->goroutine || !is_within(wait, held->taken_ns))
-        return true; /* several had the lock, or it is not known what did */
+        return true; /* several held the lock, or it is not known which did */
     wait->late = true;
     wait->waker = held->goroutine;
     wait->start = held->start;

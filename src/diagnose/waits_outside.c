@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "words/place.h"
 
-/* An answer comes at most so long after it was written by the same program. */
+/* An answer arrives at most this long after the same program has written it. */
 #define REPLY_MOST_NS 2000000
 
 /* The program's own frame that called the first one of this function; or no frame. */
@@ -58,7 +58,7 @@ static trail_name name_helper(struct waits *waits, trail_name function, trail_na
 }
 
 /* Returns where a stack waits, of sleeps with the caller, which is found once for each stack; NULL
- * on out of memory. */
+ * if out of memory. */
 static const struct wait_place *place_of_stack(struct waits *waits, trail_stack stack,
                                                enum wire_wait kind)
 {
@@ -132,7 +132,7 @@ void waits_settle_sleeps(struct waits *waits)
     }
 }
 
-/* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
+/* Whether a sleep is SQLite's, which sleeps only while a database is locked. */
 static bool is_in_sqlite(const struct waits *waits, trail_stack stack)
 {
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
@@ -238,7 +238,7 @@ static enum connection connection_of_frames(const struct waits *waits, trail_sta
         {"net/http.(*Transport).getConn", CONNECTION_POOLS + WAITS_POOL_HTTP},
     };
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
-    bool inner = true; /* of what a pool calls, other waits are none for it */
+    bool inner = true; /* waits within what a pool calls are not waits for the pool */
     for (size_t n = 0; n < row.count; n++) {
         trail_string function = names_text(&waits->analysis->names, row.places[n].function);
         for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -281,9 +281,9 @@ static bool put_entry(struct idmap *map, int64_t goroutine)
 }
 
 /*
- * Whether what the goroutine waits to read is an answer, which something in the program needs. A
- * server reads after it wrote, too, but has all the time until the next request comes: that is not
- * one of a goroutine that accepts connections, or that such a one created, but within a region.
+ * Whether the goroutine waits to read an answer that the program needs. A server, too, reads after
+ * it has written, but only the next request, which may come at any time. So a read by a goroutine
+ * that accepts connections, or that was created by one that does, counts only within a region.
  */
 static bool is_answer(const struct waits *waits, const struct goroutine *g)
 {
@@ -350,7 +350,7 @@ static void answer_leave(struct waits *waits, const struct goroutine *g,
                        ns_between(connections->slept_since_ns, connections->slept_until_ns));
 }
 
-/* A system call of Go begins. Returns false on out of memory. */
+/* A system call of Go begins. Returns false if out of memory. */
 static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now)
 {
     enum connection what = connection_of(waits, g->outer);
@@ -387,7 +387,7 @@ bool waits_call_begins(struct waits *waits, struct goroutine *g, const trail_eve
 }
 
 /*
- * A P that has no idle one beside it looks at its timers when a goroutine stops; within this time.
+ * If no P is idle, a P looks at its timers when a goroutine stops, within this time.
  */
 #define LATE_MOST_NS 50000
 

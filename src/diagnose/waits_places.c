@@ -141,7 +141,7 @@ static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail
                                                                             : PLACE_LOCK;
 }
 
-/* Returns NULL on out of memory. */
+/* Returns NULL if out of memory. */
 static struct place *place_of(struct waits *waits, trail_stack_handle stack, enum place_kind kind)
 {
     uint64_t key = (uint64_t)stack << 3 | kind;
@@ -320,7 +320,7 @@ static bool add_straggler(struct waits *waits, const struct family *family,
     return true;
 }
 
-/* A wait for a WaitGroup, an exit or a latch has ended. Returns false on out of memory. */
+/* A wait for a WaitGroup, an exit or a latch has ended. Returns false if out of memory. */
 static bool note_straggler(struct waits *waits, const struct goroutine *g,
                            const struct place *place, const trail_event *event)
 {

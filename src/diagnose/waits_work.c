@@ -66,7 +66,7 @@ bool waits_count_served(struct waits *waits, const struct goroutine *sender,
     return idmap_put(&waits->served, by, (void *)(count + 1));
 }
 
-/* So many waits that a goroutine ended soon make up for one that it ended late. */
+/* This many waits that a goroutine ended soon make up for one that it ended late. */
 #define SERVED_FOR_LATE 8
 
 bool waits_count_late(struct waits *waits, int64_t goroutine)

@@ -51,7 +51,8 @@ static const char *by_figures(double wanted, double ran, uint64_t slots)
     if (wanted <= (double)slots)
         return "other programs had the CPUs";
     if (ran < 0.8 * (double)slots)
-        return "more than there are CPUs wanted one, and other programs had some of them";
+        return "more of them were ready than there are CPUs, and other programs had some of the "
+               "CPUs";
     return "more of them want to run than there are CPUs for the program";
 }
 

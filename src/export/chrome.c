@@ -3,7 +3,7 @@
  * the runtime are four "processes"; each goroutine is a "thread" of the first. A recording of
  * threads shows its processes and threads, with the numbers that the system gave them.
  *
- *     ph X      a span: ts, dur (us); sf and esf are the stacks at its begin and end
+ *     ph X      a span: ts, dur (us); sf and esf are the stacks at its start and end
  *     ph b, e   regions, tasks and ranges, which do not nest with the goroutine's states
  *     ph s, f   wake-ups: from the waker's current span to the span that begins then
  *     ph C, i, P, M   counters, logs, samples, names
@@ -71,7 +71,7 @@ struct chrome_thread {
  * stand for. Readers add ts and dur as doubles, and some subtract the first ts of a thread from
  * both. Decimal fractions do not survive this: an end would lie after the beginning of the next
  * span, which would then be taken for nested. With binary fractions all of these numbers are exact
- * (up to 2^53 / 4096 us, 25 days), so an end equals the next span's begin, and both rounding and
+ * (up to 2^53 / 4096 us, 25 days), so an end equals the next span's start, and both rounding and
  * truncating restore the nanosecond.
  */
 typedef __int128 ticks;

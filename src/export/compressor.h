@@ -15,7 +15,7 @@ struct compressor;
 typedef bool (*compressor_write)(void *context, uint8_t *data, size_t size);
 #define COMPRESSOR_HEAD 32
 
-/* `most`: bytes of a block; `threads`: at most so many, the caller's included. NULL: out of
+/* `most`: bytes of a block; `threads`: at most this many, the caller's included. NULL: out of
  * memory. */
 struct compressor *compressor_open(size_t most, unsigned threads, compressor_write write,
                                    void *context);

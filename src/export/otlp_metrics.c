@@ -5,7 +5,7 @@
  *     trail.wait.duration    of waits, by wait.kind and wait.object
  *     trail.ready.duration   of times from being ready until running
  *
- * A time counts if its begin and its end are in the trace, or in the window: one that goes on has
+ * A time counts if its start and its end are in the trace, or in the window: one that goes on has
  * no length yet.
  */
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 /* One thread reads a row group; this is the default size of DuckDB's. */
 #define GROUP_ROWS ((size_t)122880)
 
-/* A group whose texts have so many bytes gets no more rows. */
+/* A group whose texts have this many bytes gets no more rows. */
 #define GROUP_TEXT ((size_t)64 << 20)
 
 /* Rows added at a time: one word of trail_values.valid. */

@@ -15,7 +15,7 @@
 #include "base/varint.h"
 #include "export/parquet.h"
 
-/* Words of up to so many bytes are copied with as many, which takes two instructions. */
+/* Words of up to this many bytes are copied with this many bytes, which takes two instructions. */
 #define SHORT_WORD 32
 
 /* Bytes of any other value without its text, of the byte or comma before it, and of a line end. */

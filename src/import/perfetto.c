@@ -114,7 +114,7 @@ static void put_switch(struct perfetto *p, struct import_event *event, struct pr
     put(p, event, good);
 }
 
-/* A wake-up, or the begin or end of a thread, whose TID and name are fields 1 and 2. */
+/* A wake-up, or the start or end of a thread, whose TID and name are fields 1 and 2. */
 static void put_about(struct perfetto *p, struct import_event *event, struct proto *message)
 {
     struct fields fields = read_fields(message, 0, 0, 0, 1, 2);

@@ -3,7 +3,7 @@
  * waits otherwise. Spans are regions, asynchronous ones are tasks, instants are logs.
  *
  * A flow from a span of one thread to a span of another is a wake-up if the other did nothing
- * between the flow's begin and that span: it waited for it.
+ * between the flow's start and that span: it waited for it.
  */
 #include <stdlib.h>
 #include <string.h>

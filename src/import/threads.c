@@ -186,7 +186,7 @@ static void declare_running(struct import_threads *all, struct import_thread *th
 /* MARK: States */
 
 /* Writes the log before a wait. */
-static void say_wait(struct import_threads *all, const struct import_thread *thread,
+static void log_wait(struct import_threads *all, const struct import_thread *thread,
                      const char *words)
 {
     EMIT(all, thread->written.m, V2_UserLog, 0, import_text(all, "wait"), import_text(all, words),
@@ -217,7 +217,7 @@ void import_thread_leave(struct import_threads *all, struct import_thread *threa
     const char *reason =
         wait && strcmp(wait->reason, "syscall") != 0 ? wait->reason : reasons[left];
     if (wait && strcmp(wait->reason, "sleep") != 0)
-        say_wait(all, thread, wait->words);
+        log_wait(all, thread, wait->words);
     EMIT(all, thread->written.m, ready ? V2_GoStop : V2_GoBlock, import_text(all, reason),
          import_stack_id(all, stack));
     give_cpu(all, thread);
@@ -228,7 +228,7 @@ void import_thread_wait(struct import_threads *all, struct import_thread *thread
 {
     if (thread->state != IMPORT_RUNNING)
         return;
-    say_wait(all, thread, words);
+    log_wait(all, thread, words);
     EMIT(all, thread->written.m, V2_GoBlock, import_text(all, "sync"), 0);
     give_cpu(all, thread);
     thread->state = IMPORT_WAITING;

@@ -23,7 +23,7 @@ struct import_thread {
         written; /* `g` and `m`: the TID, or another number if the TID is reused */
     int32_t tid;
     uint8_t state; /* enum import_state */
-    bool born;     /* its begin is in the recording */
+    bool born;     /* its start is in the recording */
     bool exiting;  /* it ends when it leaves its CPU */
     int32_t waker; /* the thread that woke it before it had left its CPU; 0: none */
 };

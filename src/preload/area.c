@@ -128,7 +128,7 @@ static bool try_rseq(void)
     if (!has_rseq())
         return false;
     switches_begin();
-    /* Not nanosleep, which would change the rest of an interrupted nanosleep of this thread. */
+    /* Not nanosleep, which would replace the state of an interrupted nanosleep of this thread. */
     (void)REAL(ppoll)(NULL, 0, &moment, NULL);
     return switches_happened();
 }

@@ -29,8 +29,8 @@ bool board_begins_several(void)
 }
 
 /*
- * A process other than the program was made by clone(2) or the like, unnoticed; a program executed
- * in place of this one, as by env(1), is still alone.
+ * A process that is not the program was made unnoticed, by clone(2) or the like. A program that
+ * this one executed in its place, as env(1) does, is still alone.
  */
 static bool is_one_of_several(const struct shm_header *header)
 {

@@ -512,8 +512,10 @@ static bool is_shared_event(const struct end *end, struct call *call)
     return true;
 }
 
-/* Whether the wait began before other processes could share the end, and a release at the set ended
- * it. */
+/*
+ * Whether the wait began before other processes could share the end, and was ended by a release at
+ * the epoll set.
+ */
 static bool was_released_before(const struct end *end, const struct end *set,
                                 const struct call *call)
 {

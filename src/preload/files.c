@@ -163,7 +163,7 @@ EXPORT int getchar(void)
 /* With this much left in the buffer, a formatted call is assumed not to reach the file. */
 #define FORMATTED 256
 
-/* Of the functions named so that follow: whether they take the lock of the stream first. */
+/* The functions named _taking may take the stream's lock first. */
 ALWAYS struct stream_taken print_begin_taking(FILE *file, const struct unwind_start *caller)
 {
     return stream_take_first(file, CAN_WRITE(1, FORMATTED), caller);

@@ -161,7 +161,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return result;
 }
 
-/* Whether the C library will refuse to unlock it, because another thread holds it or none. */
+/* Whether the C library will refuse to unlock it: another thread holds it, or none does. */
 static bool is_refused(const pthread_mutex_t *mutex)
 {
     int kind = mutex->__data.__kind, type = kind & KIND_TYPE;
@@ -272,7 +272,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 
 /* MARK: Spin locks */
 
-/* Most locks are free again after so many tries; a shorter wait is not recorded. */
+/* Most locks are free again after this many tries; a shorter wait is not recorded. */
 #define SPIN_TRIES 100
 
 static void pause_spinning(void)

@@ -37,9 +37,9 @@ void stream_take(FILE *file, const struct unwind_start *caller);
 void stream_leave(FILE *file, const struct unwind_start *caller);
 
 /*
- * A function of stdio takes the lock first itself where it may keep it for long or wait for it, so
- * that the holder and the wait are known. In a variable with the attribute STREAM_TAKEN, which ends
- * that.
+ * The lock of a stream, taken by the wrapper where a function of stdio may keep it for long or wait
+ * for it: so the holder and the wait are known. A variable with the attribute STREAM_TAKEN releases
+ * it at the end of its scope.
  */
 struct stream_taken {
     FILE *file; /* NULL: not taken */

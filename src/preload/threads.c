@@ -45,18 +45,20 @@ static uint64_t word_of(uint64_t object, unsigned index)
     return at / PAGE == object / PAGE ? *(const uint64_t *)(uintptr_t)at : 0;
 }
 
-/* The begin of the type's name of what std::async lets a thread run: a member function of its shared
- * state, and that state. */
+/*
+ * How the name of the type begins that std::async runs in a thread: a member function of its shared
+ * state, and that state.
+ */
 static const char async_type[] =
     "NSt6thread11_State_implINS_8_InvokerISt5tupleIJMNSt13__future_base17_Async_state_implI";
 
-/* How many words of the shared state precede what it is to call. */
+/* How many words of the shared state precede the callable. */
 #define ASYNC_WORDS 7
 
 /*
- * Returns the address before the words with what is to be called: the object itself, or within the
- * shared state of std::async, which is its last argument and so its first word. Without run-time
- * type information the type has no name.
+ * Returns the address before the callable's words: the object itself, or a place in the shared
+ * state of std::async, whose pointer is the object's last argument and so its first word. Without
+ * run-time type information the type has no name.
  */
 static uint64_t callable_of(uint64_t object, const uint64_t *vtable)
 {

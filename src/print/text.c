@@ -608,7 +608,7 @@ static void what_sample(struct print *print, const trail_event *event)
     PRINT(print, "CPU sample");
 }
 
-static void what_unknown(struct print *print, const trail_event *event)
+static void print_unknown_event(struct print *print, const trail_event *event)
 {
     (void)event;
     PRINT(print, "?");
@@ -640,7 +640,7 @@ static struct kind kind_of(const trail_event *event)
         return (struct kind){what_transition, phrase_of(event)->style};
     if (event->kind < TRAIL_KINDS && kinds[event->kind].what)
         return kinds[event->kind];
-    return (struct kind){what_unknown, STYLE_USER};
+    return (struct kind){print_unknown_event, STYLE_USER};
 }
 
 /* MARK: Lines */

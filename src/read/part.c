@@ -1,6 +1,6 @@
 /*
- * Part: finds a trace behind others by walking those, so that a header inside their strings does
- * not count.
+ * Part: finds a trace that follows others in a file by walking those, so that a header inside their
+ * strings does not count.
  */
 #include <trail/read.h>
 
@@ -17,7 +17,7 @@ static bool is_damage(const trail_error *err)
 }
 
 /* Replaces *err with one that names the part that cannot be found. */
-static void fail_behind(trail_error *err, unsigned wanted, unsigned damaged)
+static void fail_after_damage(trail_error *err, unsigned wanted, unsigned damaged)
 {
     trail_error cause = *err;
     if (is_damage(err) || err->code == TRAIL_UNSUPPORTED)
@@ -109,7 +109,7 @@ trail_source *trail_source_open_part(const char *path, unsigned number, uint64_t
         int64_t next = source ? read_to_next(source) : -1;
         trail_source_close(source);
         if (next <= 0) {
-            fail_behind(err, number, at);
+            fail_after_damage(err, number, at);
             return NULL;
         }
         offset += next;

@@ -38,7 +38,7 @@
 #include "read/unwrap.h"
 #include "wire/wire.h"
 
-#define INPUT_SIZE        ((size_t)256 << 10) /* holds two batches behind the rest of one */
+#define INPUT_SIZE        ((size_t)256 << 10) /* room for two batches after the rest of one */
 #define HASH_SIZE         ((size_t)128 << 10)
 #define PEEK_MAX          512 /* a header of tar */
 #define WRAPPINGS         4   /* at most, one inside another */
@@ -46,7 +46,7 @@
 #define XZ_MEMORY         ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE     ((uint64_t)64 << 20)  /* allowed whatever the ratio */
 #define ZSTD_BLOCK_HEADER 3                     /* bytes */
-#define ZEROS_MOST        (UINT64_C(1) << 30)   /* behind compressed data that do not end */
+#define ZEROS_MOST        (UINT64_C(1) << 30)   /* accepted after compressed data */
 
 struct codec {
     const char *name, *name_followed; /* by bytes of another kind */
@@ -285,8 +285,8 @@ static bool zstd_init(trail_source *s)
 }
 
 /*
- * Returns how much input takes the library no further than the end of a block: on an error it does
- * not report how many bytes it has produced in the same call.
+ * Returns how much input takes the library at most to the end of a block: when it fails it does not
+ * report how many bytes the same call produced before.
  */
 static size_t zstd_step(const trail_source *s)
 {
@@ -346,7 +346,7 @@ static const char *xz_reason(lzma_ret result)
     case LZMA_OPTIONS_ERROR:
         return "it uses options that the library does not know";
     default:
-        return "the data do not fit together";
+        return "the data are inconsistent";
     }
 }
 
@@ -403,7 +403,7 @@ static int fail_limit(trail_source *s, const char *form, uint64_t raw, const cha
     return -1;
 }
 
-/* Returns -1 if `size` bytes from `raw` ones in this form exceed a limit. */
+/* Returns -1 if decompressing `raw` bytes of this form into `size` bytes exceeds a limit. */
 static int limit(trail_source *s, const char *form, uint64_t raw, uint64_t size)
 {
     uint64_t most;
@@ -444,7 +444,7 @@ void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t m
     s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
 }
 
-/* Adds raw bytes behind those in the buffer. Returns their number, 0 at the end. */
+/* Adds raw bytes after those in the buffer. Returns their number, 0 at the end. */
 static ssize_t raw_add(trail_source *s)
 {
     size_t have = (size_t)(s->end - s->at);
@@ -485,7 +485,7 @@ static ssize_t end_followed(trail_source *s)
     const size_t size = (size_t)(s->end - s->at);
     if (s->strict || codec_of(s->at, size) ||
         (size >= WIRE_HEADER_SIZE && wire_header_parse(s->at) != 0))
-        return fail_codec(s, 0, "bytes of another kind follow them");
+        return fail_codec(s, 0, "other bytes follow the compressed data");
     return 0;
 }
 

@@ -46,8 +46,8 @@ ssize_t source_peek_at(const trail_source *source, uint64_t from, void *buf, siz
 trail_source *source_from(trail_source *source, int64_t offset, trail_error *err);
 
 /*
- * For data in it that its reader decompresses: returns -1 with *err if `size` bytes from `raw` ones
- * in this form exceed the source's limits.
+ * For data that the reader of the source decompresses itself: returns -1 with *err if decompressing
+ * `raw` bytes of this form into `size` bytes exceeds the source's limits.
  */
 int source_limit(trail_source *source, const char *form, uint64_t raw, uint64_t size,
                  trail_error *err);
@@ -61,7 +61,7 @@ bool source_only_zeros_follow(const trail_source *source);
 /* Whether the trace has lost its header, which the source supplies. */
 bool source_lacks_header(const trail_source *source);
 
-/* Bytes of another kind behind compressed data are an error from now on, as to Go's tools. */
+/* Bytes of another kind after compressed data are an error from now on, as to Go's tools. */
 void source_set_strict(trail_source *source);
 
 /* trail_source_compression, but only what undoes it: not what follows, or lacks, the trace. */

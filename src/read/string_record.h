@@ -5,7 +5,7 @@
 
 #include "base/varint.h"
 
-/* Takes the record behind its type from [*at, end). Returns false if it is incomplete. */
+/* Takes the record after its type from [*at, end). Returns false if it is incomplete. */
 static inline bool string_take(const uint8_t **at, const uint8_t *end, trail_string *text)
 {
     uint64_t id, size;

@@ -135,7 +135,7 @@ static bool begins_batch(int version, const uint8_t *at, size_t size)
            header.generation > 0 && header.size > 0;
 }
 
-/* Returns the offset of a trace's header behind text, or behind other bytes if a batch follows it;
+/* Returns the offset of a trace's header after text, or after other bytes if a batch follows it;
  * 0 if there is none. */
 static size_t text_size(const uint8_t *data, size_t size)
 {
@@ -482,7 +482,7 @@ static bool get_all(struct unwrap *u, uint8_t *to, size_t size)
 
 static bool is_form(const uint8_t *data, size_t size);
 
-/* Whether a file begins like a trace, or like one that is compressed or in another form. */
+/* Whether the bytes begin like a trace, be it plain, compressed or in another form. */
 static bool is_trace(const uint8_t *head, size_t size)
 {
     return size >= WIRE_HEADER_SIZE && (wire_header_parse(head) != 0 || is_form(head, size));

@@ -1,5 +1,5 @@
 /*
- * Unwrap: traces as transfers leave them: behind text or zero bytes, in a tar or zip archive, as
+ * Unwrap: traces as transfers leave them: after text or zero bytes, in a tar or zip archive, as
  * base64, as a hex dump, in a response of HTTP, compressed twice, or with line ends converted to
  * CRLF. A source in such a form is wrapped in one that delivers the trace.
  */

@@ -16,7 +16,7 @@ static const char *other_kind(const uint8_t *header)
         {"7z\xbc\xaf", ": unpack it with 7z"},
         {"Rar!", ": unpack it with unrar"},
         {"\x04\"M\x18", ": decompress it with lz4"},
-        {"\xff\xfe", ": it is text in UTF-16, as a redirection in PowerShell makes of any output"},
+        {"\xff\xfe", ": it is UTF-16 text, as a redirection in PowerShell writes it"},
         {"0000000 ", ": it is a dump; trail reads those of xxd and hexdump -C"},
         {"begin ", ": decode it with uudecode"},
         {"-----BEGIN ", ": remove the lines around the base64"},

@@ -14,7 +14,7 @@ struct plan {
     trail_name regions[REPLAY_CHANGES]; /* regions with a different factor inside */
     float region_factors[REPLAY_CHANGES];
     size_t region_count;
-    trail_name pool; /* the start function of threads of which there are others; 0: none */
+    trail_name pool; /* start function whose number of threads is changed; 0: none */
     unsigned pool_size;
 };
 

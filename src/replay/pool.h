@@ -17,7 +17,7 @@
 struct pool_piece {
     uint64_t first, count; /* steps */
     int64_t begin_ns;
-    uint32_t wait; /* after which it can be taken; CHAIN_NONE: from the begin on */
+    uint32_t wait; /* after which it can be taken; CHAIN_NONE: from the start on */
     uint32_t next; /* the next piece with that wait, + 1 */
 };
 

@@ -105,7 +105,7 @@ static uint32_t number_of(const struct replay *r, const struct task *task)
     return (uint32_t)(task - r->tasks);
 }
 
-static void tell(const struct replay *r, const struct task *task, struct replay_event event)
+static void notify(const struct replay *r, const struct task *task, struct replay_event event)
 {
     if (!r->watch)
         return;
@@ -153,7 +153,7 @@ static void make_ready(struct replay *r, struct task *task)
         task->spent_ns = least;
     task->state = TASK_READY;
     task->used_ns = 0;
-    tell(r, task, (struct replay_event){.what = REPLAY_READY, .by = task->waker});
+    notify(r, task, (struct replay_event){.what = REPLAY_READY, .by = task->waker});
     task->waker = CHAIN_NONE;
     queue_up(r->ready, r->ready_count++,
              (struct queued){rank_of(r, task), r->nth++, number_of(r, task)});
@@ -342,7 +342,7 @@ static void begin(struct replay *r, struct task *task, const struct task *creato
     task->state = TASK_SLEEPS;
     task->spent_ns = creator ? creator->spent_ns : 0;
     if (creator)
-        tell(r, task, (struct replay_event){.what = REPLAY_CREATED, .by = number_of(r, creator)});
+        notify(r, task, (struct replay_event){.what = REPLAY_CREATED, .by = number_of(r, creator)});
     at(r, number_of(r, task), r->now_ns);
     if (!task->worker || r->others_begun)
         return;
@@ -485,13 +485,13 @@ static void over(struct replay *r, struct task *task)
 
 static void stops(struct replay *r, const struct task *task, const struct chain_step *why)
 {
-    tell(r, task, (struct replay_event){.what = REPLAY_STOPS, .by = CHAIN_NONE, .step = why});
+    notify(r, task, (struct replay_event){.what = REPLAY_STOPS, .by = CHAIN_NONE, .step = why});
 }
 
 static void runs(struct replay *r, const struct task *task)
 {
     const struct chain_step *step = &r->chains->steps[task->thread->first + task->at - 1];
-    tell(r, task, (struct replay_event){.what = REPLAY_RUNS, .by = CHAIN_NONE, .step = step});
+    notify(r, task, (struct replay_event){.what = REPLAY_RUNS, .by = CHAIN_NONE, .step = step});
 }
 
 /* Performs the task's steps until one takes time. `has_cpu`: it has a CPU. */

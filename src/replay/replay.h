@@ -42,7 +42,7 @@ struct replay_event {
     uint32_t thread;
     uint32_t by; /* the thread that created or woke it; CHAIN_NONE: none */
     uint64_t at; /* number of its steps that have begun */
-    int64_t ns;  /* since the begin */
+    int64_t ns;  /* since the start */
     /* REPLAY_RUNS: CHAIN_RUN, or CHAIN_STALL, in which it is only ready. REPLAY_STOPS: what it waits
      * for, or CHAIN_FINISH; NULL: others have its CPU. */
     const struct chain_step *step;

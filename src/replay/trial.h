@@ -41,8 +41,8 @@ double trial_as_now(const struct trial *trial, double value);
 double trial_gain(const struct trial *trial, double from, double to);
 
 /*
- * Whether more threads can share the work of a pool: as many as in the trace have to take as long
- * for it. *off: by what part they do not. Returns false if out of memory.
+ * Whether more threads can share the work of a pool: a replay with as many as in the trace must
+ * take as long. *off: by what fraction it does not. Returns false if out of memory.
  */
 enum trial_pool {
     TRIAL_POOL_GOOD,

@@ -45,7 +45,7 @@ static void put_bars(struct plot *plot, const struct powers *powers, double most
     }
 }
 
-/* "11 times; median 7.85 ms, p95 ...": about so much only where the durations are not all kept. */
+/* "11 times; median 7.85 ms, p95 ...": "about" only where not all durations are kept. */
 static void describe(const trail_histogram *sum, char *buf, size_t size)
 {
     char p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE], max[SHOW_SIZE];

@@ -109,9 +109,8 @@ static void put_heap(const struct report *report)
     bool has_goal;
     char top[SHOW_SIZE], middle[SHOW_SIZE], seen[300], first[SHOW_SIZE], peak[SHOW_SIZE];
     if (!series->has_heap) {
-        out_str(report->out,
-                "<p class=\"none\">The trace has no sizes of the heap. Go's "
-                "traces have them; of a C program: <code>trail record --heap</code>.</p>");
+        out_str(report->out, "<p class=\"none\">The trace has no heap sizes. Go's traces have "
+                             "them; for a C program: <code>trail record --heap</code>.</p>");
         return;
     }
     uint64_t most = greatest(series, &has_goal);

@@ -143,7 +143,8 @@ static void pick_pause(struct moments *all, const trail_analysis *answers)
     struct moment *moment =
         pause ? put(all, answers, pause->goroutine, pause->begin_ns, pause->end_ns) : NULL;
     if (moment)
-        (void)snprintf(moment->title, sizeof moment->title, "The longest stop of the world: %.*s",
+        (void)snprintf(moment->title, sizeof moment->title,
+                       "The longest stop-the-world pause: %.*s",
                        shown_size(trail_analysis_text(answers, pause->name)),
                        trail_analysis_text(answers, pause->name).data);
 }

@@ -124,7 +124,7 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
 
 const char *overview_about(const trail_histogram *spread)
 {
-    enum { EXACT = 128 }; /* trail_histogram keeps so many durations */
+    enum { EXACT = 128 }; /* trail_histogram keeps this many durations */
     return spread->count > EXACT ? "about " : "";
 }
 

@@ -48,7 +48,7 @@ enum { OVERVIEW_SIZE = 400 };
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);
 
-/* What is said of a trace without findings, without a full stop. */
+/* The sentence for a trace without findings, without its full stop. */
 static inline const char *overview_nothing(const trail_activity *activity)
 {
     return activity->lost_ns > 0 ? "No known problem found where states are known"
@@ -65,7 +65,7 @@ struct overview_group {
 };
 struct overview_group overview_group(const trail_analysis *answers, trail_name kind);
 
-/* Whether most of what CPU slots lacked would be inferred, and is not said. */
+/* Whether what CPU slots lacked is left out, because most of it would be inferred. */
 static inline bool overview_lacks_switches(const trail_activity *activity, int64_t length_ns)
 {
     return activity->inferred_ns > length_ns / 2;

@@ -92,10 +92,9 @@ static void put_no_samples(const struct report *report)
 {
     out_str(report->out, "<p class=\"none\">The trace has no CPU samples. ");
     if (report->words->of == TRAIL_MADE_BY_GO)
-        out_str(report->out,
-                "In Go (1.19 on) they are there "
-                "when a CPU profile is taken meanwhile (<code>pprof.StartCPUProfile</code>); of a "
-                "C program: <code>trail record --cpu-samples=99</code>. ");
+        out_str(report->out, "Go traces (1.19 and later) have them if a CPU profile is taken at "
+                             "the same time (<code>pprof.StartCPUProfile</code>); for a C program: "
+                             "<code>trail record --cpu-samples=99</code>. ");
     else if (report->words->of == TRAIL_MADE_BY_RECORD)
         out_str(report->out, "Record with <code>--cpu-samples=99</code>. ");
     out_str(report->out, "In their place, this is the time that ");
@@ -109,8 +108,8 @@ static bool put_flames(const struct report *report)
     static const struct flame_form cpu = {"flame-cpu", "CPU samples", false, true};
     static const struct flame_form running = {
         "flame-running", "Time running, by the stack where it ended", false, false};
-    static const struct flame_form waits = {"flame-waits", "Time waiting, by what for and where",
-                                            true, false};
+    static const struct flame_form waits = {
+        "flame-waits", "Time waiting, by what was waited for and where", true, false};
     trail_profile profile;
     trail_analysis_profile(report->answers, TRAIL_PROFILE_CPU, &profile);
     report_section(report, "ran", "Where it ran");

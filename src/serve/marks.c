@@ -44,7 +44,7 @@ static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
     return bar->open ? end_ns : bar->end_ns;
 }
 
-/* Orders by place, then by begin. */
+/* Orders by place, then by start. */
 static int compare_rows(const void *left, const void *right)
 {
     const struct bar_row *x = left, *y = right;

@@ -101,7 +101,7 @@ enum shm_kind {
     SHM_FORGOTTEN,  /* time; object: a lock that was destroyed: the next one at its address is
                        another */
     /* Before SHM_CREATED, if that has a vtable: time; end: the function in the vtable that runs the
-     * object; object, object2, and release with release2 above it: the words behind the vtable in
+     * object; object, object2, and release with release2 above it: the words after the vtable in
      * the object, as far as they are in its page. The object may be smaller */
     SHM_RUNS,
     SHM_FORKED, /* time: before it happens; object: the fork's number (header.fork); stack */

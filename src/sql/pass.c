@@ -17,7 +17,7 @@
 /* Those that trail_tables_options.wanted has a bit for. */
 #define MAX_COLUMNS (8 * sizeof(((trail_tables_options *)NULL)->wanted[0]))
 
-/* Of the statements, of which each has a thread. */
+/* Of the threads that run the statements. */
 #define STACK_SIZE ((size_t)1 << 20)
 
 /* A copy of rows, with all columns, in one block of memory. */
@@ -80,7 +80,7 @@ static size_t padded(size_t size)
     return (size + 7) / 8 * 8;
 }
 
-/* Copies bytes to *end, moves *end behind them, to a multiple of 8, and returns the copy. */
+/* Copies bytes to *end, moves *end past them, to a multiple of 8, and returns the copy. */
 static void *put(char **end, const void *data, size_t size)
 {
     char *copy = *end;

@@ -34,7 +34,7 @@ static uint64_t pointer_at(pid_t pid, uint64_t at)
 
 /* Returns the target of an entry of the linkage table: [endbr64] [bnd] jmp *DISTANCE(%rip). `at` if
  * it is not such an entry. */
-static uint64_t behind_linkage(pid_t pid, uint64_t at)
+static uint64_t through_linkage(pid_t pid, uint64_t at)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
     uint8_t code[16];
@@ -56,7 +56,7 @@ uint64_t called_function(pid_t pid, uint64_t return_address)
     if (code[0] == 0xff && code[1] == 0x15) /* call *DISTANCE(%rip) */
         return pointer_at(pid, relative(return_address, code + 2));
     if (code[1] == 0xe8) /* call DISTANCE */
-        return behind_linkage(pid, relative(return_address, code + 2));
+        return through_linkage(pid, relative(return_address, code + 2));
     return 0;
 }
 

@@ -1,7 +1,8 @@
 /*
- * Confines a process that reads files of other people: it can read files, and answer on one descriptor. It cannot write
- * a file, start a program, connect, or signal another process; its memory is limited, its death leaves no core
- * file. With servers of debug information (DEBUGINFOD_URLS), which libdw asks itself, only the last two hold.
+ * Confines a process that reads files of other users: it can read files, and answer on one
+ * descriptor. It cannot write a file, start a program, connect, or signal another process; its
+ * memory is limited, its death leaves no core file. With servers of debug information
+ * (DEBUGINFOD_URLS), which libdw asks itself, only the last two hold.
  */
 #pragma once
 

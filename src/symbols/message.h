@@ -45,7 +45,7 @@ trail_string message_text(struct message *message);
 bool message_send(struct message *message, int fd);
 
 /*
- * Waits for a message until the monotonic clock is `until` ns; INT64_MAX: for ever. Returns 0; -1:
+ * Waits for a message until the monotonic clock is `until` ns; INT64_MAX: forever. Returns 0; -1:
  * the other side is gone, or sent a message that is too large; 1: too late.
  */
 int message_receive(struct message *message, int fd, int64_t until);

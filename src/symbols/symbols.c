@@ -103,7 +103,7 @@ static bool open_file(struct symbols *symbols, trail_error *err)
     message_put_number(&symbols->question, symbols->detail);
     symbols->start = symbol_process_start(symbols->process);
     if (symbols->start == 0)
-        return lose(symbols, "no process can be started to read it", err);
+        return lose(symbols, "cannot start a process to read it", err);
     if (!ask(symbols, err))
         return false;
     uint64_t code = message_number(&symbols->answer);

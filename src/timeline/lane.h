@@ -6,7 +6,7 @@
  * A chunk is two rows of bytes, of varints with 7 bits per byte. The first row begins with the ns
  * that the lane spent in each state but NONE before the chunk. Then each span is one number,
  *
- *     time since the last span's begin | state: 3 bits | has `other` | has a stack
+ *     time since the last span's start | state: 3 bits | has `other` | has a stack
  *
  * and in the second row, where present, the reason of a wait or system call, the stack, and
  * `other`. Most system calls have no reason: one with a reason has its own code in place of the
@@ -74,7 +74,7 @@ static inline uint64_t lane_count(const struct lane *lane)
 
 /*
  * A cursor is a position between two spans, from which spans are read one by one; it stays valid
- * when spans are added. begin_ns is the begin of the previous span in the chunk. The caller sets
+ * when spans are added. begin_ns is the start of the previous span in the chunk. The caller sets
  * `kind` and `lane`.
  */
 void lane_seek(const struct lane *lane, uint64_t first, trail_span_cursor *cursor);

@@ -18,7 +18,7 @@
 #define DEFAULT_EVERY_NS  ((int64_t)60 * 1000000000)
 #define LEAST_EVERY_NS    ((int64_t)1000000000)
 #define DEFAULT_MAX_BYTES (UINT64_C(1) << 30)
-/* How many times the limit something lasts before it is slow without its end. */
+/* Something that has not ended is slow once it has lasted this many times the limit. */
 #define OPEN_TIMES 2
 
 #define SPANS     1024

@@ -1,7 +1,7 @@
 /*
- * Tasks and regions that last longer than a limit (trail_flight_on_slow). While there is a limit, the
- * begin of each that it is about is kept in a table without locks; a thread of its own writes the
- * snapshots, so that a thread of the host never does.
+ * Tasks and regions that last longer than a limit (trail_flight_on_slow). While there is a limit,
+ * the start of each that it applies to is kept in a table without locks; a thread of its own writes
+ * the snapshots, so that a thread of the host never does.
  */
 #pragma once
 

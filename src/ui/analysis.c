@@ -48,8 +48,9 @@ static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
     if (analysis->answers)
-        print_message("%s: what %s covers only the part that could be read",
-                      source_title(analysis->word), analysis->streams ? "is shown" : "follows");
+        print_message("%s: the %s covers only the part that could be read",
+                      source_title(analysis->word),
+                      analysis->streams ? "output" : "following output");
     return code;
 }
 

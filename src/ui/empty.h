@@ -9,7 +9,7 @@
 #define EMPTY_REGIONS                                                                              \
     "No user regions. A program has them if it calls trace.StartRegion (Go) or "                   \
     "trail_region_begin (C).\n"
-#define EMPTY_LOCKS "No waits for locks. With --channels those for channels and select count, too."
+#define EMPTY_LOCKS "No waits for locks. --channels includes waits for channels and select."
 #define EMPTY_GC    "No garbage collection: no cycle ran, or the program is not written in Go.\n"
 
 /* Prints that a profile has no samples. */

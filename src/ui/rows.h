@@ -60,7 +60,7 @@ void row_spread(struct row *row, const char *titles, const char *key, const trai
 void row_range(struct row *row, const char *titles, const char *key, const trail_histogram *times);
 /* "-" in tables, null in JSON. */
 void row_none(struct row *row, const char *title, const char *key);
-/* JSON only: its length, its begin, and its goroutine or task, under that key. */
+/* JSON only: its length, its start, and its goroutine or task, under that key. */
 void row_longest(struct row *row, const char *key, const trail_longest *longest, const char *of);
 /* JSON only. */
 void row_bool(struct row *row, const char *key, bool value);

@@ -262,7 +262,7 @@ static size_t figure_of(const char *item, size_t size)
 }
 
 /* The same for "mutex 14.7 s, sleep 350 ms": without its last items, and of a single one only the
- * name is cut, because a number must neither lose digits nor stand behind the words of another. */
+ * name is cut, because a number must neither lose digits nor follow the words of another. */
 static int print_list(const char *text, int width)
 {
     const char *comma = strstr(text, ", "), *next = comma;

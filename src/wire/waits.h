@@ -32,7 +32,7 @@
 
 /*
  * How it is known whether a thread runs or is ready: from the kernel's context switches, or
- * inferred. A string "trail.readiness kernel" in each generation gives the state at its begin, and
+ * inferred. A string "trail.readiness kernel" in each generation gives the state at its start, and
  * a log of this category each change.
  */
 #define WIRE_READINESS          "trail.readiness"

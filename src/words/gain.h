@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <trail/analyze.h>
 
-/* A bound of this share of the trace, as three digits show it, is all of it: no figure. */
+/* A bound that three digits show as this share of the trace is all of it: no figure is given. */
 #define GAIN_MOST_SHARE 0.995
 #define GAIN_LESS_SHARE 0.994 /* just below */
 

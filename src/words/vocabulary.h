@@ -48,7 +48,7 @@ const char *words_text(const struct vocabulary *vocabulary, const char *text, ch
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size);
 
-/* Returns the reason of a wait in the vocabulary's words; for "", that none is given. */
+/* Returns the reason of a wait in the vocabulary's words; for "", that no reason is given. */
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason);
 
 /*

@@ -99,7 +99,7 @@ const char *skip_pattern_error(const char *line)
     size_t size = sizeof file_word - 1;
     const char *pattern = strncmp(line, file_word, size) == 0 ? line + size : line;
     if (*pattern == '\0')
-        return "no pattern behind 'file:'";
+        return "no pattern after 'file:'";
     if (pattern[strspn(pattern, "*")] == '\0')
         return "it covers everything";
     for (const char *at = line; *at; at++)

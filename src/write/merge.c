@@ -65,7 +65,7 @@ struct source {
     bool in_gc;
     uint64_t metrics[TRAIL_METRICS];
     struct blocks blocks[SPACES];
-    trail_event *ahead; /* statuses at its begin, and open ranges: what of them is not a text */
+    trail_event *ahead; /* initial statuses and open ranges, without their texts */
     size_t ahead_count, ahead_capacity;
     trail_error err;
 };
@@ -304,7 +304,7 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
         if (s->failed)
             *err = s->err;
         else
-            error_set(err, TRAIL_TRUNCATED, "no event is in it");
+            error_set(err, TRAIL_TRUNCATED, "it has no events");
         return -1;
     }
     s->first_ns = first->time_ns;
@@ -342,7 +342,7 @@ int trail_merge_add(trail_merge *merge, const trail_merge_source *source, trail_
 
 /* MARK: Alignment */
 
-/* Computes its begin relative to the first source's. Returns false with *err set on error. */
+/* Computes its start relative to the first source's. Returns false with *err set on error. */
 static bool place(const trail_merge *m, struct source *s, trail_error *err)
 {
     const struct source *base = m->sources[0];
@@ -644,7 +644,8 @@ trail_merge *trail_merge_open(const trail_merge_options *options, trail_error *e
 {
     int version = options->version;
     if (version != 0 && version != 23 && version != 25 && version != 26) {
-        (void)error_set(err, TRAIL_USAGE, "a merge is written as 23, 25 or 26, not as %d", version);
+        (void)error_set(err, TRAIL_USAGE, "a merge is written in format 23, 25 or 26, not in %d",
+                        version);
         return NULL;
     }
     trail_merge *m = calloc(1, sizeof *m);

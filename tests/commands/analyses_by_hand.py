@@ -744,7 +744,7 @@ def what_is_not_there_names_the_nearest():
         (["tasks", "--name=requets"], "did you mean 'request'"),
         (["tasks", "--task=9"], "from 7 to 8"),
         (["mmu", "--flags=swt"], "did you mean 'stw'"),
-        (["mmu", "--window=0ms"], "is not the length"),
+        (["mmu", "--window=0ms"], "is not a window length"),
         (["mmu", "--quantiles=1.5"], "'1.5' is not a share"),
         (["mmu", "--quantiles=0.5,,"], "'' is not a share"),
         (["mmu", "--quantiles=0.5,nan"], "'nan' is not a share"),

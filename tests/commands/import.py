@@ -126,7 +126,7 @@ def perf_in_a_container_has_two_ids_for_a_thread():
     names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
     equal(names, {50: "sh", 100: "main", 101: "my worker"})
     # For sh, main, and the worker's first event: the idle task is 0 in both, and -1 is not an ID.
-    assert "3 context switches of perf in a container: their threads have the host's IDs" in err, err
+    assert "3 context switches recorded by perf in a container: their threads have the host's IDs" in err, err
 
 
 @test
@@ -366,7 +366,7 @@ def what_is_not_understood_is_counted_and_named():
     assert "3 events of other kinds left out: sys_enter_futex 2, \\x1b[31m 1\n" in err, err
     line = len(STORY) + 4
     assert f"1 line is not an event, the first in line {line}\n" in err, err
-    assert f"2 events left out, as their fields are not those of their kind, the first in line {line + 1}\n" in err, err
+    assert f"2 events left out because of unexpected fields, the first in line {line + 1}\n" in err, err
     has_states_of_the_story(path)
     status, _, quiet = run("import", "-q", "-", "-o", path, stdin=perf(*STORY).encode())
     equal((status, quiet), (0, ""))
@@ -569,14 +569,14 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
     equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {1: "t1", 2: "t2", 3: "t3"})
     # Without the thread's context in the events, nothing can be derived.
     code, _, err = run("import", "-", "-o", os.path.join(WORK, "none.trace"), stdin=ust((10, 1, "lock_req", 0xA0)).replace("vtid", "x").encode())
-    assert code == 1 and "1 event left out, as its fields" in err, err
+    assert code == 1 and "1 event left out because of unexpected fields" in err, err
 
 
 @test
 def damaged_lines_of_babeltrace_are_counted():
     bad = '[10.5] host sched_switch: { cpu_id = 0 }, { prev_comm = "x" }\n[10.5] host sched_waking: { comm = "x", tid = 5 }\n[nonsense\n'
     path, err = imported(ctf(STORY) + bad + "[10.6] host my_app:event: { cpu_id = 0 }, { }\n")
-    assert "2 events left out, as their fields" in err and "1 line is not an event" in err and "my_app:event 1" in err, err
+    assert "2 events left out because of unexpected fields" in err and "1 line is not an event" in err and "my_app:event 1" in err, err
 
 
 CTF = """/* CTF 1.8 */
@@ -670,7 +670,7 @@ def spans_that_overlap_are_cut_and_ends_without_begin_are_counted():
     path, err = imported(spans(span(10, "outer", 100, 100), span(10, "late", 150, 100), {"ph": "E", "tid": 10, "ts": 500},
                                {"ph": "B", "name": "open", "tid": 12, "ts": 120}, {"ph": "e", "tid": 10, "ts": 1, "id": 5},
                                {"ph": "f", "tid": 10, "ts": 1, "id": 5}, {"ph": "C", "tid": 1, "ts": 5}))  # fmt: skip
-    assert "1 span shortened" in err and "3 events left out, as their fields" in err and "track event, phase C 1" in err, err
+    assert "1 span shortened" in err and "3 events left out because of unexpected fields" in err and "track event, phase C 1" in err, err
     equal(regions(path)[10, "late"], (150, 200))
     equal(without_instants(states(path)[12]), [("Waiting", 100, 120, 0), ("Running", 120, 200, 0)])
 
@@ -943,7 +943,7 @@ def legacy_events_mean_what_their_letter_says():
         legacy("b", "timestamp_delta_us: 0 name: \"t\" category_iids: 2", "unscoped_id: 5"),
         legacy("e", "timestamp_delta_us: 100 categories: \"c\"", "unscoped_id: 5"), legacy("e", "timestamp_delta_us: 1", "unscoped_id: 5"),
         legacy("C", "timestamp_delta_us: 1 name: \"n\""), legacy("i", "timestamp_delta_us: 1 name: \"mark\"")))  # fmt: skip
-    assert "1 event left out, as its fields" in err and "track event, phase C 1" in err, err
+    assert "1 event left out because of unexpected fields" in err and "track event, phase C 1" in err, err
     got = regions(path)
     first = min(begin for begin, _ in got.values())
     equal({key: (b - first, e - first) for key, (b, e) in got.items()}, {(10, "x"): (0, 200), (10, "job"): (50, 70), (11, "other"): (400, 410)})
@@ -956,7 +956,7 @@ def tracks_that_no_thread_writes_are_threads_of_their_own():
     path, err = imported(packets('track_descriptor { uuid: 1 static_name: "queue" }', 'track_descriptor { uuid: 2 name: "disk" parent_uuid: 1 }',
                                  track_event(10, f"{BEGIN} track_uuid: 1 name: \"a\""), track_event(20, f"{BEGIN} track_uuid: 2 name: \"b\""),
                                  track_event(30, f"{END} track_uuid: 1"), track_event(40, f"{END} track_uuid: 2"), track_event(50, END)))  # fmt: skip
-    assert "1 event left out, as its fields" in err, err  # an end on track 0 without a begin
+    assert "1 event left out because of unexpected fields" in err, err  # an end on track 0 without a begin
     names = {g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}
     equal({(names[g], name): us for (g, name), us in regions(path).items()}, {("queue", "a"): (10, 30), ("disk", "b"): (20, 40)})
 
@@ -979,7 +979,7 @@ def with_the_kernels_events_slices_do_not_decide_when_threads_run():
 @test
 def an_export_for_perfetto_can_be_imported():
     path, err = imported(good("export", "--to=perfetto", os.path.join(os.path.dirname(DATA), "..", "..", "examples", "traces", "load-go1.23.trace")))
-    assert "left out, as" not in err, err
+    assert "left out because" not in err, err
     assert answer("regions", path)["regions"]
 
 

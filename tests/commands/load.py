@@ -323,7 +323,7 @@ def watch_loads_what_appears_as_the_document_shows():
 def a_store_takes_neither_traces_nor_their_options():
     store = f"duckdb:{fresh('database')}"
     for words, reason in (
-        ((store, TRACES[0], "@traces"), "a store takes no traces beside it"),
+        ((store, TRACES[0], "@traces"), "a store cannot be combined with traces"),
         (("--from=1s", store, "@traces"), "--from, --to, "),
         (("--cache", store, "@traces"), "--from, --to, "),
     ):

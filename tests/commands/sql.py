@@ -1343,7 +1343,7 @@ def a_cache_that_cannot_be_written_is_not_used():
     os.mkdir(os.path.join(folder, name.replace("events", "states")))
     code, out, err = cached("occupied", HAND, query)
     equal((code, out), run("sql", HAND, query)[:2])
-    assert "the traces are read" in err, err
+    assert "reading the traces instead" in err, err
 
 
 @with_duckdb

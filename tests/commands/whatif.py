@@ -968,7 +968,7 @@ def a_piece_of_work_is_not_taken_before_it_is_there():
 def a_pool_whose_work_cannot_be_divided_has_no_answer():
     for args, path, message in (
         (["--pool=worker=4"], workers(regions=False), "does not show where one piece of work of 'worker' ends"),
-        (["--pool=main=2"], workers(), "the end of 'main' is what is counted"),
+        (["--pool=main=2"], workers(), "the goal is the end of 'main' itself"),
     ):
         assert message in answer("whatif", *args, path)["cannot_answer"], (args, message)
     for args, message in (

@@ -42,7 +42,7 @@ def record(how, *options):
     # With the kernel's switches but not its wake-ups, the summary reports inferred readiness.
     summary = json.loads(subprocess.check_output([TRAIL, "summary", "--json", TRACE], text=True))
     inferred = os.geteuid() == 0 and "ready: inferred" not in done.stderr
-    assert summary["recording"]["ready_inferred"] == ("ready: after waits inferred" in done.stderr), done
+    assert summary["recording"]["ready_inferred"] == ("ready: inferred after waits" in done.stderr), done
     assert not inferred or summary["recording"]["ready_inferred"], done
     rows = json.loads(subprocess.check_output([TRAIL, "goroutines", "--json", TRACE], text=True))["goroutines"]
     (row,) = [row for row in rows if row["name"] == "waits"]

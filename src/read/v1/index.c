@@ -491,7 +491,7 @@ static uint64_t count_timed(const struct v1_index *index, const uint8_t *at, con
 }
 
 /*
- * Moves *at behind text that the program printed, if that begins there or in the records before it.
+ * Moves *at past text that the program printed, if that begins there or in the records before it.
  * Returns 1, 0 if there is none, -1 on an error.
  */
 static int cut_text(struct sweep *sweep, const uint8_t **at)

@@ -79,7 +79,7 @@ struct v1_index {
     uint64_t text_bytes; /* that the program printed into the trace */
     int64_t text_offset; /* of the first of them; -1: none */
     bool cut;            /* set by the reader: the last events of the Ps are lost */
-    int64_t next_trace;  /* offset of another trace behind this one, -1: none */
+    int64_t next_trace;  /* offset of another trace after this one, -1: none */
     bool padded;         /* only zero bytes follow `end`, as in a file whose space was reserved */
 };
 

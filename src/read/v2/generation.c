@@ -548,7 +548,7 @@ static bool ends_in_zeros(struct v2_generation *g, const struct extent_state *s)
  * Whether another trace begins between damage at `from` and `end`, where a batch was found that may
  * be that trace's. Only a header before a batch counts: strings may contain the same bytes.
  */
-static bool trace_behind(struct v2_generation *g, size_t from, size_t end)
+static bool trace_after_damage(struct v2_generation *g, size_t from, size_t end)
 {
     struct v2_batch_header header;
     size_t length;
@@ -645,7 +645,7 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     /* A first batch that no other follows may itself be damaged. */
     const bool sure = s->batches > 1 || g->offset > WIRE_HEADER_SIZE;
     /* The last batch, which is cut, may have swallowed the start of the other trace. */
-    const bool last = trace_behind(g, from > s->searched ? from : s->searched, limit);
+    const bool last = trace_after_damage(g, from > s->searched ? from : s->searched, limit);
     if (last)
         limit = g->filled;
     const size_t two_headers = (size_t)2 * WIRE_HEADER_SIZE;
@@ -695,7 +695,7 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
                                         g->time_ticks, g->at_end, g->irregular};
         size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
         /* A possible start of a batch at the end is examined again, with more bytes. */
-        if (trace_behind(g, at, at + found)) {
+        if (trace_after_damage(g, at, at + found)) {
             g->lost_bytes += g->filled - at;
             g->used = g->filled;
             return false;
@@ -784,7 +784,7 @@ static void give_back(struct v2_generation *g, struct extent_state *s)
 }
 
 /* Starts after lost bytes, which may be the generation's own. */
-static void begin_behind_loss(struct v2_generation *g)
+static void begin_after_loss(struct v2_generation *g)
 {
     if (!g->behind_loss || !GROW(g->gaps, g->gap_capacity, 1))
         return;
@@ -801,7 +801,7 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
     g->gap_count = 0;
     g->events_lost = false;
     error_clear(&g->fault);
-    begin_behind_loss(g);
+    begin_after_loss(g);
     do {
         extent = extend(g, &s, behind);
     } while (extent == EXTENT_MORE);

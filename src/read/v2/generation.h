@@ -72,7 +72,7 @@ struct v2_generation {
     double usual_ns_per_tick;        /* of the previous generation; 0: unknown */
     uint64_t text_bytes, lost_bytes; /* of the trace so far */
     int64_t text_offset;             /* of the first text; -1: none */
-    int64_t next_trace;              /* offset of another trace behind this one; -1: none */
+    int64_t next_trace;              /* offset of another trace after this one; -1: none */
     bool frequency_assumed;
     bool unstopped; /* the trace ends in a generation that has only begun */
 

@@ -317,7 +317,7 @@ static void count_generation(struct v2_reader *r)
  * An error in a generation that is truncated (up to 1.25) is mostly caused by that: tables come
  * last. The message remains Go's; the truncation is appended.
  */
-static void append_error_behind(struct v2_reader *r)
+static void append_later_error(struct v2_reader *r)
 {
     if (r->behind.code == TRAIL_NO_MEMORY)
         r->base.error = r->behind; /* nothing is wrong with the generation */
@@ -454,7 +454,7 @@ static enum v2_load load_next(struct v2_reader *r)
         if (loaded == V2_NO_MORE || (loaded == V2_LOADED && g->number != r->lost_generation))
             return loaded;
         if (loaded == V2_LOAD_FAILED) {
-            append_error_behind(r);
+            append_later_error(r);
             r->behind = g->used == 0 ? r->base.error : r->behind;
             if (!note_damage(r))
                 return loaded;
@@ -957,7 +957,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
             return 0;
         }
         if (result < 0) {
-            append_error_behind(r);
+            append_later_error(r);
             r->unknown = r->order.unknown; /* report this error, not an unknown ID */
             r->lost_generation = r->generation.number;
             r->phase = note_damage(r) ? PHASE_LOAD : PHASE_ERROR;
