@@ -448,7 +448,7 @@ uint64_t code_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 /* MARK: Places for people */
 
 /* How well a frame names a place. */
-static enum frame_rank code_rank(const struct collect *c, const struct v2_frame *frame)
+enum frame_rank code_rank(const struct collect *c, const struct v2_frame *frame)
 {
     return frame_rank(c->options.skip_frames, frame->function, frame->file);
 }

@@ -85,7 +85,8 @@ struct named_stack *code_named_stack(struct collect *c, uint64_t key);
  * the new count. */
 size_t code_add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, size_t count);
 
-/* Whether a frame names no place at all. */
+/* How well a frame names a place, and whether it names none at all. */
+enum frame_rank code_rank(const struct collect *c, const struct v2_frame *frame);
 bool code_is_wrapper(const struct collect *c, const struct v2_frame *frame);
 
 enum code_end { CODE_INNERMOST, CODE_OUTERMOST };

@@ -126,14 +126,18 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         bool known = thread->given.vtable &&
                      code_object(c, thread->given.vtable, type, sizeof type) &&
                      callable_name(type, name, V2_MAX_STRING);
-        /* A function that was seen running has a line as well. */
-        if (seen && (!known || text_begins(seen->function, name)))
+        /* A function that was seen running has a line as well; without symbols, it is an address
+         * within it, of which threads with the same function may show several. */
+        bool has_name = seen && code_rank(c, seen) != FRAME_ADDRESS;
+        if (has_name && (!known || text_begins(seen->function, name)))
             *frame = *seen;
         else if (!known && (given = given_function(c, thread, type)) != NULL)
             *frame = *given;
         else if (known)
             *frame = (struct v2_frame){
                 CODE_FIRST_NUMBER + c->trace->next_frame++, text_from(name), {0}, 0};
+        else if (seen)
+            *frame = *seen;
     }
     return true;
 }

@@ -17,6 +17,7 @@
 #define SERVER_JOINED 0.1               /* its exit is waited for: it does not serve others */
 #define LIMIT_SHARE   0.9               /* of the waits timed out */
 #define ONE_SHARE     0.99              /* of the time, if others of its kind might do the same */
+#define ROUNDS        3                 /* threads created, compared with those at once */
 #define UNEVEN_LEAST  0.1               /* of the time in which others wait for the busiest one */
 
 /* MARK: Once */
@@ -197,7 +198,7 @@ static void explain_own_wait(struct findings *findings, const struct straggler *
 
 /*
  * One goroutine comes last to a barrier, or to a condition variable used as one, since it waits for
- * something else before.
+ * something else before; or the last one does so whichever it is, as in a barrier's completion.
  */
 void finding_late(struct findings *findings)
 {
@@ -208,21 +209,31 @@ void finding_late(struct findings *findings)
         int64_t ns = blame_union_ns(&row->held);
         bool barrier =
             (facts && facts->kind == WIRE_WAIT_BARRIER) || wait_is_own_barrier(findings, row);
+        bool one = share_of(row->goroutine.ns, row->ns) >= ALIKE_SHARE;
         if (!barrier || !wait_of_holder(findings, row) || ns < BALANCE_LEAST ||
-            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
-            time_share(findings, ns) < BALANCE_SHARE)
+            !(one || wait_own_place(findings, row)) || time_share(findings, ns) < BALANCE_SHARE)
             continue;
-        const struct finding_of of =
+        struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
-        finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
-                    SHOWN(start), SHOWN(wait));
-        finding_explain(findings,
-                        "%s %" PRId64 " came last. Others waited for it at %.*s during %.0f %% of "
-                        "the time: %s.",
-                        word(findings, TERM_task), row->goroutine.key, SHOWN(at),
-                        100 * time_share(findings, ns),
+        if (!one) { /* each may wait before it comes: without that, more than this is saved */
+            of.weight_ns = of.gain_ns;
+            of.gain_ns = 0;
+            of.saves = false;
+        }
+        if (one) {
+            finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
+                        SHOWN(start), SHOWN(wait));
+            finding_explain(findings, "%s %" PRId64 " came last.", word(findings, TERM_task),
+                            row->goroutine.key);
+        } else {
+            finding_say(findings, &of, "%s of %.*s held each other up at %.*s",
+                        word(findings, TERM_tasks), SHOWN(start), SHOWN(wait));
+            finding_explain(findings, "It was not always the same one that ended the waits.");
+        }
+        finding_explain(findings, "Others waited for it at %.*s during %.0f %% of the time: %s.",
+                        SHOWN(at), 100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text);
         wait_explain_own(findings, row);
     }
@@ -448,8 +459,9 @@ static void say_sleeper(struct findings *findings, const struct blame_row *row, 
     trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                  at = text_of(findings, row->at),
                  own = text_of(findings, place ? place : (trail_name)row->outside.key);
-    finding_say(findings, &of, "%.*s %s while others wait for what it makes", SHOWN(name),
-                sleeps ? "sleeps" : "waits until a time limit");
+    finding_say(findings, &of, "%.*s %s while others wait for %s", SHOWN(name),
+                sleeps ? "sleeps" : "waits until a time limit",
+                wait_is_for_work(findings, row) ? "what it makes" : "its exit");
     finding_explain(findings,
                     "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
                     "that it %s (%.*s).",
@@ -463,6 +475,20 @@ static void say_sleeper(struct findings *findings, const struct blame_row *row, 
 }
 
 /*
+ * Whether the exit of threads that sleep is waited for again and again, each time of others that
+ * are created for that. One that sleeps until the program ends may keep a pace.
+ */
+static bool is_of_rounds(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    return facts && facts->kind == WIRE_WAIT_JOIN && group &&
+           group->row.created >= ROUNDS * group->most_alive && wait_of_holder(findings, row) &&
+           time_share(findings, blame_union_ns(&row->held)) >= BUSY_SHARE &&
+           wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE);
+}
+
+/*
  * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
  * may be a client that has nothing to do; and the main goroutine, or several, may pace others.
  */
@@ -471,13 +497,17 @@ void finding_sleeper(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
-        if (!is_late_with_work(findings, row) ||
+        bool rounds = is_of_rounds(findings, row);
+        if (!(rounds || is_late_with_work(findings, row)) ||
+            finding_names(findings, "straggler", row->start) ||
             finding_names(findings, "pool-too-small", row->start) ||
             finding_names(findings, "one-at-a-time", row->start) ||
+            finding_names(findings, "queue", row->start) ||
             (!waits->is_go && finding_names(findings, "sleeper", row->start)))
             continue;
         bool sleeps = (trail_name)row->outside.key == waits->sleep;
-        if ((sleeps || waits_out_limit(findings, row)) && needs_waiter(findings, row))
+        if (sleeps ? rounds || needs_waiter(findings, row)
+                   : !rounds && waits_out_limit(findings, row) && needs_waiter(findings, row))
             say_sleeper(findings, row, sleeps);
     }
 }

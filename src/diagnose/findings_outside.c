@@ -23,6 +23,8 @@
 /* The same of longer sleeps of the main goroutine that end when another one has ended. */
 #define LOOK_TIMES      40
 #define LOOK_MOST       INT64_C(50000000)
+#define SERIES_MORE     3   /* series of sleeps than threads */
+#define SERIES_SLEEPS   2   /* returns, compared with the series */
 #define LOOK_LATE       2   /* the last sleep, compared with the mean */
 #define AT_ONCE         1.5 /* goroutines that wait for the same kind of thing, on average */
 #define OUTSIDE_SHARE   0.3
@@ -117,6 +119,19 @@ static bool sleeps_often(const struct outside_row *row)
 }
 
 /*
+ * Whether goroutines come back to series of sleeps, and do something else in between: they look for
+ * the same thing each time, as a lock that a file stands for. What keeps a pace sleeps on.
+ */
+static bool sleeps_in_series(const struct findings *findings, const struct outside_row *row)
+{
+    const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
+    uint64_t series = row->spread.count - row->returns;
+    return group && series >= group->workers + SERIES_MORE &&
+           row->returns >= SERIES_SLEEPS * series && row->returns >= LOOK_TIMES &&
+           mean(row->spread.sum_ns, row->spread.count) <= LOOK_MOST;
+}
+
+/*
  * Whether the only other thread of a C program is the main one, which meanwhile waits for the exit
  * of the one that sleeps there: the program changes nothing for which it could look.
  */
@@ -164,7 +179,9 @@ void finding_polling(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         const trail_histogram *spread = &row->spread;
-        if (row->kind != WIRE_WAIT_SLEEP || !(sleeps_often(row) || looks_for_end(findings, row)) ||
+        if (row->kind != WIRE_WAIT_SLEEP ||
+            !(sleeps_often(row) || sleeps_in_series(findings, row) ||
+              looks_for_end(findings, row)) ||
             is_late(row) || (findings->waits->is_go && are_many(row)) || !only_looks(row) ||
             row->woke * 4 > row->returns || row->created * 4 > row->returns * 3 ||
             row->until * 2 > row->spread.count || is_only_joined(findings, row) ||
@@ -242,21 +259,32 @@ static const struct place *condition_place(const struct findings *findings, cons
     return NULL;
 }
 
+/* Waits for a condition variable that others ended, with those that had timed out just before. */
+struct ended_by_others {
+    int64_t ns, alike_ns; /* in all; by those that wait for it themselves */
+};
+
+static struct ended_by_others ended_by_others(const struct findings *findings,
+                                              const struct place *place)
+{
+    const struct blame *blame = &findings->waits->blame;
+    struct ended_by_others sum = {0};
+    for (size_t i = 0; place && i < blame->count; i++) {
+        if (blame->rows[i].wait != place->lock)
+            continue;
+        ns_add(&sum.alike_ns, blame->rows[i].alike_ns);
+        ns_add(&sum.ns, blame->rows[i].direct_ns);
+    }
+    return sum;
+}
+
 /*
  * Whether those that wait there for the condition variable end the other waits as well, which they
  * do when they release the mutex.
  */
-static bool ends_itself(const struct findings *findings, const struct place *place)
+static bool ends_itself(const struct ended_by_others *ended)
 {
-    const struct blame *blame = &findings->waits->blame;
-    int64_t alike = 0, all = 0;
-    for (size_t i = 0; place && i < blame->count; i++) {
-        if (blame->rows[i].wait != place->lock)
-            continue;
-        ns_add(&alike, blame->rows[i].alike_ns);
-        ns_add(&all, blame->rows[i].direct_ns);
-    }
-    return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
+    return ended->ns > 0 && share_of(ended->alike_ns, ended->ns) >= ALIKE_SHARE;
 }
 
 /* Whether a row's wait is of the kind: an rwlock has a name of its own, for both ways to take it. */
@@ -298,8 +326,11 @@ void finding_time_outs(struct findings *findings)
             if (locks && is_holder_known(findings, wait))
                 continue; /* it does not poll: others are to blame */
             const struct place *place = condition_place(findings, wait);
-            uint64_t part = ends_itself(findings, place) ? 4 : 2;
-            if (wait->timed_out * part < spread->count)
+            struct ended_by_others ended = ended_by_others(findings, place);
+            uint64_t part = ends_itself(&ended) ? 4 : 2;
+            /* Not if it waits again after each time-out, until it is woken. */
+            if (wait->timed_out * part < spread->count ||
+                share_of(ended.ns, spread->sum_ns) >= ALIKE_SHARE)
                 continue;
             const struct outside_row *in =
                 place ? NULL : wait_mostly_in(findings, waits->items[i], wait);
@@ -776,6 +807,17 @@ static void put_after(struct findings *findings, const struct outside_row *of)
 }
 
 /*
+ * Whether what usually only looks between two sleeps has work in other runs, too: when it has found
+ * what it looks for.
+ */
+static bool works_at_times(const struct outside_row *row, int64_t usual)
+{
+    const trail_histogram *runs = &row->runs;
+    int64_t second = trail_histogram_quantile(runs, 1 - 1.5 / (double)runs->count);
+    return row->kind == WIRE_WAIT_SLEEP && usual <= POLL_EXEC_MOST && second > POLL_EXEC_MOST;
+}
+
+/*
  * One of many that ran between two waits at the same place ran far longer than nearly all others,
  * and not at first or last.
  */
@@ -789,7 +831,8 @@ void finding_slow_run(struct findings *findings)
         int64_t most = row->longest_run.ns, usual = trail_histogram_quantile(runs, 0.95);
         if (runs->count < ANSWER_COUNT || row->runs_before < RUN_BESIDE ||
             runs->count - row->runs_before <= RUN_BESIDE || most < ANSWER_LEAST ||
-            most / RUN_TIMES < usual || time_share(findings, most) < RUN_SHARE)
+            most / RUN_TIMES < usual || time_share(findings, most) < RUN_SHARE ||
+            works_at_times(row, usual))
             continue;
         const struct finding_of of = finding_saves("slow-run", ns_between(usual, most),
                                                    &row->longest_run, row->function, row->wait);

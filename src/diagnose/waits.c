@@ -237,6 +237,21 @@ static trail_place caller_if_same(const struct waits *waits, trail_stack stack, 
     return same ? row.places[row.own + 1] : by;
 }
 
+/*
+ * Returns `by`, the frame that released a lock; or where it was taken, if the release was the last
+ * that the function did, which with optimisation leaves no frame: its caller then called it where
+ * the caller of the one that waited in that function did.
+ */
+static trail_place taker_if_last(const struct waits *waits, trail_stack waited,
+                                 const struct last_hold *hold, trail_place by)
+{
+    struct stack_row other = stacks_get(&waits->analysis->stacks, waited);
+    bool same = hold && by.pc != 0 && other.own + 1 < other.count &&
+                other.places[other.own].function == hold->at.function &&
+                other.places[other.own + 1].pc == by.pc;
+    return same ? hold->at : by;
+}
+
 /* Returns for how long the function has held the lock in all, if it has logged the hold that ended
  * the wait; 0: not known. */
 static int64_t held_ns(const struct waits *waits, const struct last_hold *hold, trail_name function)
@@ -364,8 +379,10 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
     bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place);
-    if (is_lock && facts && facts->kind == WIRE_WAIT_FILE_LOCK)
-        by = caller_if_same(waits, stack, parked_at(waits, g), by);
+    if (is_lock)
+        by = facts && facts->kind == WIRE_WAIT_FILE_LOCK
+                 ? caller_if_same(waits, stack, parked_at(waits, g), by)
+                 : taker_if_last(waits, parked_at(waits, g), hold, by);
     struct blame_wait ended = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,

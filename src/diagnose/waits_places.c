@@ -279,7 +279,8 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 static bool is_for_last(const struct waits *waits, const struct goroutine *g, int64_t waker)
 {
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
-    if (facts && (facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE)) {
+    if (facts && (facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
+                  facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_ATOMIC)) {
         const struct family *family = families_of(&waits->families, waker);
         return family && family->creator == g->id;
     }

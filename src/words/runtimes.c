@@ -2,6 +2,7 @@
 #include "words/runtimes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "words/function_name.h"
@@ -13,6 +14,7 @@
 #define WHOLE      RUNTIME_WHOLE
 #define PART       RUNTIME_PART
 #define DIRECT     RUNTIME_DIRECT
+#define WITHIN     RUNTIME_WITHIN
 
 static const struct runtime_wait rows[] = {
 #define WAITS(pattern, wait, object, extent, type) {pattern, WIRE_LOG_##wait, object, extent, type},
@@ -45,6 +47,30 @@ static bool is_own(runtime_frame_fn *frame_of, const void *context, size_t frame
     return frame_rank(NULL, function, file) > FRAME_WRAPPER;
 }
 
+/* Whether the rest of the stack has a function of a runtime, or of the one of this type. */
+static bool is_within(runtime_frame_fn *frame_of, const void *context, size_t frame, size_t count,
+                      const char *type)
+{
+    for (; frame < count; frame++) {
+        char buf[FUNCTION_NAME_SIZE];
+        trail_string file, function = frame_of(context, frame, &file);
+        const struct runtime_wait *row = find(function_name_short(function, buf));
+        if ((row && strcmp(row->type, type) == 0) ||
+            frame_rank(NULL, function, file) == FRAME_RUNTIME)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the row that covers a frame counts. */
+static bool does_count(const struct runtime_wait *row, runtime_frame_fn *frame_of,
+                       const void *context, size_t frame, size_t count)
+{
+    if (row->extent == DIRECT)
+        return frame + 1 < count && is_own(frame_of, context, frame + 1);
+    return row->extent != WITHIN || is_within(frame_of, context, frame + 1, count, row->type);
+}
+
 const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const void *context,
                                              size_t count)
 {
@@ -56,9 +82,8 @@ const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const v
         if (frame_is_go(file) || frame_rank(NULL, function, file) > FRAME_WRAPPER)
             break;
         row = function.size ? find(function_name_short(function, buf)) : NULL;
-        if (row && row->extent == DIRECT && (i + 1 == count || !is_own(frame_of, context, i + 1)))
-            continue;
-        found = row ? row : found;
+        if (row && does_count(row, frame_of, context, i, count))
+            found = row;
     }
     return found;
 }

@@ -15,7 +15,7 @@
 #define RUNTIME_ONLY  (-2) /* the only one of its type */
 
 /* As described in runtimes.def. */
-enum runtime_extent { RUNTIME_WHOLE, RUNTIME_PART, RUNTIME_DIRECT };
+enum runtime_extent { RUNTIME_WHOLE, RUNTIME_PART, RUNTIME_DIRECT, RUNTIME_WITHIN };
 
 struct runtime_wait {
     const char *pattern;

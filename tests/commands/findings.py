@@ -225,6 +225,29 @@ def the_caller_of_a_function_that_takes_and_releases_a_file_lock_holds_it():
     equal(holder(True, "mutex m"), "main.set_lock (main.go:10)")
 
 
+@test
+def a_function_that_releases_a_lock_last_and_leaves_no_frame_holds_it():
+    """As optimised: the release shows its caller, at the call through which the other one waits in that function."""
+
+    def holder(same=True, took="main.update"):
+        trace = Trace(2)
+        trace.call = "main.client" if same else None
+        for g in (1, 2):
+            trace.here(g, 2, g - 1)
+        trace.log(MS, 0, "wait", "mutex m")
+        trace.block(MS + 10, 0, "sync", ("main.update", "main.client"))
+        trace.log(201 * MS - 10, 1, "held", "mutex m 201ms", (took,))
+        trace.wake(201 * MS, 1, 1, ("main.client", "main.worker"))
+        trace.start(201 * MS + 10, 0, 1)
+        found = trace.findings(210 * MS, "--from=0ns", f"--to={210 * MS}ns")["lock-serialises"]
+        assert found["text"].startswith(found["function"] + " (main.go:1"), found
+        return found["function"]
+
+    equal(holder(), "main.update")
+    equal(holder(same=False), "main.client")
+    equal(holder(took="main.scan"), "main.client")
+
+
 def at_a_futex(at=WORK_STACK, by=("main.publish", "main.main"), waiters=1, rounds=12):
     """Goroutine 1 runs, and every 10 ms ends the waits of the others for a futex; these run for 1 ms."""
     trace = Trace(1 + waiters)
@@ -2649,7 +2672,7 @@ def one_of_different_threads_that_sleeps_long_holds_up_what_waits_for_its_exit()
     assert "straggler" not in exits(80 * MS, count=1)  # there is no other
 
 
-def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw"), second=0):
+def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False, apart=1, ends_at=("main.meet", "main.draw"), second=0, sleeps_at=("main.fetch",)):
     """Three threads meet ten times at a barrier. The third, or each in turn, sleeps (or is ready)
     for `sleeps` before it, and then ends the waits of the others, `apart` ns one after the
     other. The second comes `second` after the first."""
@@ -2669,7 +2692,7 @@ def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, read
                 if ready:
                     trace.at(now + g, g, f"GoStop reason_string={trace.string('preempted')} stack=0")
                 else:
-                    trace.block(now + g, g, "sleep", ("main.fetch", "main.draw"))
+                    trace.block(now + g, g, "sleep", (sleeps_at[i % len(sleeps_at)], "main.draw"))
                     trace.at(now + sleeps, g, f"GoUnblock g={g} g_seq=%d stack=0", g)
                 trace.start(now + sleeps + 10, g, g)
             else:
@@ -2697,7 +2720,13 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
         equal(round(arrives(7 * MS, second=second)["straggler"]["gain_ns"] / MS), 70)
     # The stack of the one that comes last need not be recorded.
     equal(arrives(8 * MS, ends_at=())["straggler"]["text"], found["text"])
-    assert "straggler" not in arrives(8 * MS, takes_turns=True)
+    # The last one may wait whichever it is, as in a barrier's completion; but what is saved is what each waits there.
+    found = arrives(8 * MS, takes_turns=True)["straggler"]
+    equal(found["gain_ns"], 0)  # the others may wait before they come, too
+    text = found["text"]
+    assert text.startswith("Goroutines of main.draw held each other up at barrier step. It was not always the same one that ended the waits. Others waited for it at main.meet (main.go:10) during "), text
+    assert "was itself waiting (sleep at main.fetch (main.go:10))." in text, text
+    assert "straggler" not in arrives(8 * MS, takes_turns=True, sleeps_at=("main.fetch", "main.load", "main.open"))
     assert "straggler" not in arrives(8 * MS, ready=True)  # it lacks a CPU
     # A condition variable through which they end each other's waits, all at the same time, is a
     # barrier, too.
@@ -3096,9 +3125,9 @@ def permitted(share, kind="semaphore slots", count=10, other=False, vain=None, w
     return trace.findings(end, "--from=10ms", f"--to={end}ns")
 
 
-def timed(late, count=400, length=MS, other=False, wanted="condition jobs_cv", at="main.next"):
+def timed(late, count=400, length=MS, other=False, wanted="condition jobs_cv", at="main.next", works=60 * US):
     """Two threads, of the same kind or not, wait repeatedly for a condition variable, `count` times in all; this many
-    of these waits time out. The others end when the other thread releases the mutex."""
+    of these waits time out. The others end when the other thread releases the mutex. `works`: for how long each runs in between."""
     trace = Trace(2)
     trace.here(99, 2, 0)
     trace.create(10, 0, 1, ("main.work", "main.other") if other else WORK_STACK)
@@ -3122,7 +3151,7 @@ def timed(late, count=400, length=MS, other=False, wanted="condition jobs_cv", a
             trace.start(now + g * 1500, g - 1, g)
             if over:
                 trace.log(now + g * 1500 + 100, g - 1, "wait", "timed out")
-        now += 10 * US
+        now += works
     return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
 
 
@@ -3137,6 +3166,8 @@ def waits_most_of_which_time_out_are_polling():
     # Half of them; or a quarter, if only the waiters end each other's waits.
     assert "polling" in timed(400, count=800, other=True)
     assert "polling" not in timed(400, count=804, other=True)
+    # Those that wait again at once, until they are woken, notice nothing because of the limit.
+    assert "polling" not in timed(400, count=800, other=True, works=10 * US)
     assert "polling" in timed(400, count=1600)
     assert "polling" not in timed(400, count=1604)
     assert "polling" not in timed(400, length=11 * MS)
@@ -3568,16 +3599,16 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" in pooled(gets=3) and "pool-too-small" not in pooled(gets=4)
 
 
-def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False, joined=False, count=20, reason="sync"):
-    """Goroutine 1 waits `count` times for room in a queue of main.take, which sleeps before it takes
-    each piece, and ends `outlives` later. `joins`: main.take waits for goroutine 1 to exit;
+def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=False, joined=False, count=20, reason="sync", fills=3):
+    """Goroutine `fills`, which is main or not, waits `count` times for room in a queue of main.take, which sleeps before it takes
+    each piece, and ends `outlives` later. `joins`: main.take waits for the other one to exit;
     `joined`: the other way around."""
     trace = Trace(2)
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1, ("main.fill",))
+    trace.create(10, 0, fills, ("main.fill",))
     trace.create(11, 0, 2, ("main.take",))
     trace.block(12, 0, "chan receive", ("main.main",))
-    trace.start(20, 0, 1)
+    trace.start(20, 0, fills)
     trace.start(20, 1, 2)
     at = MS
     for _ in range(count):
@@ -3588,8 +3619,8 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=Fals
             trace.at(at + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
             trace.start(at + 9 * MS + 10, 1, 2)
         at += 10 * MS
-        trace.wake(at - 100, 1, 1, ("main.take",))
-        trace.start(at - 50, 0, 1)
+        trace.wake(at - 100, 1, fills, ("main.take",))
+        trace.start(at - 50, 0, fills)
     if joins:
         trace.log(at + 10, 1, "wait", "join main.fill")
         trace.block(at + 20, 1, "sync", ("main.take",))
@@ -3599,8 +3630,8 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=Fals
     if joined:
         trace.log(at + 10, 0, "wait", "join main.take")
         trace.block(at + 20, 0, "sync", ("main.fill",))
-        trace.wake(at + outlives - 10, 1, 1, ("main.take",))
-        trace.start(at + outlives, 0, 1)
+        trace.wake(at + outlives - 10, 1, fills, ("main.take",))
+        trace.start(at + outlives, 0, fills)
     trace.at(at + outlives if joined else at, 0, "GoDestroy")
     trace.at(at + outlives, 1, "GoDestroy")
     end = at + outlives + MS
@@ -3610,6 +3641,8 @@ def filled(outlives=90 * MS, kind="condition room", consumer="sleep", joins=Fals
 @test
 def a_consumer_that_sleeps_while_its_queue_is_full_is_slow():
     found = filled()["queue"]
+    # It makes nothing for the one that waits, be that the main thread or one whose exit is awaited.
+    equal(list(filled(joined=True, fills=1)), ["queue"])
     text = found["text"]
     assert text.startswith("main.take takes from a queue more slowly than main.fill (main.go:10) fills it. The latter waited for room (condition room) for "), text
     assert "20 waits, 200 ms in all" in text and "Meanwhile the former spent " in text and "(mostly sleep)." in text, text
@@ -4311,8 +4344,8 @@ def what_comes_long_after_the_others_holds_up_what_waits_for_all():
     assert text.startswith("One thread of main.load held up the wait at main.main (main.go:10). Thread 4 ended it 120 ms after all others created at main.load (main.go:10) had ended."), text
     # One is always the last.
     assert "straggler" not in opened(80 * MS)
-    # So do a condition variable and a semaphore that what created them waits for.
-    for reason in "condition done_cv", "semaphore shards":
+    # So does what else the one that created them waits for.
+    for reason in "condition done_cv", "semaphore shards", "futex word", "atomic left":
         equal(opened(150 * MS, reason)["straggler"]["text"], text)
         assert "straggler" not in opened(150 * MS, reason, other=True)
     assert "straggler" in opened(150 * MS, other=True)
@@ -4745,8 +4778,8 @@ def sleeps_of_sqlite_are_waits_for_a_locked_database():
     equal(locked_out(60, inside=()), {})
 
 
-def ran(count, slow, at, most=100 * MS):
-    """Goroutine 1 runs for 1 ms between two sleeps, the one at `at` for `slow`; a goroutine waits for the last of them."""
+def ran(count, slow, at, usual=MS, also=None):
+    """Goroutine 1 runs for `usual` between two sleeps, the one at `at` for `slow`, the one at `also` for 1 ms."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     now = MS
@@ -4754,7 +4787,7 @@ def ran(count, slow, at, most=100 * MS):
         trace.block(now, 0, "sleep", ("time.Sleep", "main.serve"))
         trace.at(now + MS, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
         trace.start(now + MS + 10, 0, 1)
-        now += MS + 10 + (slow if i == at else MS)
+        now += MS + 10 + (slow if i == at else MS if i == also else usual)
     return trace.findings(now, "--from=0ns", f"--to={now}ns")
 
 
@@ -4771,6 +4804,9 @@ def a_run_between_two_waits_that_is_far_longer_than_others_is_slow():
     equal((list(ran(20, 60 * MS, 10)), ran(19, 60 * MS, 10)), (["slow-run"], {}))
     equal((list(ran(40, 60 * MS, 5)), ran(40, 60 * MS, 4)), (["slow-run"], {}))
     equal((list(ran(40, 60 * MS, 34)), ran(40, 60 * MS, 35)), (["slow-run"], {}))
+    # What only looks between sleeps has work when it has found what it looks for, if it does so more than once.
+    equal(list(ran(60, 60 * MS, 20, usual=20 * US)), ["slow-run"])
+    equal(ran(60, 60 * MS, 20, usual=20 * US, also=40), {})
 
 
 def asked_at_once(goroutines, length):
@@ -6198,6 +6234,76 @@ def sampled(rests=0, other=False, idle=False):
         trace.wake(now, 1, 1, ("main.sample",))
         trace.start(now + 10, 0, 1)
     return trace.findings(now + 100, "--from=0ns", f"--to={now + 100}ns")
+
+
+def in_rounds(rounds, sleep=8 * MS, main=1):
+    """In each round of 10 ms, goroutine `main` creates two threads that sleep, and waits for the exit of each."""
+    trace = Trace(3)
+    trace.string("trail.made by=record")
+    trace.here(main, 2, 0)
+    for i in range(rounds):
+        now = MS + i * 10 * MS
+        for n in (1, 2):
+            trace.create(now + n, 0, 10 + 2 * i + n, ("main.fetch",))
+            trace.start(now + 10 + n, n, 10 + 2 * i + n)
+            trace.block(now + 20 + n, n, "sleep", ("main.ask", "main.fetch"))
+        for n in (1, 2):
+            begin = now + 100 if n == 1 else now + sleep + 200 * US
+            end = now + sleep + n * 150 * US
+            trace.log(begin, 0, "wait", "join main.fetch")
+            trace.block(begin + 10, 0, "sync", ("main.page", "main.main"))
+            trace.at(end, n, f"GoUnblock g={10 + 2 * i + n} g_seq=%d stack=0", 10 + 2 * i + n)
+            trace.start(end + 10, n, 10 + 2 * i + n)
+            trace.wake(end + 20, n, main, ("main.fetch",))
+            trace.at(end + 30, n, "GoDestroy")
+            trace.start(end + 40, 0, main)
+    end = MS + rounds * 10 * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def threads_that_sleep_and_whose_exit_is_awaited_in_rounds_are_named():
+    found = in_rounds(6)["sleeper"]
+    assert found["text"].startswith("main.fetch sleeps while others wait for its exit. They waited at main.page (main.go:10) (join main.fetch) during "), found
+    assert "it slept (main.ask (main.go:10))." in found["text"], found
+    equal(found["gain_ns"] // MS, 49)  # 8.15 ms and 0.1 ms of each round
+    # In two rounds, which may be all that there are, or if nothing needs the one that waits, they may keep a pace.
+    equal((list(in_rounds(3)), in_rounds(2)), (["sleeper"], {}))
+    equal(in_rounds(6, main=99), {})
+    equal(in_rounds(6, sleep=4 * MS), {})
+
+
+def in_series(series, sleeps, of=10 * MS, looks=20 * US):
+    """Main sleeps in series, and waits for a file after each."""
+    trace = Trace(1)
+    trace.string("trail.made by=record")
+    trace.here(1, 2, 0)
+    now = MS
+    for _ in range(series):
+        for _ in range(sleeps):
+            trace.block(now, 0, "sleep", ("main.lock_folder", "main.main"))
+            now += of
+            trace.at(now, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(now + 10, 0, 1)
+            now += looks
+        trace.log(now, 0, "wait", "file log")
+        trace.block(now + 10, 0, "syscall", ("main.append", "main.main"))
+        now += MS
+        trace.at(now, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + 10, 0, 1)
+        now += MS
+    return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+
+@test
+def series_of_sleeps_with_other_waits_in_between_are_polling():
+    text = in_series(10, 6)["polling"]["text"]
+    assert text.startswith("main.lock_folder (main.go:10) polls: it slept 60 times for 10.0 ms on average."), text
+    # One series, or few sleeps in each, may keep a pace, as do those after work.
+    assert "polling" in in_series(14, 4) and "polling" not in in_series(30, 2)
+    assert "polling" not in in_series(3, 20)
+    assert "polling" not in in_series(10, 6, looks=200 * US)
+    assert "polling" not in in_series(10, 6, of=51 * MS)
 
 
 @test

@@ -1,6 +1,6 @@
 """The places where threads of a C++ program wait are its own functions: see places.cpp. TAP.
 
-usage: places.py TRAIL libtrail-preload.so PROGRAM
+usage: places.py TRAIL libtrail-preload.so PROGRAM SAME_LAMBDA
 """
 
 import json
@@ -101,6 +101,15 @@ def what_the_user_skips_names_no_place():
     again = os.path.join(WORK, "y.trace")
     told = run(TRAIL, "record", f"--skip-frames={skip}", "-o", again, "--", PROGRAM).stderr
     assert "sleep_a_while" not in told and "most of the waiting" in told, told
+
+
+@test
+def threads_with_the_same_lambda_have_one_name_without_symbols():
+    trace = os.path.join(WORK, "same.trace")
+    run(TRAIL, "record", "-q", "-o", trace, "--", os.path.abspath(sys.argv[4]))
+    groups = json.loads(run(TRAIL, "summary", "--json", trace).stdout)["groups"]
+    counts = {g["name"].split("+0x")[0]: g["count"] for g in groups}
+    assert counts == {"main": 1, "recording-same-lambda": 2}, groups
 
 
 sys.exit(tap.main())
