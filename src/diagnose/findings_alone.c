@@ -1,5 +1,4 @@
 /* Findings: work that one does alone, and waits that are not recorded. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -25,6 +25,7 @@
 #define MISSED_ROUNDS      2
 #define MISSED_SHARE       0.8 /* of the waits that timed out */
 #define MISSED_LATE        0.2
+#define FUTILE_LEAST       100
 
 /* Whether all waits of this name are for locks that others hold. */
 static bool is_lock(const struct findings *findings, trail_name wait)
@@ -377,5 +378,31 @@ void finding_missed_signals(struct findings *findings)
                         SHOWN(by), word(findings, TERM_task), counted(condition->rounds).text,
                         duration(condition->longest.ns).text);
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
+    }
+}
+
+/* Woken, no work done, waiting again at the same place. */
+void finding_futile_wakeups(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
+            place->futile < place->woken / 2 ||
+            (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
+            continue;
+        trail_string at = text_of(findings, place->name);
+        int64_t ns = blame_union_ns(&place->futile_for), length = length_of(findings);
+        const struct finding_of of = {"futile-wakeups", .gain_ns = ns < length ? ns : length,
+                                      .moment = &place->longest, .function = place->waiter,
+                                      .object = place->lock};
+        finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect", SHOWN(at),
+                    counted(place->futile).text, counted(place->woken).text);
+        finding_explain(findings,
+                        "Each time, the %s woke no other and waited there again within %s. At most "
+                        "%s waited there at the same time.",
+                        word(findings, TERM_task), place->most_waiters > 1 ? "30 us" : "10 us",
+                        counted(place->most_waiters).text);
+        finding_advise(findings, "Wake one instead of all, or only when the condition holds.");
     }
 }

@@ -1,5 +1,4 @@
 /* Findings: which function held a lock that others waited for. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -16,6 +16,7 @@
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
 #define MORE_SIZE   32
+#define LEAK_LEAST  20
 #define MOST_NAMED  3 /* of a deadlock, in its heading */
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
@@ -753,4 +754,46 @@ void finding_never_woken(struct findings *findings)
     if (stuck->ticks)
         explain_ticks(findings);
     explain_never_woken(findings, wait);
+}
+
+/* MARK: Leaks */
+
+/* Created throughout, hardly any ended, and most blocked for long. The runtime keeps its own. */
+void finding_leaks(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        uint64_t late = group->stuck - group->stuck_early;
+        /* Those that wait to send serve no other any more, however many have ended. */
+        bool few_end = group->row.ended * 10 <= group->row.created ||
+                       group->stuck_sends * 10 >= group->stuck * 9;
+        if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
+            late * 8 < group->stuck || finding_is_runtime(findings, group->row.name))
+            continue;
+        trail_string name = text_of(findings, group->row.name);
+        trail_string at = names_text(&findings->analysis->names, group->created_at),
+                     wait = text_of(findings, group->stuck_for),
+                     waits_at = text_of(findings, group->stuck_at);
+        trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
+                                group->stuck_since_ns, group->stuck_goroutine};
+        const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
+                                      .function = group->row.name};
+        finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
+                    SHOWN(name));
+        finding_explain(findings,
+                        "%s were created throughout%s%.*s, %s ended, and %s have been waiting for "
+                        "a tenth of the time or longer%s; the first is %s %" PRId64 ".",
+                        counted(group->row.created).text, group->created_at ? " at " : "",
+                        SHOWN(at), counted(group->row.ended).text, counted(group->stuck).text,
+                        group->stuck_sends * 10 >= group->stuck * 9
+                            ? " (chan send: nothing receives what they send)"
+                            : "",
+                        word(findings, TERM_task), group->stuck_goroutine);
+        if (group->stuck_for != 0 && group->stuck_at != 0)
+            finding_explain(findings, "All of these wait (%.*s) at %.*s.", SHOWN(wait),
+                            SHOWN(waits_at));
+        /* It costs memory: the share that ranks it is no time that would be saved. */
+        finding_last(findings)->gain_ns = 0;
+    }
 }

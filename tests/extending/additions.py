@@ -193,7 +193,7 @@ how many labels there are
 ]
 
 FINDING = [
-    Into("src/diagnose/findings.c", r"""
+    Into("src/diagnose/findings_stuck.c", r"""
 /* MARK: Many goroutines */
 
 /* So many goroutines at the end. */
@@ -207,7 +207,7 @@ void finding_many_goroutines(struct findings *findings)
         finding_say(findings, &of, "%" PRIu64 " goroutines were alive at the end", alive);
 }
 
-""", before="/* MARK: All */"),
+""", before="/* MARK: Leaks */"),
     Into("src/diagnose/findings.def", 'FINDING(many_goroutines,  "many-goroutines")\n', after="FINDING(leaks,"),
     Into("docs/analysing-a-trace.md", """
 | `many-goroutines` | at least 5,000 goroutines were alive at the end |
