@@ -229,6 +229,43 @@ test("a long cell is whole where there is room, and has both its ends where ther
         });
 });
 
+test("a long name breaks where its parts end", async () => {
+    const long =
+        "reverseproxy.(*UpstreamHealthChecker).startPeriodicBackgroundHealthChecksOfAllUpstreams";
+    for (const width of [1280, 1600, 390])
+        await serving(example("shop-go"), async (open) => {
+            const page = await open("", { viewport: { width, height: 1000 } });
+            await page.route(/\/api\/span\?/, async (route) => {
+                const answer = await route.fetch();
+                const body = (await answer.text()).replaceAll("main.(*shop).flush", long);
+                await route.fulfill({ response: answer, body });
+            });
+            await page.reload();
+            const title = page.locator(".details h2 bdi");
+            await until("the name", async () => (await title.textContent()).endsWith(long));
+            /* What stands at the end of each line, and at the begin of the next. */
+            const breaks = await title.evaluate((of) => {
+                const walker = document.createTreeWalker(of, NodeFilter.SHOW_TEXT);
+                const letters = [];
+                while (walker.nextNode())
+                    for (let i = 0; i < walker.currentNode.length; i++) {
+                        const range = document.createRange();
+                        range.setStart(walker.currentNode, i);
+                        range.setEnd(walker.currentNode, i + 1);
+                        const [box] = range.getClientRects();
+                        letters.push([range.toString(), box ? box.top : null]);
+                    }
+                return letters.flatMap(([after, top], i) => {
+                    const [before, above] = letters[i - 1] ?? [];
+                    return top !== null && above != null && top > above + 4 ? [before + after] : [];
+                });
+            });
+            ok(breaks.length > 0, "it has several lines");
+            for (const at of breaks) ok(/^([ ./_)].|[a-z][A-Z])$/.test(at), `${at} at ${width}`);
+            await page.unrouteAll({ behavior: "wait" });
+        });
+});
+
 test("the name of a group has the room of the word after its number", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open("#g=name", {}, ".facts", keepTexts);
