@@ -190,6 +190,8 @@ export function Table<T>(props: {
     /* The title of the column that it is sorted by at first, the greatest first unless `up`. */
     sort?: string;
     up?: boolean;
+    /* The order of the rows until a column is chosen, if no column has it. */
+    order?: string;
     onRow?: (row: T) => void;
     /* Shows the critical path of a row: each row then has a button for it. */
     onWhy?: (row: T) => void;
@@ -199,6 +201,8 @@ export function Table<T>(props: {
     onWords?: (words: string) => void;
     /* Whether a row is marked as one that needs attention. */
     mark?: (row: T) => boolean;
+    /* Whether a row is the one that is shown in full. */
+    isShown?: (row: T) => boolean;
     empty: string;
 }) {
     /* Columns that have no text at all are left out. */
@@ -255,6 +259,7 @@ export function Table<T>(props: {
                 <span class="faint">
                     {rows.length < props.rows.length && `${count(rows.length)} of `}
                     {count(props.rows.length)} {props.rows.length === 1 ? "row" : "rows"}
+                    {props.order && !sorted && props.rows.length > 1 && `, ${props.order}`}
                 </span>
                 <button
                     type="button"
@@ -313,6 +318,7 @@ export function Table<T>(props: {
                         <tr
                             key={i}
                             class={`${props.onRow ? "link" : ""}${props.mark?.(row) ? " marked" : ""}`}
+                            aria-current={props.isShown?.(row) ? "true" : undefined}
                             tabIndex={props.onRow ? 0 : undefined}
                             onClick={() => props.onRow?.(row)}
                             onKeyDown={(event) => {

@@ -486,9 +486,9 @@ test("the number of a thing is no count, and what does not sort as text is sorte
     await serving(example("shop-c"), async (open) => {
         const page = await open("#tab=threads");
         const { threads } = runJson("threads", example("shop-c"));
-        const cells = page.locator(".table tbody td:first-child");
-        await cells.first().waitFor();
-        const shownIds = (await cells.allTextContents()).map((text) => text.trim()).sort();
+        const ids = page.locator(".table tbody td:nth-child(2)");
+        await ids.first().waitFor();
+        const shownIds = (await ids.allTextContents()).map((text) => text.trim()).sort();
         equal(shownIds, threads.map(({ id }) => String(id)).sort(), "thread IDs");
     });
     await serving(example("shop-c"), async (open) => {
@@ -507,6 +507,45 @@ test("the number of a thing is no count, and what does not sort as text is sorte
             "greatest first",
         );
     });
+});
+
+test("in the table of threads a thread has its name, and leads to its lane", async () => {
+    /* The main thread's number is that of the process, and the first. */
+    const { threads } = runJson("threads", example("shop-c"));
+    const main = Math.min(...threads.map(({ id }) => id));
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=threads");
+        const names = page.locator(".table tbody td:first-child");
+        await names.first().waitFor();
+        const sorted = (await names.allTextContents()).map((text) => text.trim()).sort();
+        equal(sorted.length, 6, "all threads");
+        const row = page.locator(".table tbody tr", { hasText: String(main) });
+        const called = await row.locator("td").first().textContent();
+        equal(called, "thread 1 main", "the main thread");
+        ok(sorted.includes("thread 3 flush"), sorted.join());
+        await row.click();
+        await until("its lane", async () =>
+            (await page.textContent(".details h2")).startsWith(called),
+        );
+    });
+});
+
+test("lanes are said to be sorted by the finding until another order is chosen", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            const order = page.getByLabel("sort by");
+            await page.locator(".details .say").waitFor();
+            const chosen = () => order.evaluate((of) => of.selectedOptions[0].textContent);
+            await until("the finding", async () => (await chosen()) === "sort by finding");
+            ok(/by appearance$/.test(await order.getAttribute("title")), "then by");
+            const [first] = (await fragment(page, "lead")).split(".");
+            ok(first !== "0", "the first lane is another one's");
+            await order.selectOption("appearance");
+            equal(await fragment(page, "lead"), null, "none comes first");
+            equal(await chosen(), "sort by appearance", "what is so");
+            equal(await order.locator("option", { hasText: "finding" }).count(), 0, "options");
+        });
 });
 
 test("the search takes keys at once", async () => {
@@ -1393,6 +1432,28 @@ test("the tip of a cell has its exact value with a unit, or what the cell shows"
         equal([many, waited, held], [String(waits), exact(wait_ns), exact(hold_ns)], "a mutex");
         equal((await titles("flush"))[7], "", "nothing holds a thread's exit");
     });
+});
+
+test("the figure of the lock that is waited for most leads to that lock, over time", async () => {
+    for (const name of ["shop-c", "load-go1.23"]) {
+        const { locks } = runJson("locks", example(name));
+        const lengths = locks.filter((of) => of.can_be_held).map((of) => of.wait_ns);
+        const most = locks.find((of) => of.wait_ns === Math.max(...lengths));
+        await serving(example(name), async (open) => {
+            const page = await open();
+            await page.locator(".tile[data-key=lock_ns]").click();
+            const heading = page.locator(".lock-time h2");
+            await heading.waitFor();
+            equal(await heading.textContent(), `${most.title} over time`, "the heading");
+            const shown = page.locator(".table tbody tr[aria-current=true]");
+            equal(await shown.count(), 1, "the rows that are marked");
+            equal(
+                await shown.locator("td").nth(2).getAttribute("data-value"),
+                String(most.waits),
+                "its waits",
+            );
+        });
+    }
 });
 
 test("a finding of a moment leads to it", async () => {
