@@ -68,6 +68,12 @@ function widthOf(text: string): number {
     return ruler.measureText(text).width;
 }
 
+/* A text in two parts, of which the first is shortened where both have no room. */
+export function endsOf(text: string): [string, string] {
+    const characters = [...text];
+    return [characters.slice(0, -TAIL).join(""), characters.slice(-TAIL).join("")];
+}
+
 /* A text that is wider than its cell is shortened in the middle, since names differ at their ends. `room`: the width of
  * the column, if the user has chosen it. */
 function Shown(props: { text: string; room?: number }) {
@@ -75,13 +81,10 @@ function Shown(props: { text: string; room?: number }) {
     if (text.length <= TAIL) return text;
     const room = (props.room ?? mostDigits() * widthOf("0")) - PADDING;
     if (widthOf(text) <= room) return text;
-    const characters = [...text];
-    const tail = characters.slice(-TAIL).join("");
+    const [head, tail] = endsOf(text);
     return (
         <span class="shortened">
-            <span style={`max-width: calc(100% - ${Math.ceil(widthOf(tail))}px)`}>
-                {characters.slice(0, -TAIL).join("")}
-            </span>
+            <span style={`max-width: calc(100% - ${Math.ceil(widthOf(tail))}px)`}>{head}</span>
             <span>{tail}</span>
         </span>
     );

@@ -971,6 +971,39 @@ test("results of the search that look alike differ; a time after the end says so
         });
 });
 
+test("the search has first what begins with the typed text, then words that do so, each in one line", async () => {
+    /* How the wanted text is in another: as the first letters of all, of a word, or within a word. */
+    const orderIn = (text, wanted) => {
+        if (text.startsWith(wanted)) return 0;
+        return text.split(/[^a-z0-9]+/).some((word) => word.startsWith(wanted)) ? 1 : 2;
+    };
+    for (const [name, wanted] of [
+        ["load-go1.23", "lock"],
+        ["load-go1.23", "main"],
+        ["shop-c", "work"],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            await page.keyboard.press("/");
+            await page.keyboard.type(wanted);
+            const options = page.locator(".palette [role=option]");
+            const texts = await until(`functions, ${wanted}`, async () => {
+                const all = await options.allTextContents();
+                return all.some((text) => text.startsWith("function")) && all;
+            });
+            const shown = await options.locator("bdi").allTextContents();
+            const orders = shown.map((text) => orderIn(text.toLowerCase(), wanted));
+            ok(new Set(orders).size > 1, `of several kinds: ${texts.join("\n")}`);
+            equal(
+                orders,
+                [...orders].sort((a, b) => a - b),
+                texts.join("\n"),
+            );
+            const heights = await options.evaluateAll((all) => all.map((of) => of.offsetHeight));
+            equal(new Set(heights).size, 1, "heights");
+        });
+});
+
 test("lanes with nothing in the window and those of the runtime are folded, and shown when asked for", async () => {
     const { goroutines, origin_ns: origin } = runJson("goroutines", example("load-go1.23"));
     const runtime = goroutines.filter(

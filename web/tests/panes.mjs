@@ -1367,8 +1367,8 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
             has: page.getByText("View", { exact: true }),
         });
         equal(
-            (await views.locator("dd").allTextContents()).filter((text) => /^by /.test(text)),
-            ["by thread", "by CPU slot"],
+            (await views.locator("dd").allTextContents()).filter((text) => /^lanes by /.test(text)),
+            ["lanes by thread", "lanes by CPU slot"],
             "lanes",
         );
         await page.keyboard.press("Escape");
