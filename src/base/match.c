@@ -1,6 +1,7 @@
 /* Matches names against the text that a user searches for. */
 #include "base/match.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,21 @@ bool match_part(trail_string text, const char *part)
     size_t size = strlen(part);
     for (size_t i = 0; i + size <= text.size; i++)
         if (strncasecmp(text.data + i, part, size) == 0)
+            return true;
+    return false;
+}
+
+/* Words consist of letters and digits, and bytes of other characters. */
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || (c & 0x80);
+}
+
+bool match_word(trail_string text, const char *part)
+{
+    size_t size = strlen(part);
+    for (size_t i = 0; i + size <= text.size; i++)
+        if ((i == 0 || !in_word(text.data[i - 1])) && strncasecmp(text.data + i, part, size) == 0)
             return true;
     return false;
 }

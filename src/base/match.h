@@ -7,7 +7,10 @@
 /* Whether the text contains `part`, ignoring the case of ASCII letters. */
 bool match_part(trail_string text, const char *part);
 
-/* The same for a number in decimal. */
+/* Whether a word of the text begins with `part`, ignoring the case of ASCII letters. */
+bool match_word(trail_string text, const char *part);
+
+/* As match_part, for a number in decimal. */
 bool match_number(int64_t number, const char *part);
 
 /*

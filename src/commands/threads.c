@@ -17,10 +17,18 @@ static struct running get(const void *of)
     return (struct running){m->id, m->running_ns, m->goroutine, m->running_slices};
 }
 
+/* In recordings of trail record each thread is a goroutine. */
+static bool has_goroutine(const struct row *row, const trail_thread *m)
+{
+    return row->analysis->vocabulary.of == TRAIL_MADE_BY_RECORD && m->goroutine != TRAIL_NONE;
+}
+
 static void put(struct row *row, const void *of)
 {
     const trail_thread *m = of;
     row_id(row, "{machine_column}>", "id", m->id);
+    if (has_goroutine(row, m))
+        row_id(row, NULL, "goroutine", m->goroutine);
     row_time(row, "seen_at>", "first_ns", m->first_ns);
     row_time(row, NULL, "last_ns", m->last_ns);
     row_duration(row, "running>", "running_ns", m->running_ns);

@@ -1,7 +1,7 @@
 /*
  * Full-text search: everything whose name contains a text, and the goroutine, P, thread or task
  * with that number. The results of each type are limited, so that no type crowds out the others,
- * unless only one type is requested.
+ * unless only one type is requested. Those with a word that begins with the text come first.
  *
  * Logs of a recorder are found only if logs are the requested type, as by what draws holds.
  *
@@ -20,6 +20,9 @@
 #define MOST_SPANS (UINT64_C(8) << 20)
 enum { MOST_TEXT = 200, YIELD_SPANS = 1 << 19 };
 
+/* How a name contains the text; 0: not examined yet. */
+enum match { BEGINS_WORD = 1, WITHIN = 2, NOWHERE = 4 };
+
 struct search {
     struct exchange *exchange;
     const trail_lanes *lanes;
@@ -29,23 +32,37 @@ struct search {
     size_t most, each; /* maximum number of results, in total and per type */
     size_t count, of_type;
     bool more;
-    /* Indexed by name: 1 if it contains the text, 2 if not, 0 if not examined yet. */
-    uint8_t *has;
+    /* What is collected now, and by name, how it contains the text: of enum match. */
+    uint8_t pass, *has;
     size_t has_capacity;
 };
 
+static enum match match_of(trail_string name, const char *text)
+{
+    return match_word(name, text) ? BEGINS_WORD : match_part(name, text) ? WITHIN : NOWHERE;
+}
+
+/* Whether the name belongs to the current pass. */
 static bool has_text(struct search *s, trail_name name)
 {
     if (!GROW_ZEROED(s->has, s->has_capacity, (size_t)name + 1))
         return false;
     if (s->has[name] == 0)
-        s->has[name] = match_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
-    return s->has[name] == 1;
+        s->has[name] = match_of(trail_lanes_text(s->lanes, name), s->text);
+    return s->has[name] & s->pass;
 }
 
+/* Results of one type that is requested keep their order: pages of them continue each other. */
 static void begin_type(struct search *s)
 {
     s->of_type = 0;
+    s->pass = s->type ? BEGINS_WORD | WITHIN : BEGINS_WORD;
+}
+
+/* After the last one, s->pass is 0. */
+static void next_pass(struct search *s)
+{
+    s->pass = s->pass == BEGINS_WORD ? WITHIN : 0;
 }
 
 static bool wants(const struct search *s, const char *type)
@@ -147,8 +164,8 @@ static void find_number(struct search *s)
 
 struct function {
     trail_name name;
-    int64_t ns; /* of the span at its place; -1: none yet */
-    struct place place;
+    int64_t ns;         /* of the span at its place; -1: none yet */
+    struct place place; /* lane -1: not known */
 };
 
 struct functions {
@@ -167,7 +184,8 @@ static uint32_t add_function(struct search *s, struct functions *functions, trai
     if (functions->count == s->each ||
         !GROW(functions->items, functions->capacity, functions->count + 1))
         return 0;
-    functions->items[functions->count++] = (struct function){.name = name, .ns = -1};
+    functions->items[functions->count++] =
+        (struct function){.name = name, .ns = -1, .place = {.lane = -1}};
     return (uint32_t)functions->count;
 }
 
@@ -175,6 +193,8 @@ static uint32_t add_function(struct search *s, struct functions *functions, trai
 static void collect_functions(struct search *s, struct functions *functions, size_t stacks)
 {
     for (size_t stack = 1; stack < stacks; stack++) {
+        if (functions->of_stack[stack])
+            continue;
         const trail_place *places;
         size_t count = trail_lanes_stack(s->lanes, (trail_stack)stack, &places), i = 0;
         while (i < count && !has_text(s, places[i].function))
@@ -185,8 +205,8 @@ static void collect_functions(struct search *s, struct functions *functions, siz
     }
 }
 
-/* Finds the longest span in each function. */
-static void place_functions(struct search *s, struct functions *functions, size_t stacks)
+/* Finds the longest span in each function. Returns false if there are too many spans. */
+static bool place_functions(struct search *s, struct functions *functions, size_t stacks)
 {
     uint64_t seen = 0, next = YIELD_SPANS;
     size_t count = trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE);
@@ -209,23 +229,26 @@ static void place_functions(struct search *s, struct functions *functions, size_
         }
         if (seen > MOST_SPANS) {
             s->more = true;
-            return;
+            return false;
         }
     }
+    return true;
 }
 
 static void find_functions(struct search *s)
 {
     struct functions functions = {0};
     size_t stacks = trail_lanes_stack_count(s->lanes);
+    bool all = true;
     functions.of_stack = calloc(stacks + 1, sizeof *functions.of_stack);
     begin_type(s);
     if (functions.of_stack) {
-        collect_functions(s, &functions, stacks);
-        place_functions(s, &functions, stacks);
+        for (; s->pass; next_pass(s))
+            collect_functions(s, &functions, stacks);
+        all = place_functions(s, &functions, stacks);
     }
     for (size_t i = 0; i < functions.count; i++)
-        if (functions.items[i].ns >= 0 && has_room(s))
+        if ((functions.items[i].ns >= 0 || !all) && has_room(s))
             put_result(s, "function", trail_lanes_text(s->lanes, functions.items[i].name),
                        functions.items[i].place);
     free(functions.items);
@@ -234,12 +257,11 @@ static void find_functions(struct search *s)
 
 /* MARK: Bars, logs, goroutines */
 
-static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
+static void collect_bars(struct search *s, trail_bar_kind kind, const char *type)
 {
     const trail_bar *bars;
     size_t count = trail_lanes_bars(s->lanes, &bars);
-    begin_type(s);
-    for (size_t i = 0; wants(s, type) && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const trail_bar *bar = &bars[s->last ? count - 1 - i : i];
         int64_t end_ns = bar->open ? trail_lanes_end(s->lanes) : bar->end_ns;
         if (bar->kind != kind || end_ns < s->from_ns || !has_text(s, bar->name))
@@ -250,12 +272,17 @@ static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
     }
 }
 
-static void find_logs(struct search *s)
+static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
+{
+    for (begin_type(s); wants(s, type) && s->pass; next_pass(s))
+        collect_bars(s, kind, type);
+}
+
+static void collect_logs(struct search *s)
 {
     const trail_mark *marks;
     size_t count = trail_lanes_logs(s->lanes, &marks);
-    begin_type(s);
-    for (size_t i = 0; wants(s, "log") && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const trail_mark *mark = &marks[s->last ? count - 1 - i : i];
         if (mark->time_ns < s->from_ns || !has_text(s, mark->name) ||
             (!s->type && mark_is_recorders(s->lanes, mark)))
@@ -268,9 +295,14 @@ static void find_logs(struct search *s)
     }
 }
 
-static void find_goroutines(struct search *s)
+static void find_logs(struct search *s)
 {
-    begin_type(s);
+    for (begin_type(s); wants(s, "log") && s->pass; next_pass(s))
+        collect_logs(s);
+}
+
+static void collect_goroutines(struct search *s)
+{
     for (size_t i = 0; i < trail_lanes_count(s->lanes, TRAIL_LANE_GOROUTINE); i++) {
         if (!has_text(s, trail_lanes_name(s->lanes, TRAIL_LANE_GOROUTINE, i)))
             continue;
@@ -278,6 +310,12 @@ static void find_goroutines(struct search *s)
             return;
         put_lane(s, TRAIL_LANE_GOROUTINE, i);
     }
+}
+
+static void find_goroutines(struct search *s)
+{
+    for (begin_type(s); wants(s, "goroutine") && s->pass; next_pass(s))
+        collect_goroutines(s);
 }
 
 void draw_find(struct exchange *exchange, const trail_lanes *lanes)
@@ -304,8 +342,7 @@ void draw_find(struct exchange *exchange, const trail_lanes *lanes)
     find_bars(&s, TRAIL_BAR_REGION, "region");
     find_bars(&s, TRAIL_BAR_RANGE, "range");
     find_logs(&s);
-    if (wants(&s, "goroutine"))
-        find_goroutines(&s);
+    find_goroutines(&s);
     json_close(json, ']');
     json_bool(json, "more", s.more);
     json_close(json, '}');

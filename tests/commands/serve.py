@@ -540,6 +540,18 @@ def what_is_looked_for_is_found_by_number_name_and_text():
         equal(server.get("find", text="main", most=1)["more"], True)
 
 
+@test
+def of_more_than_there_is_room_for_those_with_a_word_that_begins_so_are_found():
+    with Server(EXAMPLES[23]) as server:
+        server.done()
+        # One of each type.
+        [one] = [r["text"] for r in server.get("find", text="lock", most=4)["results"] if r["type"] == "function"]
+        assert re.search(r"\block", one, re.IGNORECASE), one
+        # Of one type, all, in their order.
+        texts = [r["text"] for r in server.get("find", text="lock", type="function", most=1000)["results"]]
+        assert one in texts and texts[0] != one, texts
+
+
 # MARK: Against the commands
 
 

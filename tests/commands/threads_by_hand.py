@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, answer, equal, good_text, run_text, trace  # noqa: E402
+from command import EXAMPLES, ROOT, answer, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
 
 
@@ -69,6 +69,16 @@ def what_goroutines_ran_is_what_threads_and_ps_ran():
             assert sum(proc(p)[1:5]) <= span, p
         for m in threads["threads"]:
             assert sum(thread(m)[1:4]) == threads["end_ns"] - m["first_ns"], m
+
+
+@test
+def threads_of_a_recording_name_their_rows_among_goroutines():
+    # A thread of a C program runs only itself; one of a Go program runs many goroutines.
+    shop = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    ran = {g["id"]: g["exec_ns"] for g in answer("goroutines", "--members", shop)["goroutines"]}
+    threads = answer("threads", shop)["threads"]
+    equal({m["goroutine"]: m["running_ns"] for m in threads}, ran)
+    assert all("goroutine" not in m for m in answer("threads", EXAMPLES[0])["threads"])
 
 
 @test

@@ -1,9 +1,13 @@
 /* The other analyses as tables: garbage collections, threads, Ps. */
 import { useSignal } from "@preact/signals";
 import { Choice } from "./choice";
+import { bytes } from "./format";
+import type { Lane } from "./lane_table";
+import { laneOf, lanes, laneTitle } from "./lanes";
 import { Waiting } from "./panel";
+import { timeText } from "./ruler";
 import { jump, useRun } from "./run";
-import { kind, scroll } from "./state";
+import { end, kind, scroll } from "./state";
 import { type Column, Table } from "./table";
 import { inWords } from "./words";
 
@@ -17,8 +21,8 @@ interface Analysis {
     columns: Column<Row>[];
     sort: string;
     /* The target of a row: a goroutine's number (null: none), start and end in the trace's own
-     * time. */
-    place?: (row: Row) => [number | null, number, number];
+     * time, or the timeline's if the answer has no origin; null: the lanes of its kind. */
+    place?: (row: Row) => [number | null, number, number] | null;
     empty: string;
 }
 
@@ -38,14 +42,45 @@ const size = (title: string, name: string): Column<Row> => ({
     title,
     value: (row) => number(row, name),
     unit: "bytes",
+    text: (row) => (row[name] ? bytes(number(row, name)) : "not recorded"),
 });
 const id = (title: string, name: string): Column<Row> => ({
     title,
     value: (row) => number(row, name),
     unit: "id",
 });
-const length = (row: Row, from: string, to: string) =>
-    Math.max(0, number(row, to) - number(row, from));
+/* A time of 0 is not in the trace: something began before it, or has not ended. */
+const beginOf = (row: Row) => number(row, "begin_ns") || number(row, "origin_ns");
+const endOf = (row: Row) => number(row, "end_ns") || number(row, "origin_ns") + end.value;
+const at: Column<Row> = {
+    title: "at",
+    value: (row) => beginOf(row) - number(row, "origin_ns"),
+    unit: "ns",
+    text: (row) =>
+        row.begin_ns ? timeText(beginOf(row) - number(row, "origin_ns"), 1000) : "before the trace",
+};
+const length: Column<Row> = {
+    title: "duration",
+    value: (row) => (row.begin_ns || row.end_ns ? Math.max(0, endOf(row) - beginOf(row)) : 0),
+    unit: "ns",
+};
+
+/* In traces of trail record, where a thread has a lane of its own. */
+function laneOfThread(row: Row): Lane | null {
+    const lane = "goroutine" in row ? laneOf(number(row, "goroutine")) : null;
+    return lane === null ? null : (lanes.value.get(lane) ?? null);
+}
+
+/* "thread 2 flush_index" */
+function threadName(row: Row): string {
+    const lane = laneOfThread(row);
+    return lane ? laneTitle("goroutine", lane) : "";
+}
+
+function placeOfThread(row: Row): [number, number, number] | null {
+    const lane = laneOfThread(row);
+    return lane && [lane.id, lane.begin, lane.end];
+}
 
 const analyses: Analysis[] = [
     {
@@ -54,14 +89,15 @@ const analyses: Analysis[] = [
         rows: "cycles",
         sort: "duration",
         columns: [
-            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
+            at,
+            length,
             size("heap at begin", "heap_at_begin_bytes"),
             size("heap at end", "heap_at_end_bytes"),
             plain("assists", "assists"),
             ns("assisting", "assist_ns"),
             ns("sweeping", "sweep_ns"),
         ],
-        place: (row) => [null, number(row, "begin_ns"), number(row, "end_ns")],
+        place: (row) => [null, beginOf(row), endOf(row)],
         empty: "No garbage collections.",
     },
     {
@@ -69,12 +105,8 @@ const analyses: Analysis[] = [
         title: "stop-the-world pauses",
         rows: "pauses",
         sort: "duration",
-        columns: [
-            { title: "why", value: text("name") },
-            { title: "duration", value: (row) => length(row, "begin_ns", "end_ns"), unit: "ns" },
-            id("{task}", "goroutine"),
-        ],
-        place: (row) => [number(row, "goroutine"), number(row, "begin_ns"), number(row, "end_ns")],
+        columns: [{ title: "why", value: text("name") }, at, length, id("{task}", "goroutine")],
+        place: (row) => [number(row, "goroutine"), beginOf(row), endOf(row)],
         empty: "No stop-the-world pauses.",
     },
     {
@@ -83,6 +115,7 @@ const analyses: Analysis[] = [
         rows: "threads",
         sort: "running",
         columns: [
+            { title: "{task}", value: threadName },
             id("{machine_column}", "id"),
             ns("running", "running_ns"),
             ns("syscall", "syscall_ns"),
@@ -90,6 +123,7 @@ const analyses: Analysis[] = [
             plain("runs", "runs"),
             plain("events", "events"),
         ],
+        place: placeOfThread,
         empty: "The trace has no threads: Go before 1.7.",
     },
     {
@@ -115,7 +149,11 @@ function One(props: { of: Analysis }) {
     const answer = useRun<Row>(of.command, () => ({})).value;
     if (!answer.value) return <Waiting answer={answer} />;
     const value = answer.value;
-    const rows = (value[of.rows] as Row[] | undefined) ?? [];
+    const { origin_ns } = value;
+    const rows = ((value[of.rows] as Row[] | undefined) ?? []).map((row) => ({
+        origin_ns,
+        ...row,
+    }));
     return (
         <Table
             name={of.title}
@@ -125,8 +163,9 @@ function One(props: { of: Analysis }) {
             empty={inWords(of.empty)}
             onRow={(row) => {
                 const origin = Number(value.origin_ns ?? 0);
-                if (of.place) {
-                    const [id, from, to] = of.place(row);
+                const place = of.place?.(row);
+                if (place) {
+                    const [id, from, to] = place;
                     jump(id, Math.max(0, from - origin), Math.max(0, to - origin));
                 } else {
                     kind.value = of.command === "procs" ? "proc" : "thread";

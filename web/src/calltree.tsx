@@ -52,6 +52,8 @@ function rowsOf(root: Node, toggled: ReadonlySet<string>): Row[] {
 export function CallTree(props: {
     root: Node;
     text: (value: number) => string;
+    /* Says what a value is, and of what. */
+    tip: (value: number) => string;
     found: Matches;
     current: Signal<number>;
 }) {
@@ -85,11 +87,19 @@ export function CallTree(props: {
                             aria-current={key === current ? "true" : undefined}
                             ref={key === current ? shown : undefined}
                         >
-                            <td class="number" title={String(node.value)}>
+                            <td
+                                class="number"
+                                data-value={node.value}
+                                title={props.tip(node.value)}
+                            >
                                 {text(node.value)}
                             </td>
                             <td class="number">{percent(node.value, root.value)}</td>
-                            <td class="number" title={String(node.self)}>
+                            <td
+                                class="number"
+                                data-value={node.self}
+                                title={node.self > 0 ? props.tip(node.self) : ""}
+                            >
                                 {node.self > 0 ? text(node.self) : ""}
                             </td>
                             <td title={node.name} style={{ paddingLeft: `${8 + depth * 14}px` }}>

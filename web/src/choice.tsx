@@ -7,12 +7,14 @@ export function Choice(props: {
     onChoose: (value: string) => void;
     /* Where the label has no room, the options have it. */
     isSpelledOut?: boolean;
+    title?: string;
 }) {
     return (
         <label>
             <span class="label">{props.label}</span>{" "}
             <select
                 value={props.value}
+                title={props.title}
                 onChange={(event) => props.onChoose(event.currentTarget.value)}
             >
                 {props.options.map(([value, text]) => (

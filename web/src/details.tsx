@@ -9,6 +9,7 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
+import { Breaking } from "./breaking";
 import { isExplained } from "./culprit";
 import { count, duration, sentence, shortName } from "./format";
 import { Close } from "./icons";
@@ -43,7 +44,7 @@ function LaneLink(props: { to: LaneRef; of?: Kind }) {
     const of = props.of ?? "goroutine";
     return (
         <button type="button" class="textlink" onClick={() => follow(props.to, of)}>
-            {laneTitle(of, props.to)}
+            <Breaking of={laneTitle(of, props.to)} />
         </button>
     );
 }
@@ -130,7 +131,7 @@ function Name(props: { of: string }) {
             title={`${props.of}\nA click lists ${IN_FUNCTION}`}
             onClick={() => listSpansIn(props.of)}
         >
-            {shortName(props.of) || props.of}
+            <Breaking of={shortName(props.of) || props.of} />
         </button>
     );
 }
@@ -373,8 +374,10 @@ function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
             <bdi>
-                <b>{sentence(of.heading)}. </b>
-                {sentence(explanationOf(of))}
+                <b>
+                    <Breaking of={`${sentence(of.heading)}. `} />
+                </b>
+                <Breaking of={sentence(explanationOf(of))} />
             </bdi>
         </p>
     );
@@ -389,10 +392,14 @@ export function Details() {
             <div class="details">
                 <section>
                     <h2>
-                        <bdi>{sentence(shown.value.heading)}</bdi>
+                        <bdi>
+                            <Breaking of={sentence(shown.value.heading)} />
+                        </bdi>
                     </h2>
                     <p class="say">
-                        <bdi>{sentence(explanationOf(shown.value))}</bdi>
+                        <bdi>
+                            <Breaking of={sentence(explanationOf(shown.value))} />
+                        </bdi>
                     </p>
                 </section>
             </div>
@@ -410,7 +417,9 @@ export function Details() {
         <div class="details">
             <section>
                 <h2>
-                    <bdi>{laneTitle(place.kind, of)}</bdi>
+                    <bdi>
+                        <Breaking of={laneTitle(place.kind, of)} />
+                    </bdi>
                     <CloseButton />
                 </h2>
                 {isExplained.value && shown.value && <Explanation of={shown.value} />}

@@ -1,6 +1,7 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { Breaking } from "./breaking";
 import { measure } from "./colors";
 import { isTold, showFinding, shownFinding } from "./culprit";
 import { sentence, withSign } from "./format";
@@ -45,10 +46,14 @@ export function Card(props: { of: Finding; origin: number; isAlone: boolean }) {
             <Severity of={severity(of)} />
             <div class="words">
                 <h2 ref={heading}>
-                    <bdi>{sentence(of.heading)}</bdi>
+                    <bdi>
+                        <Breaking of={sentence(of.heading)} />
+                    </bdi>
                 </h2>
                 <p style={{ WebkitLineClamp: left.value }}>
-                    <bdi>{sentence(below(of, isToldOf, props.isAlone))}</bdi>
+                    <bdi>
+                        <Breaking of={sentence(below(of, isToldOf, props.isAlone))} />
+                    </bdi>
                 </p>
             </div>
             <div class="foot">
@@ -103,7 +108,9 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                         <bdi>{sentence(of.heading)}</bdi>
                     </button>
                     <p>
-                        <bdi>{sentence(explanationOf(of))}</bdi>
+                        <bdi>
+                            <Breaking of={sentence(explanationOf(of))} />
+                        </bdi>
                     </p>
                 </li>
             ))}

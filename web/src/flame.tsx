@@ -57,6 +57,8 @@ function typeText(name: string, text: string): string {
         : inWords(text);
 }
 
+const samples = (many: number) => `${count(many)} ${many === 1 ? "sample" : "samples"}`;
+
 const forms = [
     ["flame", "flame graph"],
     ["tree", "call tree"],
@@ -105,10 +107,11 @@ function Boxes(props: {
     root: Node;
     zoomed: Signal<string[]>;
     marked: string;
-    text: (value: number) => string;
+    /* Says what a value is, and of what. */
+    tip: (value: number) => string;
     onFocus: (name: string) => void;
 }) {
-    const { root, zoomed, text } = props;
+    const { root, zoomed } = props;
     let top = root;
     for (const name of zoomed.value) top = top.children.get(name) ?? top;
     const boxes: Placed[] = [];
@@ -131,7 +134,7 @@ function Boxes(props: {
                             palette.value.dark,
                         ),
                     }}
-                    title={`${box.node.name}\n${text(box.node.value)} (${percent(box.node.value, root.value)})`}
+                    title={`${box.node.name}\n${props.tip(box.node.value)}`}
                     onContextMenu={(event) => openBoxMenu(event, box.node.name, props.onFocus)}
                     onClick={() => {
                         const inside = box.path.slice(1).map((node) => node.name);
@@ -162,13 +165,13 @@ function Functions(props: {
                     title: "self",
                     value: (row) => row.self,
                     text: (row) => text(row.self),
-                    unit: "number",
+                    unit: useCount ? "number" : "ns",
                 },
                 {
                     title: "total",
                     value: (row) => row.total,
                     text: (row) => text(row.total),
-                    unit: "number",
+                    unit: useCount ? "number" : "ns",
                 },
             ]}
             rows={functions(profile, { useCount })}
@@ -244,7 +247,14 @@ export function Flame() {
     const root = profile
         ? tree(profile, { useCount, inverted: inverted.value, focus: focus.value })
         : null;
-    const text = (value: number) => (useCount ? `${count(value)} samples` : duration(value));
+    const what = typeText(type.value, types.find(([name]) => name === type.value)?.[1] ?? "");
+    const text = (value: number) => (useCount ? samples(value) : duration(value));
+    /* "325 ms, 26.3 % of 1.24 s (system calls)" */
+    const shareOf = (value: number) =>
+        `${percent(value, root?.value ?? 0)} of ${text(root?.value ?? 0)}${useCount ? "" : ` (${what})`}`;
+    const tip = (value: number) => `${text(value)}, ${shareOf(value)}`;
+    const exactTip = (value: number) =>
+        useCount ? tip(value) : `${count(value)} ns, ${shareOf(value)}`;
     const focusOn = (name: string) => {
         focus.value = name;
         zoomed.value = [];
@@ -326,7 +336,7 @@ export function Flame() {
                     root={root}
                     zoomed={zoomed}
                     marked={words.value}
-                    text={text}
+                    tip={tip}
                     onFocus={focusOn}
                 />
             )}
@@ -335,6 +345,7 @@ export function Flame() {
                     key={`${type.value} ${inverted.value} ${focus.value}`}
                     root={root}
                     text={text}
+                    tip={exactTip}
                     found={found}
                     current={current}
                 />

@@ -120,14 +120,14 @@ export const keys: Key[] = [
         group: "Window",
         keys: ["Backspace", "u"],
         shown: "U Backspace",
-        text: "back",
+        text: "back to the window before",
         run: back,
     },
     {
         group: "Window",
         keys: ["U", "r"],
         shown: "R Shift U",
-        text: "and forward again",
+        text: "forward again",
         run: forward,
     },
     {
@@ -262,7 +262,7 @@ export const keys: Key[] = [
         group: "View",
         keys: ["1"],
         shown: "1",
-        text: "by {task}",
+        text: "lanes by {task}",
         run: () => {
             kind.value = "goroutine";
         },
@@ -271,7 +271,7 @@ export const keys: Key[] = [
         group: "View",
         keys: ["2"],
         shown: "2",
-        text: "by {slot}",
+        text: "lanes by {slot}",
         run: () => {
             kind.value = "proc";
         },
@@ -280,7 +280,7 @@ export const keys: Key[] = [
         group: "View",
         keys: ["3"],
         shown: "3",
-        text: "by thread",
+        text: "lanes by thread",
         isThere: hasMachines,
         run: () => {
             kind.value = "thread";

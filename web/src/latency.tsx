@@ -70,6 +70,7 @@ function Lengths(props: { of: Distribution; without: number }) {
                 not recorded.
             </p>
         );
+    if (all === 1) return <p>Once, for {duration(ns)}</p>;
     return (
         <>
             <p class="faint">

@@ -6,6 +6,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Frame } from "./api";
+import { Breaking } from "./breaking";
 import { nameColor, palette } from "./colors";
 import { duration } from "./format";
 import { type Hold, heldInPanel, inferHolds } from "./held";
@@ -372,7 +373,9 @@ export function LockOverTime(props: { of: LockId; title: string }) {
     if (!value?.hits) return <Waiting answer={answer} />;
     return (
         <section class="lock-time">
-            <h2>{props.title} over time</h2>
+            <h2>
+                <Breaking of={`${props.title} over time`} />
+            </h2>
             {waits.length === 0 ? (
                 <p class="empty">No wait for it has both its ends in the range.</p>
             ) : (

@@ -3,7 +3,7 @@
  * waits, and the findings about those (`trail summary`), which name holders and cycles.
  */
 
-import type { Frame } from "./api";
+import { api, type Frame } from "./api";
 import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
 import { count, duration, NO_NAME, sentence, shortName } from "./format";
@@ -82,7 +82,7 @@ function columnsFor(rows: LockRow[]): Column<LockRow>[] {
 
 const columns: Column<LockRow>[] = [
     { title: "lock", value: nameOf },
-    { title: "kind", value: (row) => row.kind },
+    { title: "kind", value: kindOf },
     { title: "waits", value: (row) => row.waits, unit: "number" },
     { title: "waited", value: (row) => row.wait_ns, unit: "ns" },
     { title: "still waiting", value: (row) => row.unfinished, unit: "number" },
@@ -101,8 +101,16 @@ const columns: Column<LockRow>[] = [
     { title: "woken in", value: (row) => place(row.woken) },
 ];
 
+/* Where Go's reason is "sync" and the stack has no call of package sync, the runtime itself waits, for a semaphore. */
+const isRuntimes = (row: LockRow) =>
+    row.kind === "sync" && term("task") === "goroutine" && (row.waited?.length ?? 0) > 0;
+
+function kindOf(row: LockRow): string {
+    return isRuntimes(row) ? "semaphore of the runtime" : row.kind;
+}
+
 export function titleOf(row: LockRow): string {
-    return sentence(row.title);
+    return sentence(isRuntimes(row) ? row.title.replace(row.kind, kindOf(row)) : row.title);
 }
 
 /* The title without the kind, which has its own column: "cache_mu", "main.get (main.go:7)". */
@@ -120,6 +128,14 @@ export async function showLock(row: LockRow, origin: number): Promise<Range | nu
     const of = { from, to: from + wait.ns };
     await jump(wait.goroutine, of.from, of.to);
     return of;
+}
+
+/* The lock with that wait as its longest one is the one that the panel shows over time. */
+export async function chooseLockOf(goroutine: number, begin: number): Promise<void> {
+    const { locks } = await api.run<Answer>("locks", { limit: FIRST });
+    const isIt = (wait?: Wait) => wait?.goroutine === goroutine && wait.begin_ns === begin;
+    const row = locks.find((one) => isIt(one.longest) || isIt(one.longest_unfinished));
+    if (row) chosenLock.value = row.title;
 }
 
 /* The wait that a row leads to: an open one, else the longest. */
@@ -177,6 +193,8 @@ export function LocksPanel() {
                 rows={of.locks}
                 onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}
+                isShown={(row) => row.title === chosenLock.value}
+                order="most waiting first, waits for work last"
                 empty="No waits for locks or channels."
                 onRow={(row) => void showLock(row, of.origin_ns)}
             />

@@ -10,6 +10,7 @@ import { Card, Chip } from "./findings";
 import { duration, percent, sentence, withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
+import { chooseLockOf } from "./locks";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { isPhone, overview, status, type Tab, tab, untouched } from "./state";
@@ -50,6 +51,10 @@ export function lead(tile: Tile, origin: number): void {
     }
     if (panel) tab.value = panel;
     if (tile.begin_ns === undefined || tile.end_ns === undefined) return;
+    if (tile.key === "lock_ns" && tile.goroutine != null)
+        void chooseLockOf(tile.goroutine, tile.begin_ns).catch(() => {
+            /* The panel says why. */
+        });
     const from = tile.begin_ns - origin;
     const to = tile.end_ns - origin;
     const around = to > from ? 0 : (status.value?.end ?? 0) / 100;

@@ -2,15 +2,15 @@
 import { signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
-import { cutCommand, pngOfView, svgOfView } from "./export";
+import { cutCommand, pngOfView } from "./export";
 import { stackEntries } from "./flame";
 import { count, duration, parseDuration, parseTimes, sentence, shortName } from "./format";
 import { Find } from "./icons";
+import { listSpansIn } from "./in_function";
 import { keys } from "./keys";
 import type { Lane } from "./lane_table";
 import { foldAll, hasGroups, lanes, laneTitle, unfoldAll } from "./lanes";
 import { FIRST, type Answer as Locks, showLock, titleOf } from "./locks";
-import { addNote } from "./notes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
@@ -29,14 +29,16 @@ import {
     range,
     say,
     scroll,
+    showAll,
     showRange,
-    sort,
+    sortBy,
     sorts,
     status,
     tab,
     theme,
     view,
 } from "./state";
+import { endsOf } from "./table";
 import { inWords, term } from "./words";
 
 interface Entry {
@@ -49,20 +51,19 @@ interface Entry {
     isThere?: () => boolean;
 }
 
+/* Those of keys, but for what the selection has itself, and moves, which are held keys. */
 const commands: Entry[] = [
     ...keys
-        .filter((key) => key.group !== "Selection" && !key.keys.includes("/"))
+        .filter((key) => key.group !== "Selection" && !key.move && !key.keys.includes("/"))
         .map((key) => ({ ...key, what: key.shown })),
     { what: "share", text: "copy link to this view", run: () => void copyLink(), isThere: canLink },
     { what: "save", text: "save the timeline as PNG", run: pngOfView },
-    { what: "save", text: "save the timeline as SVG", run: svgOfView },
     {
         what: "save",
         text: "save viewer, trace, this view and notes in one file",
         run: () => void saveOneFile(),
     },
     { what: "save", text: "copy the command that cuts the trace to this part", run: cutCommand },
-    { what: "note", text: "bookmark this view", run: addNote },
     ...(["light", "dark", "auto"] as const).map((name) => ({
         what: "colours",
         text: `${name} colours`,
@@ -83,7 +84,7 @@ const commands: Entry[] = [
         what: "sort",
         text: `sort lanes by ${text}`,
         run: () => {
-            sort.value = name;
+            sortBy(name);
         },
     })),
     ...(["name", "creator", "task", "none"] as const).map((name) => ({
@@ -120,6 +121,19 @@ function stateOf(lane: number): string {
     return ns > 0 ? `mostly ${stateWord(most)}` : "";
 }
 
+/* Those whose text begins with the wanted one come first, then those with a word that does so, whole words before others.
+ * A number is that of a lane or task, which the server has first. */
+function bestFirst(entries: Entry[], wanted: string): Entry[] {
+    if (/^\d*$/.test(wanted)) return entries;
+    const text = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+    const [before, after] = ["(?<![\\p{L}\\p{N}])", "(?![\\p{L}\\p{N}])"];
+    const orders = [`^${text}${after}`, `^${text}`, `${before}${text}${after}`, before + text];
+    const forms = orders.map((order) => new RegExp(order, "iu"));
+    const rank = (of: Entry) => (forms.findIndex((form) => form.test(of.text)) + 5) % 5;
+    const ranks = new Map(entries.map((of) => [of, rank(of)]));
+    return entries.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
+}
+
 const listed = (...texts: string[]) => texts.filter(Boolean).join(", ");
 
 function ofLane(what: string, lane: Lane): Entry {
@@ -135,6 +149,8 @@ function fromFound(found: Found): Entry {
     const { type, lane, at, end, id, task } = found;
     const name = shortName(found.text) || found.text;
     const isLane = type === found.kind;
+    if (type === "function" && lane < 0)
+        return { what: type, text: name, run: () => listSpansIn(found.text) };
     const whose = id === undefined || isLane ? "" : laneTitle(found.kind, { id });
     if (task !== undefined)
         return {
@@ -221,6 +237,7 @@ function nameEntries(wanted: string): Entry[] {
             run: () => {
                 filter.value = shortName(names[name]) || names[name];
                 scroll.value = 0;
+                showAll();
             },
         }));
 }
@@ -276,13 +293,24 @@ function localEntries(text: string): Entry[] {
             words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
         );
     if (!wanted) return those;
-    return [
-        ...timeEntries(text),
-        ...numbered(text).map((lane) => ofLane(laneWords[kind.value]()[0], lane)),
-        ...nameEntries(wanted),
-        ...lockEntries(words),
-        ...those.slice(0, 8),
-    ];
+    return [...nameEntries(wanted), ...lockEntries(words), ...those.slice(0, 8)];
+}
+
+/* What is typed in the form of a time, or of a lane's number, is that. */
+function exactEntries(text: string): Entry[] {
+    const those = numbered(text).map((lane) => ofLane(laneWords[kind.value]()[0], lane));
+    return [...timeEntries(text), ...those];
+}
+
+/* A long text has both its ends, since titles of locks differ at theirs. */
+function Ends(props: { of: string }) {
+    const [head, tail] = endsOf(props.of);
+    return (
+        <bdi class="shortened" title={props.of}>
+            <span>{head}</span>
+            <span>{tail}</span>
+        </bdi>
+    );
 }
 
 export function SearchBox() {
@@ -297,12 +325,13 @@ export function SearchBox() {
     });
     /* Enter was pressed before there was anything to run. */
     const isEntered = useSignal(false);
-    const entries = useComputed(() => [
-        ...localEntries(text.value),
-        ...(isAsking.value ? [] : results.value.found)
+    const entries = useComputed(() => {
+        const found = (isAsking.value ? [] : results.value.found)
             .filter((one) => !isNumbered(one, text.value))
-            .map(fromFound),
-    ]);
+            .map(fromFound);
+        const named = [...localEntries(text.value), ...found];
+        return [...exactEntries(text.value), ...bestFirst(named, text.value.trim())];
+    });
     useSignalEffect(() => {
         const wanted = text.value.trim();
         if (wanted.length < 2) return;
@@ -393,11 +422,8 @@ export function SearchBox() {
                             onPointerDown={(event) => event.preventDefault()}
                             onClick={() => run(entry)}
                         >
-                            <span class="what">{entry.what}</span>{" "}
-                            <span>
-                                <bdi>{entry.text}</bdi>
-                                {entry.more && <span class="faint"> {sentence(entry.more)}</span>}
-                            </span>
+                            <span class="what">{entry.what}</span> <Ends of={entry.text} />
+                            {entry.more && <span class="faint"> {sentence(entry.more)}</span>}
                         </div>
                     ))}
                     {entries.value.length === 0 && (

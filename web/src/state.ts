@@ -115,6 +115,14 @@ export const path = signal<readonly { lane: number; begin: number; end: number }
 export const inFunction = signal("");
 /* The lanes of the selected finding, in the order of its critical path: they come first. */
 export const leads = signal<readonly number[]>([]);
+export const hasLeads = () => kind.value === "goroutine" && leads.value.length > 0;
+/* Sorts all lanes, also those that came first. */
+export function sortBy(name: Sort): void {
+    batch(() => {
+        sort.value = name;
+        leads.value = [];
+    });
+}
 /* The selected finding: its number, from 1, and the lane and span that it is about, if it has a
  * place. */
 export const finding = signal<readonly number[]>([]);

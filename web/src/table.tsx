@@ -68,6 +68,12 @@ function widthOf(text: string): number {
     return ruler.measureText(text).width;
 }
 
+/* A text in two parts, of which the first is shortened where both have no room. */
+export function endsOf(text: string): [string, string] {
+    const characters = [...text];
+    return [characters.slice(0, -TAIL).join(""), characters.slice(-TAIL).join("")];
+}
+
 /* A text that is wider than its cell is shortened in the middle, since names differ at their ends. `room`: the width of
  * the column, if the user has chosen it. */
 function Shown(props: { text: string; room?: number }) {
@@ -75,13 +81,10 @@ function Shown(props: { text: string; room?: number }) {
     if (text.length <= TAIL) return text;
     const room = (props.room ?? mostDigits() * widthOf("0")) - PADDING;
     if (widthOf(text) <= room) return text;
-    const characters = [...text];
-    const tail = characters.slice(-TAIL).join("");
+    const [head, tail] = endsOf(text);
     return (
         <span class="shortened">
-            <span style={`max-width: calc(100% - ${Math.ceil(widthOf(tail))}px)`}>
-                {characters.slice(0, -TAIL).join("")}
-            </span>
+            <span style={`max-width: calc(100% - ${Math.ceil(widthOf(tail))}px)`}>{head}</span>
             <span>{tail}</span>
         </span>
     );
@@ -190,6 +193,8 @@ export function Table<T>(props: {
     /* The title of the column that it is sorted by at first, the greatest first unless `up`. */
     sort?: string;
     up?: boolean;
+    /* The order of the rows until a column is chosen, if no column has it. */
+    order?: string;
     onRow?: (row: T) => void;
     /* Shows the critical path of a row: each row then has a button for it. */
     onWhy?: (row: T) => void;
@@ -199,6 +204,8 @@ export function Table<T>(props: {
     onWords?: (words: string) => void;
     /* Whether a row is marked as one that needs attention. */
     mark?: (row: T) => boolean;
+    /* Whether a row is the one that is shown in full. */
+    isShown?: (row: T) => boolean;
     empty: string;
 }) {
     /* Columns that have no text at all are left out. */
@@ -255,6 +262,7 @@ export function Table<T>(props: {
                 <span class="faint">
                     {rows.length < props.rows.length && `${count(rows.length)} of `}
                     {count(props.rows.length)} {props.rows.length === 1 ? "row" : "rows"}
+                    {props.order && !sorted && props.rows.length > 1 && `, ${props.order}`}
                 </span>
                 <button
                     type="button"
@@ -313,6 +321,7 @@ export function Table<T>(props: {
                         <tr
                             key={i}
                             class={`${props.onRow ? "link" : ""}${props.mark?.(row) ? " marked" : ""}`}
+                            aria-current={props.isShown?.(row) ? "true" : undefined}
                             tabIndex={props.onRow ? 0 : undefined}
                             onClick={() => props.onRow?.(row)}
                             onKeyDown={(event) => {

@@ -8,13 +8,16 @@ import { allLanes, lanes } from "./lanes";
 import {
     charts,
     filter,
+    finding,
     type Group,
     group,
+    hasLeads,
     kind,
     path,
     type Sort,
     showAll,
     sort,
+    sortBy,
     sortReason,
     sorts,
     status,
@@ -34,6 +37,8 @@ const kinds = [
 function shownKinds() {
     return kinds.filter(([name]) => name !== "thread" || hasMachines());
 }
+
+const LEADS = "leads";
 
 const groups: [Group, string][] = [
     ["name", "function"],
@@ -71,15 +76,7 @@ function Lanes() {
                     filter.value = event.currentTarget.value;
                 }}
             />
-            <Choice
-                label="sort by"
-                value={sort.value}
-                options={sorts}
-                isSpelledOut
-                onChoose={(name) => {
-                    sort.value = name as Sort;
-                }}
-            />
+            <SortBy />
             {kind.value === "goroutine" && sort.value === "waiting" && <SortReason />}
             {kind.value === "goroutine" && (
                 <Choice
@@ -135,6 +132,24 @@ function Lanes() {
                 </span>
             )}
         </>
+    );
+}
+
+/* While lanes come first, what they belong to is the order; another choice ends that. */
+function SortBy() {
+    const [, text] = sorts.find(([name]) => name === sort.value) ?? sorts[0];
+    const what = finding.value.length > 0 ? "finding" : "path";
+    return (
+        <Choice
+            label="sort by"
+            value={hasLeads() ? LEADS : sort.value}
+            options={hasLeads() ? [[LEADS, what], ...sorts] : sorts}
+            title={hasLeads() ? `First the lanes of the ${what}, then all by ${text}` : undefined}
+            isSpelledOut
+            onChoose={(name) => {
+                if (name !== LEADS) sortBy(name as Sort);
+            }}
+        />
     );
 }
 

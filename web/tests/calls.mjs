@@ -73,6 +73,43 @@ test("a frame of the call tree, of the flame graph and of a stack lists the span
     });
 });
 
+test("a function whose place the server has not looked for leads to the list of its spans", async () => {
+    await serving(trace, async (open, ask) => {
+        const page = await open();
+        /* As of a trace with very many spans. */
+        await page.route(/find\?/, async (route) => {
+            const answer = await route.fetch();
+            const { results, more } = await answer.json();
+            const far = ({ type, text, kind }) => ({ type, text, kind, lane: -1, at: 0, end: 0 });
+            const json = { results: results.filter((of) => of.type === "function").map(far), more };
+            await route.fulfill({ response: answer, json });
+        });
+        await page.keyboard.press("/");
+        await page.keyboard.type("sync.(*Mutex).Lo");
+        const option = page.locator(".palette [role=option]", { hasText: "function" });
+        await option.click();
+        const { all } = await ask(`spans?function=${encodeURIComponent("sync.(*Mutex).Lock")}`);
+        await listed(page, all);
+        equal(await fragment(page, "fn"), "sync.(*Mutex).Lock", "the function");
+    });
+});
+
+test("the tip of a box or a cell says what its number is, and its share of what", async () => {
+    /* The mutex and three waits for channels and select that end, by their times in the text. */
+    const all = 110 + 40 + 20 + 60 + 130;
+    await serving(trace, async (open) => {
+        const page = await open("#tab=flame");
+        const share = `30.6 % of ${all} ns (waits for locks, channels, select)`;
+        const box = page.locator(".boxes button", { hasText: "Lock" });
+        equal(await box.getAttribute("title"), `sync.(*Mutex).Lock\n110 ns, ${share}`, "a box");
+        await page.getByLabel("shown as").selectOption("tree");
+        const cells = page.locator("tr:has(td[title='sync.(*Mutex).Lock']) td.number");
+        await cells.first().waitFor();
+        const tips = await cells.evaluateAll((of) => of.map((one) => one.title));
+        equal([tips[0], tips[2]], [`110 ns, ${share}`, `110 ns, ${share}`], "a row");
+    });
+});
+
 test("a search in the call tree marks matches, adds up their share once, and Enter goes through them", async () => {
     const path = example("load-go1.23");
     const profile = runJson("profile", "--type=sync", path);

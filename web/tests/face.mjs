@@ -229,6 +229,43 @@ test("a long cell is whole where there is room, and has both its ends where ther
         });
 });
 
+test("a long name breaks where its parts end", async () => {
+    const long =
+        "reverseproxy.(*UpstreamHealthChecker).startPeriodicBackgroundHealthChecksOfAllUpstreams";
+    for (const width of [1280, 1600, 390])
+        await serving(example("shop-go"), async (open) => {
+            const page = await open("", { viewport: { width, height: 1000 } });
+            await page.route(/\/api\/span\?/, async (route) => {
+                const answer = await route.fetch();
+                const body = (await answer.text()).replaceAll("main.(*shop).flush", long);
+                await route.fulfill({ response: answer, body });
+            });
+            await page.reload();
+            const title = page.locator(".details h2 bdi");
+            await until("the name", async () => (await title.textContent()).endsWith(long));
+            /* What stands at the end of each line, and at the begin of the next. */
+            const breaks = await title.evaluate((of) => {
+                const walker = document.createTreeWalker(of, NodeFilter.SHOW_TEXT);
+                const letters = [];
+                while (walker.nextNode())
+                    for (let i = 0; i < walker.currentNode.length; i++) {
+                        const range = document.createRange();
+                        range.setStart(walker.currentNode, i);
+                        range.setEnd(walker.currentNode, i + 1);
+                        const [box] = range.getClientRects();
+                        letters.push([range.toString(), box ? box.top : null]);
+                    }
+                return letters.flatMap(([after, top], i) => {
+                    const [before, above] = letters[i - 1] ?? [];
+                    return top !== null && above != null && top > above + 4 ? [before + after] : [];
+                });
+            });
+            ok(breaks.length > 0, "it has several lines");
+            for (const at of breaks) ok(/^([ ./_)].|[a-z][A-Z])$/.test(at), `${at} at ${width}`);
+            await page.unrouteAll({ behavior: "wait" });
+        });
+});
+
 test("the name of a group has the room of the word after its number", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open("#g=name", {}, ".facts", keepTexts);
@@ -449,9 +486,9 @@ test("the number of a thing is no count, and what does not sort as text is sorte
     await serving(example("shop-c"), async (open) => {
         const page = await open("#tab=threads");
         const { threads } = runJson("threads", example("shop-c"));
-        const cells = page.locator(".table tbody td:first-child");
-        await cells.first().waitFor();
-        const shownIds = (await cells.allTextContents()).map((text) => text.trim()).sort();
+        const ids = page.locator(".table tbody td:nth-child(2)");
+        await ids.first().waitFor();
+        const shownIds = (await ids.allTextContents()).map((text) => text.trim()).sort();
         equal(shownIds, threads.map(({ id }) => String(id)).sort(), "thread IDs");
     });
     await serving(example("shop-c"), async (open) => {
@@ -470,6 +507,45 @@ test("the number of a thing is no count, and what does not sort as text is sorte
             "greatest first",
         );
     });
+});
+
+test("in the table of threads a thread has its name, and leads to its lane", async () => {
+    /* The main thread's number is that of the process, and the first. */
+    const { threads } = runJson("threads", example("shop-c"));
+    const main = Math.min(...threads.map(({ id }) => id));
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=threads");
+        const names = page.locator(".table tbody td:first-child");
+        await names.first().waitFor();
+        const sorted = (await names.allTextContents()).map((text) => text.trim()).sort();
+        equal(sorted.length, 6, "all threads");
+        const row = page.locator(".table tbody tr", { hasText: String(main) });
+        const called = await row.locator("td").first().textContent();
+        equal(called, "thread 1 main", "the main thread");
+        ok(sorted.includes("thread 3 flush"), sorted.join());
+        await row.click();
+        await until("its lane", async () =>
+            (await page.textContent(".details h2")).startsWith(called),
+        );
+    });
+});
+
+test("lanes are said to be sorted by the finding until another order is chosen", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            const order = page.getByLabel("sort by");
+            await page.locator(".details .say").waitFor();
+            const chosen = () => order.evaluate((of) => of.selectedOptions[0].textContent);
+            await until("the finding", async () => (await chosen()) === "sort by finding");
+            ok(/by appearance$/.test(await order.getAttribute("title")), "then by");
+            const [first] = (await fragment(page, "lead")).split(".");
+            ok(first !== "0", "the first lane is another one's");
+            await order.selectOption("appearance");
+            equal(await fragment(page, "lead"), null, "none comes first");
+            equal(await chosen(), "sort by appearance", "what is so");
+            equal(await order.locator("option", { hasText: "finding" }).count(), 0, "options");
+        });
 });
 
 test("the search takes keys at once", async () => {
@@ -637,7 +713,9 @@ test("without findings in a damaged trace, it is said how much is unknown", asyn
             text,
         );
         await openTab(page, "Summary");
-        ok((await page.textContent(".panel")).includes(nothing), "in the panel");
+        await until("in the panel", async () =>
+            (await page.textContent(".panel")).includes(nothing),
+        );
         const lines = await of.locator("h2").evaluate((heading) => {
             const range = document.createRange();
             range.selectNodeContents(heading);
@@ -890,6 +968,39 @@ test("results of the search that look alike differ; a time after the end says so
             await page.keyboard.press("Enter");
             ok(late.test(await page.textContent(".message")), "Enter says so");
             equal(await fragment(page, "w"), window, "nothing moves");
+        });
+});
+
+test("the search has first what begins with the typed text, then words that do so, each in one line", async () => {
+    /* How the wanted text is in another: as the first letters of all, of a word, or within a word. */
+    const orderIn = (text, wanted) => {
+        if (text.startsWith(wanted)) return 0;
+        return text.split(/[^a-z0-9]+/).some((word) => word.startsWith(wanted)) ? 1 : 2;
+    };
+    for (const [name, wanted] of [
+        ["load-go1.23", "lock"],
+        ["load-go1.23", "main"],
+        ["shop-c", "work"],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            await page.keyboard.press("/");
+            await page.keyboard.type(wanted);
+            const options = page.locator(".palette [role=option]");
+            const texts = await until(`functions, ${wanted}`, async () => {
+                const all = await options.allTextContents();
+                return all.some((text) => text.startsWith("function")) && all;
+            });
+            const shown = await options.locator("bdi").allTextContents();
+            const orders = shown.map((text) => orderIn(text.toLowerCase(), wanted));
+            ok(new Set(orders).size > 1, `of several kinds: ${texts.join("\n")}`);
+            equal(
+                orders,
+                [...orders].sort((a, b) => a - b),
+                texts.join("\n"),
+            );
+            const heights = await options.evaluateAll((all) => all.map((of) => of.offsetHeight));
+            equal(new Set(heights).size, 1, "heights");
         });
 });
 
@@ -1415,6 +1526,28 @@ test("the tip of a cell has its exact value with a unit, or what the cell shows"
     });
 });
 
+test("the figure of the lock that is waited for most leads to that lock, over time", async () => {
+    for (const name of ["shop-c", "load-go1.23"]) {
+        const { locks } = runJson("locks", example(name));
+        const lengths = locks.filter((of) => of.can_be_held).map((of) => of.wait_ns);
+        const most = locks.find((of) => of.wait_ns === Math.max(...lengths));
+        await serving(example(name), async (open) => {
+            const page = await open();
+            await page.locator(".tile[data-key=lock_ns]").click();
+            const heading = page.locator(".lock-time h2");
+            await heading.waitFor();
+            equal(await heading.textContent(), `${most.title} over time`, "the heading");
+            const shown = page.locator(".table tbody tr[aria-current=true]");
+            equal(await shown.count(), 1, "the rows that are marked");
+            equal(
+                await shown.locator("td").nth(2).getAttribute("data-value"),
+                String(most.waits),
+                "its waits",
+            );
+        });
+    }
+});
+
 test("a finding of a moment leads to it", async () => {
     const events = ["Begin dt=1000000 task=1 parent_task=0", "Begin dt=1000 task=1 parent_task=0"];
     const path = ofOne(
@@ -1580,8 +1713,10 @@ test("nothing is cut on a tablet, and the help's button hides nothing on a phone
             const foot = of.querySelector(".foot");
             const edge = of.getBoundingClientRect();
             const { left, right, bottom } = foot.getBoundingClientRect();
+            /* Firefox has a scroll bar beside it. */
+            const bar = of.offsetWidth - of.clientWidth;
             return {
-                isWide: left <= edge.left && right >= edge.right && bottom >= edge.bottom,
+                isWide: left <= edge.left && right >= edge.right - bar && bottom >= edge.bottom,
                 background: getComputedStyle(foot).backgroundColor,
             };
         });

@@ -15,6 +15,7 @@ import {
     ok,
     openPage,
     openTab,
+    scheduler as root,
     runJson,
     serve,
     test,
@@ -79,6 +80,99 @@ for (const [name, finding] of [
             }
         });
     });
+
+test("the panels of waits have the sums of a trace that were added up by hand", async () => {
+    /* The waits that end, by their times in the text: for a mutex 1040 to 1150; for channels and select 1060 to 1100, 1270 to
+     * 1290, 1330 to 1390, 1210 to 1340; asleep 1110 to 1230. What is ready before it runs: 11 times, 270 ns. */
+    const [lock, channels, asleep] = [110, [40, 20, 60, 130], 120];
+    const sum = (all) => all.reduce((a, b) => a + b, 0);
+    const path = join(folder, "why.trace");
+    execFileSync(trail, ["assemble", join(root, "tests/data/why-1.26.txt"), "-o", path]);
+    await serving(path, async (open) => {
+        const page = await open("");
+        const group = page.getByRole("tab", { name: "Waiting", exact: true });
+        await until("how long all waited", async () =>
+            (await group.textContent()).includes(`${sum([lock, ...channels, asleep])} ns`),
+        );
+        await group.click();
+        const rows = await rowsWhenThere(page);
+        equal(
+            rows.map((row) => [row.lock, row.kind, row.waits, row.waited, row.longest]),
+            [["main.main (main.go:7)", "sync.(*Mutex).Lock", "1", `${lock}`, `${lock}`]],
+            "locks",
+        );
+        equal(rows[0]["woken in"], "main.holder (main.go:99)", "what released it");
+        await openTab(page, "Latency");
+        const section = page.locator(".columns section");
+        const textOf = (title) => section.filter({ hasText: title }).textContent();
+        await section.first().waitFor();
+        const all = [lock, ...channels].sort((a, b) => a - b);
+        ok(
+            (await textOf("Locks, channels, select")).includes(
+                `${all.length} times, ${sum(all)} ns in all; median ${all[2]} ns`,
+            ),
+            await textOf("Locks, channels, select"),
+        );
+        ok((await textOf("Scheduling")).includes("11 times, 270 ns in all"), "ready");
+        ok((await textOf("Syscalls")).includes("No system call"), "none");
+        /* The group opens again at the panel that was looked at last. */
+        await page.getByRole("tab", { name: "Data", exact: true }).click();
+        await group.click();
+        await section.first().waitFor();
+    });
+});
+
+test("the kind of a lock is in the words of the page, and the order of the rows is said until another is chosen", async () => {
+    const { locks } = runJson("locks", example("shop-go"));
+    const ofRuntime = locks.filter(({ waiters }) =>
+        /^runtime\./.test(waiters[0].stack[0].function),
+    );
+    ok(ofRuntime.length > 0 && ofRuntime.length < locks.length, "some are the runtime's");
+    await serving(example("shop-go"), async (open) => {
+        const page = await open("#tab=locks");
+        const rows = await rowsWhenThere(page);
+        equal(
+            rows.map(({ kind }) => kind === "semaphore of the runtime"),
+            locks.map((lock) => ofRuntime.includes(lock)),
+            "kinds",
+        );
+        ok(
+            rows.every(({ kind }) => kind !== "sync"),
+            "none has the reason alone",
+        );
+        const tools = page.locator(".table .tools");
+        ok(/most waiting first/.test(await tools.textContent()), "the order");
+        await page.getByRole("button", { name: "longest" }).click();
+        equal(/most waiting first/.test(await tools.textContent()), false, "that of a column");
+        await page
+            .locator(".table tbody tr", { hasText: "semaphore of the runtime" })
+            .first()
+            .click();
+        await page.locator(".lock-time h2", { hasText: /^semaphore of the runtime in/ }).waitFor();
+    });
+});
+
+test("a collection that began before the trace, or has not ended, is as long as is seen of it", async () => {
+    /* The trace begins at 1000; a collection is active at 1012, and ends at 1512; another one begins at 1612; the last event
+     * is at 1812, in the trace's last nanosecond. */
+    const events =
+        "GCActive dt=10 gc_seq=1\nGCEnd dt=500 gc_seq=2\nGCBegin dt=100 gc_seq=3 stack=0\nGoBlock dt=200 reason_string=1 stack=0";
+    await serving(ofOne("collections", events, { 1: "sleep" }), async (open) => {
+        const page = await open("#tab=gc");
+        const rows = await rowsWhenThere(page);
+        equal(
+            rows.map((row) => [row.at, row.duration]).sort(),
+            [
+                ["0", `${1512 - 1000}`],
+                [`${1612 - 1000}`, `${1813 - 1612}`],
+            ],
+            "begin and duration",
+        );
+        const before = page.locator(".table tbody tr", { hasText: "before the trace" });
+        equal(await before.locator("td:nth-child(2)").textContent(), "512 ns", "what is seen");
+        equal(await before.locator("td:nth-child(3)").textContent(), "not recorded", "the heap");
+    });
+});
 
 test("the filter of the lanes holds for the sums of a range, however many lanes match", async () => {
     const path = generated("many", "--goroutines=3000", "--events=60K");
@@ -1273,8 +1367,8 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
             has: page.getByText("View", { exact: true }),
         });
         equal(
-            (await views.locator("dd").allTextContents()).filter((text) => /^by /.test(text)),
-            ["by thread", "by CPU slot"],
+            (await views.locator("dd").allTextContents()).filter((text) => /^lanes by /.test(text)),
+            ["lanes by thread", "lanes by CPU slot"],
             "lanes",
         );
         await page.keyboard.press("Escape");

@@ -617,7 +617,7 @@ test("the flame graph adds up to the profile, follows the selected range, and zo
     const title = await until("a graph", () =>
         page.locator(".boxes button").first().getAttribute("title"),
     );
-    ok(profile.ns > 0 && title.includes("(100 %)"), title);
+    ok(profile.ns > 0 && title.includes(" 100 % of "), title);
     const boxes = await page.locator(".boxes button").count();
     await page.locator(".boxes button").nth(2).click();
     await until("fewer boxes", async () => (await page.locator(".boxes button").count()) < boxes);
