@@ -15,7 +15,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, FEW_EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
+from command import DATA, EXAMPLES, FEW_EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, text_of, trace  # noqa: E402
 from tap import main, test
 
 COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
@@ -610,6 +610,18 @@ def a_collection_over_several_generations_is_one():
     equal(g2["range_ns"], {"GC incremental sweep": 300})
     right = [("GC concurrent mark phase", 100, 700), ("GC incremental sweep", 160, 460), ("GC mark assist", 150, 450)]
     equal(spans_of(path), [*right, ("stop-the-world", 650, 850)])
+
+
+@test
+def the_number_of_the_p_that_sweeps_makes_no_difference():
+    def swapped(text):
+        return re.sub(r"\bp=([01])\b", lambda found: f"p={1 - int(found[1])}", text)
+
+    for text in "Trace Go1.26\n" + "".join(COLLECTION), text_of("gc-1.26"):
+        one, other = assembled("sweep-on-1", text), assembled("sweep-on-0", swapped(text))
+        for args in ("gc",), ("goroutines",), ("mmu", "--flags=sweep"), ("mmu", "--flags=assist,per-p"), ("summary",):
+            equal(*(answer(*args, path) for path in (other, one)), args)
+        equal(spans_of(other), spans_of(one))
 
 
 @test
