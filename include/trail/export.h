@@ -8,12 +8,15 @@
 #ifndef TRAIL_EXPORT_H
 #define TRAIL_EXPORT_H
 
-#include <trail/analyze.h>
 #include <trail/read.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* trail/analyze.h */
+typedef struct trail_analysis trail_analysis;
+typedef struct trail_profile trail_profile;
 
 /* MARK: Sinks */
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <trail/analyze.h>
 #include <trail/export.h>
 
 /* The names of a profile's values. */

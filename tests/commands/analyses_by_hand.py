@@ -15,7 +15,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, trace  # noqa: E402
+from command import DATA, EXAMPLES, FEW_EXAMPLES, ROOT, WORK, answer, assembled, equal, good_text, run_text, text_of, trace  # noqa: E402
 from tap import main, test
 
 COMMANDS = ["goroutines", "regions", "tasks", "gc", "mmu"]
@@ -58,7 +58,7 @@ def time_of_goroutines_is_that_of_their_states():
 
 @test
 def json_has_all_goroutines_by_number_unless_it_is_sorted_or_limited():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         every = answer("goroutines", path)["goroutines"]
         equal([g["id"] for g in every], sorted(g["id"] for g in every))
         by_time = sorted(every, key=lambda g: (-g["exec_ns"], g["id"]))
@@ -510,7 +510,7 @@ def tasks_draw_how_many_were_under_way():
 
 @test
 def regions_draw_how_they_spread_on_one_scale():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         groups = answer("regions", "--groups", path)["groups"]
         powers = {}
         for group in groups:
@@ -613,6 +613,18 @@ def a_collection_over_several_generations_is_one():
 
 
 @test
+def the_number_of_the_p_that_sweeps_makes_no_difference():
+    def swapped(text):
+        return re.sub(r"\bp=([01])\b", lambda found: f"p={1 - int(found[1])}", text)
+
+    for text in "Trace Go1.26\n" + "".join(COLLECTION), text_of("gc-1.26"):
+        one, other = assembled("sweep-on-1", text), assembled("sweep-on-0", swapped(text))
+        for args in ("gc",), ("goroutines",), ("mmu", "--flags=sweep"), ("mmu", "--flags=assist,per-p"), ("summary",):
+            equal(*(answer(*args, path) for path in (other, one)), args)
+        equal(spans_of(other), spans_of(one))
+
+
+@test
 def ranges_found_open_last_since_the_begin_of_the_trace():
     path = collection("found-open", *COLLECTION[1:])
     (cycle,) = answer("gc", path)["cycles"]
@@ -650,14 +662,14 @@ def a_collection_longer_than_the_trace_is_drawn_all_over():
 
 @test
 def the_states_of_each_goroutine_make_up_its_time():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         for g in answer("goroutines", path)["goroutines"]:
             equal((path, g["id"], states(g)), (path, g["id"], g["total_ns"]))
 
 
 @test
 def groups_are_the_sums_of_their_members():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         sums = {}
         for g in answer("goroutines", path)["goroutines"]:
             row = sums.setdefault(g["name"], [0, 0, 0, 0])
@@ -674,7 +686,7 @@ def groups_are_the_sums_of_their_members():
 
 @test
 def two_windows_make_up_the_whole():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         whole = {g["id"]: corrected(g) for g in answer("goroutines", path)["goroutines"]}
         parts = [
             answer("goroutines", *window, path)["goroutines"]
@@ -799,7 +811,7 @@ def each_command_that_is_told_shows_something():
         (("locks",), 1),
         (("find", "run >10us"), 1),
     ]
-    for example in EXAMPLES[1:]:
+    for example in FEW_EXAMPLES:
         path = os.path.join(WORK, "it's a " + os.path.basename(example))
         shutil.copy(example, path)
         ran = set()

@@ -9,6 +9,8 @@ from command import EXAMPLES, ROOT, SHARED, TRAIL, WORK, answer, assembled, good
 
 STATES = ("running", "runnable", "waiting", "syscall", "syscall without P", "waiting in the kernel")
 
+OF_THREADS = ("trail record", "trail import")  # what makes traces of programs with threads
+
 
 def path(name):
     return os.path.join(WORK, name)
@@ -48,7 +50,7 @@ def expected(trace, *args):
 
 
 def is_of_threads(trace):
-    return json.loads(trail("info", "--json", trace)).get("made_by") in ("trail record", "trail import")
+    return answer("info", trace).get("made_by") in OF_THREADS
 
 
 def expected_threads(trace):

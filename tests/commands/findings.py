@@ -2,7 +2,7 @@
 """The summary and its findings: for each finding, a trace that has it and some that nearly do. TAP.
 Traces are made from lists of events and times; a tick is a nanosecond.
 
-usage: findings.py TRAIL SOURCE_ROOT
+usage: findings.py TRAIL SOURCE_ROOT [long]      long: the traces of many events, and no others
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, WORK, answer, assembled, equal, good, good_text, run_text  # noqa: E402
-from tap import main, test  # noqa: E402
+from tap import long, main, test  # noqa: E402
 
 US, MS = 1000, 1000000
 NOBODY = 18446744073709551615
@@ -2878,7 +2878,7 @@ def handed(count, every=10 * US, rest=0):
     return trace.findings(end, f"--from={every}ns", f"--to={end}ns")
 
 
-@test
+@long
 def many_small_pieces_are_handed_over():
     found = handed(10000)
     equal(list(found), ["hand-offs"])
@@ -2913,7 +2913,7 @@ def broadcast(receivers, every=8 * MS, rounds=100):
     return trace.findings((2 + rounds) * every)
 
 
-@test
+@long
 def messages_to_many_now_and_then_are_no_small_pieces():
     # Those that are ready wait for each other, not for a CPU.
     equal(broadcast(120), {})
@@ -3848,7 +3848,7 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
     assert "imbalance" in initialised(300 * MS, kind="barrier step", sleeps=False)
 
 
-@test
+@long
 def goroutines_that_run_for_a_moment_each_are_created_too_often():
     def shades(count, ran=US, every=4 * US, made=None, waits=0, pauses=0):
         """`waits`: each waits for so long; `pauses`: main sleeps for so long after the first thousand."""
@@ -3893,7 +3893,7 @@ def goroutines_that_run_for_a_moment_each_are_created_too_often():
     assert "hand-offs" not in shades(1000, 50 * US, 210 * US, **threads)
 
 
-@test
+@long
 def a_goroutine_that_yields_again_and_again_spins():
     def yields(count, every=US, ready=10, collects=False, stack=WORK_STACK):
         trace = Trace(1)
@@ -3955,7 +3955,7 @@ def pingpong(count, usual, long=0, alike=1, wait="read pipe:[7]"):
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
-@test
+@long
 def two_that_answer_each_other_at_once_are_handed_too_little_however_long_the_rest_takes():
     found = pingpong(10000, 24 * US, 200 * MS)
     text = found["hand-offs"]["text"]
@@ -6320,6 +6320,7 @@ def sleeps_that_nothing_depends_on_are_no_polling():
 
 
 @test
+@long
 def the_traces_that_were_made_here_are_good():
     """Last, in one call: most of the time of these tests goes into starting the command."""
     good("check", *Trace.made)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """trail import: recordings written by hand in the formats of other tools, with the states and wakers that follow. TAP.
 
-usage: import.py TRAIL SOURCE_ROOT [long]      long: the recordings of many events, and no others
+usage: import.py TRAIL SOURCE_ROOT [long]      long: the large recordings, and no others
 
 Times are in microseconds. A switch takes a few nanoseconds of the trace, because no two of its events have the same time.
 """
@@ -19,7 +19,7 @@ import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import ENV, TRAIL, WORK, answer, equal, good, good_text, run
-from tap import Skip, main, test, tests
+from tap import Skip, long, main, test
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "import")
 made = 0
@@ -1002,7 +1002,7 @@ def compressed_packets_mean_what_is_in_them():
     equal(states(imported(packed)[0]), states(whole))
 
 
-@test
+@long
 def compressed_packets_have_the_limits_of_compressed_files():
     zeros = compressed(message((1, bytes(65 << 20))))
     code, _, err = run("import", "-", "-o", os.path.join(WORK, "bomb.trace"), stdin=zeros)
@@ -1028,10 +1028,8 @@ def damaged_protocol_buffers_are_read_up_to_there():
 
 # MARK: Many events
 
-short = len(tests)
 
-
-@test
+@long
 def what_is_too_late_is_counted_and_left_out():
     early = perf(("late", 500, 3, T - 100, switch("late", 500, "S", "swapper/3", 0)))
     # The window holds 65,536 events.
@@ -1041,7 +1039,7 @@ def what_is_too_late_is_counted_and_left_out():
     assert "1 event left out, too late" in err and 500 not in states(path), err
 
 
-@test
+@long
 def a_long_recording_has_generations_and_states_go_on_in_them():
     count = 700_000
     sleeper = [("s", 600, 3, T - 5, switch("s", 600, "S", "swapper/3", 0))]
@@ -1059,5 +1057,4 @@ def a_long_recording_has_generations_and_states_go_on_in_them():
     equal(sum(e - b for s, b, e, w in got[300] if s == "Running"), count * 10 // 2 + 5 + 30)
 
 
-tests[:] = tests[short:] if sys.argv[3:] == ["long"] else tests[:short]
 sys.exit(main())

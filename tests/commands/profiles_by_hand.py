@@ -384,6 +384,51 @@ def the_name_of_the_output_tells_the_format():
 # What must hold for any trace
 
 
+# Goroutine 2 waits four times, from 10 to 90 of its 100 ns each time.
+RETURNS = """Trace Go1.23
+EventBatch gen=1 m=1 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=0 g=1 m=1 gstatus=2
+GoCreate dt=1 new_g=2 new_stack=1 stack=0
+GoBlock dt=1 reason_string=1 stack=0
+GoStart dt=1 g=2 g_seq=1
+%sGoDestroy dt=10
+EventBatch gen=1 m=2 time=1000 size=auto
+ProcStatus dt=1 p=1 pstatus=1
+GoStatus dt=0 g=3 m=2 gstatus=2
+%sEventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Frequency freq=1000000000
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Stacks
+Stack id=1 nframes=1
+\tpc=4096 func=2 file=2 line=1
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Strings
+String id=1
+\tdata="sync"
+String id=2
+\tdata="work"
+String id=3
+\tdata="wait"
+String id=4
+\tdata="%s"
+String id=5
+\tdata="trail.made by=record"
+"""
+
+
+@test
+def waits_to_which_a_thread_returns_are_for_work_if_their_kind_can_be():
+    waits = "".join(f"UserLog dt=9 task=0 key_string=3 value_string=4 stack=0\nGoBlock dt=1 reason_string=1 stack=1\n"
+                    f"GoStart dt=90 g=2 g_seq={3 + 2 * i}\n" for i in range(4))
+    wakes = "".join(f"GoUnblock dt={93 if i == 0 else 100} g=2 g_seq={2 + 2 * i} stack=0\n" for i in range(4))
+    for wait, idle in ("condition c", True), ("futex f", True), ("mutex m", False), ("barrier b", False), ("join t", False):
+        path = assembled("returns", RETURNS % (waits, wakes, wait))
+        (row,) = json.loads(good("latency", "--json", path))["locks"]["stacks"]
+        equal((row["wait_kind"], row["count"]), (wait[:-2], 4))
+        equal((row.get("idle_count"), row.get("idle_ns")), (4, row["ns"]) if idle else (None, None), wait)
+
+
 @test
 def running_and_waiting_add_up_to_the_times_of_goroutines():
     for path in EXAMPLES + [trace(n) for n in ("times-1.26", "gc-1.26", "everything-1.26")]:

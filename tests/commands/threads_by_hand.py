@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, ROOT, answer, equal, good_text, run_text, trace  # noqa: E402
+from command import EXAMPLES, FEW_EXAMPLES, ROOT, answer, equal, good_text, run_text, trace  # noqa: E402
 from tap import main, test
 
 
@@ -59,7 +59,7 @@ def a_window_counts_what_is_inside():
 
 @test
 def what_goroutines_ran_is_what_threads_and_ps_ran():
-    for path in EXAMPLES + [trace("gc-1.26")]:
+    for path in FEW_EXAMPLES + [trace("gc-1.26")]:
         ran = sum(g["exec_ns"] for g in answer("goroutines", path)["goroutines"])
         threads, procs = answer("threads", path), answer("procs", path)
         equal((path, sum(m["running_ns"] for m in threads["threads"])), (path, ran))
@@ -83,7 +83,7 @@ def threads_of_a_recording_name_their_rows_among_goroutines():
 
 @test
 def halves_add_up_to_the_whole():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         for command in ("threads", "procs"):
             whole, *parts = (
                 answer(command, *window, path)[command]
@@ -101,7 +101,7 @@ def running_states(path, *window):
 
 @test
 def slices_are_when_it_ran():
-    for path in EXAMPLES:
+    for path in FEW_EXAMPLES:
         for window in ((), ("--from=3ms", "--to=+9ms")):
             states = running_states(path, *window)
             for command in ("threads", "procs"):

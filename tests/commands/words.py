@@ -12,12 +12,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import work
+import command
+from command import TRAIL, WORK
 from tap import Skip, main, test
 
-TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
-WORK = work.folder("words")
 ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
 
 # Three threads wait for a mutex; the main thread holds it until all of them sleep, and 30 ms
@@ -129,9 +128,7 @@ Frequency freq=1000000000
 EventBatch gen=1 m=18446744073709551615 time=2 size=auto
 Strings
 {strings}"""
-    out = path(name)
-    run("assemble", "-o", out, "-", stdin=text.encode())
-    return out
+    return command.assembled(name, text)
 
 
 FIBER = "trail.made by=host word=fiber"
@@ -149,7 +146,7 @@ def recorded_programs_are_marked():
 @test
 def a_trace_that_names_nothing_is_of_go():
     for version in (11, 21, 22, 23):
-        got = assembled(f"go{version}.trace", version, "something")
+        got = assembled(f"go{version}", version, "something")
         assert made_by(got) == (None, None)
         assert "made by" not in run("info", got)
 
@@ -157,7 +154,7 @@ def a_trace_that_names_nothing_is_of_go():
 @test
 def the_word_of_a_host_is_found_in_both_kinds_of_formats():
     for version in (11, 21, 22, 23):
-        got = assembled(f"fiber{version}.trace", version, "something", FIBER)
+        got = assembled(f"fiber{version}", version, "something", FIBER)
         assert made_by(got) == ("libtrail-record", "fiber"), version
 
 
@@ -184,8 +181,7 @@ Stack id=1 nframes=0
 EventBatch gen=1 m=18446744073709551615 time=1 size=auto
 Frequency freq=1000000000
 """
-        run("assemble", "-o", path("kinds.trace"), "-", stdin=text.encode())
-        kinds = info(path("kinds.trace"))["batches_by_kind"]
+        kinds = info(command.assembled("kinds", text))["batches_by_kind"]
         assert {kind: of["count"] for kind, of in kinds.items()} == {"strings": 1, "stacks": 1, "sync": 1}, (size, kinds)
 
 
@@ -208,19 +204,19 @@ def lines_that_only_look_so_are_ignored():
         )
     ):
         for version in (21, 23):
-            assert made_by(assembled(f"hostile{i}.trace", version, line)) == (None, None), (version, line)
+            assert made_by(assembled(f"hostile{i}", version, line)) == (None, None), (version, line)
 
 
 @test
 def of_two_lines_the_first_counts():
-    got = assembled("two.trace", 23, FIBER, "trail.made by=record")
+    got = assembled("two", 23, FIBER, "trail.made by=record")
     assert made_by(got) == ("libtrail-record", "fiber")
 
 
 @test
 def conversion_keeps_it():
     for version in (11, 21, 22, 23):
-        source = assembled(f"fiber{version}.trace", version, FIBER)
+        source = assembled(f"fiber{version}", version, FIBER)
         for more in (["--to=go1.22"], ["--to=go1.26"], ["--anonymize"], ["--goroutine=1"]):
             run("convert", "-o", path("converted.trace"), *more, source)
             assert made_by(path("converted.trace")) == ("libtrail-record", "fiber"), (version, more)
@@ -230,8 +226,8 @@ def conversion_keeps_it():
 
 @test
 def merging_keeps_it_if_all_agree():
-    fiber, job = assembled("a.trace", 23, FIBER), assembled("b.trace", 23, "trail.made by=host word=job")
-    other, go = assembled("c.trace", 22, FIBER), assembled("d.trace", 23)
+    fiber, job = assembled("a", 23, FIBER), assembled("b", 23, "trail.made by=host word=job")
+    other, go = assembled("c", 22, FIBER), assembled("d", 23)
     for sources, want in (((fiber, other), "fiber"), ((fiber, job), None), ((fiber, go), None), ((go, fiber), None)):
         run("merge", "--align=start", "-o", path("merged.trace"), *sources)
         assert made_by(path("merged.trace"))[1] == want, sources
@@ -319,20 +315,20 @@ def threads_are_the_table_of_goroutines_and_when_each_ran():
 
 @test
 def one_is_one_and_two_are_two():
-    one = assembled("one.trace", 23, "trail.made by=record")
+    one = assembled("one", 23, "trail.made by=record")
     assert run("goroutines", one).startswith("1 thread, 0 alive at the end, in 1 group")
     assert re.search(r", 1 CPU slot, 1 thread \(", run("summary", one))
-    assert run("goroutines", assembled("one_go.trace", 23)).startswith("1 goroutine, ")
+    assert run("goroutines", assembled("one_go", 23)).startswith("1 goroutine, ")
 
 
 @test
 def the_option_chooses():
-    for trace in (recorded(), assembled("fiber.trace", 23, FIBER)):
+    for trace in (recorded(), assembled("fiber", 23, FIBER)):
         assert re.match(r"\d goroutines?, ", run("goroutines", "--words=go", trace))
         assert re.search(r" Ps?, \d goroutines? \(", run("summary", "--words=go", trace))
         assert re.search(r"(?m)^G +created +ended ", run("goroutines", "-m", "--words=go", trace))
         assert re.match(r" *M +seen at ", run("threads", "--words=go", trace))
-    go = assembled("go.trace", 23)
+    go = assembled("go", 23)
     assert run("goroutines", "--words=threads", go).startswith("1 thread, ")
     assert "CPU slot" in run("summary", "--words=threads", go)
     run("summary", "--words=french", go, status=2)
@@ -341,7 +337,7 @@ def the_option_chooses():
 @test
 def a_host_has_its_own_word():
     for word, many in (("fiber", "fibers"), ("green thread", "green threads"), ("entry", "entries"), ("process", "processes")):
-        trace = assembled("host.trace", 23, f"trail.made by=host word={word}")
+        trace = assembled("host", 23, f"trail.made by=host word={word}")
         assert run("goroutines", trace).startswith(f"1 {word}, ")
         assert f"1 worker slot, 1 {word} (" in run("summary", trace)
         assert f"\nTime of all {many}\n" in run("summary", trace)
@@ -351,7 +347,7 @@ def a_host_has_its_own_word():
 
 @test
 def a_hosts_word_is_text_in_a_report_and_in_titles():
-    trace = assembled("markup.trace", 23, "trail.made by=host word=<b>a&b</b>")
+    trace = assembled("markup", 23, "trail.made by=host word=<b>a&b</b>")
     report = run("report", trace)
     assert "<b>a&b</b>" not in report and "&lt;b&gt;a&amp;b&lt;/b&gt;" in report
     assert re.search(r"\n *b a&b /b +created ", run("goroutines", "-m", trace))

@@ -9,12 +9,15 @@ import os
 import subprocess
 import sys
 
+import sample
 import work
 from assembler import Assembler
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(ROOT, "tests", "data")
 EXAMPLES = [os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for n in (19, 21, 22, 23)]
+# One of v1 and one of v2, for rules that do not depend on the reader; all in a release.
+FEW_EXAMPLES = EXAMPLES if sample.ALL else EXAMPLES[1::2]
 # Traces of other programs, which are not part of the tree.
 SHARED = os.environ.get("TRAIL_TRACES") or os.path.join(ROOT, "..", "shared", "traces")
 ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}

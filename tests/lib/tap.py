@@ -7,6 +7,9 @@ A script with a fixed list of tests marks each function as one and runs them all
 
     sys.exit(main())
 
+Those that take long, with large inputs, are marked @long instead: they run if the script's last argument is "long", and
+the others do not.
+
 A script that finds its cases itself, such as the traces in a folder, reports one result after the other:
 
     report(ours == right, name, ours, right)
@@ -16,7 +19,7 @@ A script that finds its cases itself, such as the traces in a folder, reports on
 import sys
 import time
 
-tests = []
+tests, long_tests = [], []
 count = failures = 0  # of the results so far
 
 
@@ -29,10 +32,16 @@ def test(function):
     return function
 
 
+def long(function):
+    long_tests.append(function)
+    return function
+
+
 def main():
     global failures
-    print(f"1..{len(tests)}")
-    for i, function in enumerate(tests, 1):
+    chosen = long_tests if sys.argv[-1] == "long" else tests
+    print(f"1..{len(chosen)}")
+    for i, function in enumerate(chosen, 1):
         name = function.__name__.replace("_", " ")
         begin = time.monotonic()
         try:
