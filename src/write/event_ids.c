@@ -2,6 +2,7 @@
 #include "write/event_ids.h"
 
 #include <string.h>
+#include <trail/analyze.h>
 
 #include "base/grow.h"
 #include "read/identity.h"
