@@ -145,6 +145,8 @@ struct exec_joined exec_join(char *const *environment, void *room, size_t size)
     if (size == 0)
         return joined;
     if (size > EXEC_ON_STACK) {
+        if (is_confined())
+            return joined;
         room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (room == MAP_FAILED)
             return joined;
@@ -190,6 +192,8 @@ void exec_note(uint32_t pid, const char *file)
 static bool is_in_child(void)
 {
     const struct shm_area *area = preload.area;
+    if (is_confined())
+        return self.vforks > 0;
     return area && area->header.claimed != (uint32_t)getpid();
 }
 
