@@ -721,10 +721,11 @@ static void print_summaries(const struct recording *r)
             " process%s not recorded: processes started faster than the recorder could accept them",
             turned_away, turned_away == 1 ? " was" : "es were");
     if (confined > 0)
-        print_message("%" PRIu64
-                      " process%s not recorded: forked under a seccomp filter, which could have "
-                      "killed %s for what the recorder does",
-                      confined, confined == 1 ? " was" : "es were", confined == 1 ? "it" : "them");
+        print_message(
+            "%" PRIu64
+            " process%s not recorded: forked or executed under a seccomp filter, which could have "
+            "killed %s for what the recorder does",
+            confined, confined == 1 ? " was" : "es were", confined == 1 ? "it" : "them");
 }
 
 /* Reports losses that no summary counts. */

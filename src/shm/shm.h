@@ -461,7 +461,8 @@ struct shm_header {
     uint32_t forking;
     uint32_t
         turned_away; /* processes that found the area taken and did not wait longer for the next */
-    uint32_t confined; /* forked children that were not recorded because of a seccomp filter */
+    uint32_t confined; /* forked children, and programs executed in place of this one, that were not
+                        * recorded because of a seccomp filter */
     uint32_t heap;     /* 1: a forked child counts what its parent had allocated */
     uint32_t board;    /* the recorder's descriptor of the board; 0: none */
     uint64_t min_wait_ticks, hold_ticks;

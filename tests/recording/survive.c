@@ -1170,6 +1170,24 @@ static int confines_by_call(void)
     return confine(true);
 }
 
+#define FORBID(call)                                                                               \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1),                                         \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+/* The filter applies to the next program, too, which itself makes none of these calls. */
+static int executes_confined(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), FORBID(getpid),
+        FORBID(ppoll), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog filter = {COUNT(rules), rules};
+    waits_at_last();
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    execl(program, program, "status", "4", (char *)NULL);
+    return 1;
+}
+
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void at_exit(void)
@@ -1349,6 +1367,7 @@ static const struct {
     {"listed", listed},
     {"confined", confined},
     {"confines-by-call", confines_by_call},
+    {"executes-confined", executes_confined},
     {"ends-late", ends_late},
     {"early", works_early},
     {"crashes", crashes},
