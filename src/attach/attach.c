@@ -51,6 +51,14 @@ static bool refuse(trail_error *err, const char *format, pid_t pid)
     return false;
 }
 
+static bool has_filter(pid_t pid)
+{
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid)
+        if (held_is_filtered((pid_t)task.at))
+            return true;
+    return false;
+}
+
 static bool look_at_status(pid_t pid, trail_error *err)
 {
     char value[256];
@@ -70,7 +78,7 @@ static bool look_at_status(pid_t pid, trail_error *err)
                       pid);
     if (read_status(pid, "\nTracerPid:", value, sizeof value) && atoi(value) > 0)
         return held_refuse(pid, err);
-    if (read_status(pid, "\nSeccomp:", value, sizeof value) && atoi(value) != 0)
+    if (has_filter(pid))
         return refuse(err,
                       "process %d has a seccomp filter, which could kill it for loading a library; "
                       "start it with 'trail record -- PROGRAM'",
@@ -284,6 +292,11 @@ static bool call_there(struct attach *a, struct remote_call *call, const struct 
 {
     int64_t limit = now_ns() + PATIENCE_NS;
     while (now_ns() < limit) {
+        if (has_filter(a->pid))
+            return refuse(err,
+                          "process %d has installed a seccomp filter, which could kill it for what "
+                          "the recorder's library does: the library is not called in it any more",
+                          a->pid);
         enum remote_outcome outcome =
             safe_is_likely(a->pid) ? try_call(a, call, listener, err) : REMOTE_ELSEWHERE;
         if (outcome != REMOTE_ELSEWHERE)

@@ -326,10 +326,11 @@ static bool has_code(const struct remote *r, const struct image_code *code)
                                   memcmp(bytes, code->bytes, sizeof bytes) == 0);
 }
 
-/* A stop makes these calls fail with EINTR although the kernel could restart them. */
-static void allow_restart(struct user_regs_struct *regs)
+/* A stop ends some calls although the kernel could restart them. */
+static void allow_restart(pid_t tid, struct user_regs_struct *regs)
 {
-    if ((int64_t)regs->rax == -EINTR && held_may_be_ended_by_stop((long)regs->orig_rax))
+    const struct held_thread thread = {.tid = tid, .is_filtered = held_is_filtered(tid)};
+    if (held_was_ended_by_stop(&thread, (long)regs->orig_rax, (int64_t)regs->rax))
         regs->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
@@ -339,7 +340,7 @@ static void restart_call(const struct remote *r)
     struct user_regs_struct regs;
     if (!get_registers(r, &regs))
         return;
-    allow_restart(&regs);
+    allow_restart(r->tid, &regs);
     (void)set_registers(r, &regs);
 }
 
@@ -358,7 +359,7 @@ static bool restore(struct remote *r, uint64_t sigreturn)
     if (!set_registers(r, &regs) || ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) != 0 ||
         ptrace(PTRACE_CONT, r->tid, NULL, NULL) != 0 || !await_interrupt(r))
         return false;
-    allow_restart(&r->before);
+    allow_restart(r->tid, &r->before);
     return ptrace(PTRACE_SETREGSET, r->tid, (void *)NT_X86_XSTATE, &xstate) == 0 &&
            ptrace(PTRACE_SETSIGMASK, r->tid, (void *)sizeof r->mask, &r->mask) == 0 &&
            set_registers(r, &r->before);
@@ -412,7 +413,8 @@ static void do_in_thread(void *context)
     if (ptrace(PTRACE_SEIZE, r->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0)
         return;
     if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) == 0 && await_interrupt(r)) {
-        bool is_there = read_state(r) && is_place(&r->before, doing->place);
+        bool is_there =
+            read_state(r) && is_place(&r->before, doing->place) && !held_is_filtered(r->tid);
         if (is_there && has_all_code(r, doing)) {
             r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
             doing->outcome =

@@ -341,7 +341,8 @@ struct area_losses area_losses(const struct area *area)
     return (struct area_losses){__atomic_load_n(&header->lost_stacks, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_threads, __ATOMIC_RELAXED),
                                 __atomic_load_n(&header->lost_samples, __ATOMIC_RELAXED),
-                                __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED)};
+                                __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED),
+                                __atomic_load_n(&header->confined, __ATOMIC_RELAXED)};
 }
 
 /* Copies one entry; false if it is being written. Skips entries left unfinished by a process that

@@ -109,6 +109,7 @@ uint64_t area_hold_ticks(const struct area *area);
 struct area_losses {
     uint64_t stacks, threads, samples;
     uint64_t turned_away; /* processes that asked for an area and got none */
+    uint64_t confined;    /* processes that could not ask because of a seccomp filter */
 };
 struct area_losses area_losses(const struct area *area);
 uint64_t area_damage(const struct area *area);

@@ -191,6 +191,7 @@ static void add_losses(const struct collect *c, struct collect_summary *summary)
     summary->lost_threads += losses.threads;
     summary->lost_samples += losses.samples;
     summary->turned_away += losses.turned_away;
+    summary->confined += losses.confined;
     summary->damage += area_damage(c->area);
 }
 
@@ -291,6 +292,7 @@ void collect_summary_add(struct collect_summary *sum, const struct collect_summa
     sum->lost_stacks += other->lost_stacks;
     sum->lost_threads += other->lost_threads;
     sum->turned_away += other->turned_away;
+    sum->confined += other->confined;
     sum->damage += other->damage;
     sum->unnamed += other->unnamed;
     sum->left |= other->left;

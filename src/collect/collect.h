@@ -205,6 +205,7 @@ struct collect_summary {
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
     uint64_t turned_away; /* other processes that were not recorded because too many came at once */
+    uint64_t confined;    /* and because of a seccomp filter */
     uint64_t damage;      /* records and links that contradict the rules of the area */
     uint64_t unnamed;     /* PCs that were left unnamed for lack of time */
     uint64_t refused_stacks; /* stacks of open calls that the kernel did not let us read */

@@ -696,13 +696,15 @@ static void print_summaries(const struct recording *r)
     const struct recorder *recorder = &r->recorder;
     size_t count = count_processes(r);
     struct record_summary_process *all = make_rows(r, count);
-    uint64_t turned_away = 0;
+    uint64_t turned_away = 0, confined = 0;
     /* With several processes, it is unknown which one was meant. */
     bool known =
         count == 1 && !r->options.shm && !r->options.process && recorder->executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
-    for (size_t i = 0; all && i < count; i++)
+    for (size_t i = 0; all && i < count; i++) {
         turned_away += all[i].summary.turned_away;
+        confined += all[i].summary.confined;
+    }
     if (recorder->shared)
         print_shared(r, all, count, cpu_ns);
     else
@@ -718,6 +720,12 @@ static void print_summaries(const struct recording *r)
             "%" PRIu64
             " process%s not recorded: processes started faster than the recorder could accept them",
             turned_away, turned_away == 1 ? " was" : "es were");
+    if (confined > 0)
+        print_message(
+            "%" PRIu64
+            " process%s not recorded: forked or executed under a seccomp filter, which could have "
+            "killed %s for what the recorder does",
+            confined, confined == 1 ? " was" : "es were", confined == 1 ? "it" : "them");
 }
 
 /* Reports losses that no summary counts. */

@@ -207,10 +207,14 @@ static void after_fork(void)
     file_locks_forget();
     if (!children)
         return;
-    forked = number;
-    in_fork = true;
-    (void)preload_attach(secure_getenv(SHM_VARIABLE));
-    in_fork = false;
+    if (is_confined()) {
+        (void)__atomic_add_fetch(&parents->header.confined, 1, __ATOMIC_RELAXED);
+    } else {
+        forked = number;
+        in_fork = true;
+        (void)preload_attach(secure_getenv(SHM_VARIABLE));
+        in_fork = false;
+    }
     /* Pairs with the load in area_is_forking. */
     if (counted_fork)
         (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);

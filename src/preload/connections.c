@@ -35,6 +35,8 @@ static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
     socklen_t size = sizeof *address;
     int status;
     *address = (struct sockaddr_storage){0};
+    if (is_confined())
+        return 0;
     status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
                   : getsockname(fd, (struct sockaddr *)address, &size);
     return status == 0 ? port_of((struct sockaddr *)address, size) : 0;

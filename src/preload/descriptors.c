@@ -201,7 +201,7 @@ void descriptor_of_signals(int fd, uint64_t signals, bool changed)
 static bool is_fifo(int fd)
 {
     struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+    return fd >= 0 && !is_confined() && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 bool descriptor_is_of_fifo(int fd)

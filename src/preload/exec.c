@@ -1,7 +1,8 @@
 /*
  * Keeps the recorder in the LD_PRELOAD of executed programs. If it was replaced, as by `env
  * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front. An environment without
- * LD_PRELOAD, or without the recorder's variable, is left alone: it was cleared on purpose. This
+ * LD_PRELOAD, or without the recorder's variable, is left alone: it was cleared on purpose. After a
+ * seccomp filter (is_confined) the variable is removed: the filter applies to the next program, too. This
  * also runs between vfork and exec, so it uses only async-signal-safe functions and no malloc.
  */
 #include <errno.h>
@@ -79,13 +80,19 @@ void exec_prepare(void)
 
 /* MARK: Environments */
 
+/* Whether the entry names the area to join. */
+static bool is_request(const char *entry)
+{
+    return strncmp(entry, SHM_VARIABLE "=", sizeof SHM_VARIABLE) == 0;
+}
+
 /* Returns the index of an LD_PRELOAD that lacks the recorder; -1: none. */
 static ptrdiff_t find_replaced(char *const *environment)
 {
     ptrdiff_t found = -1;
     bool is_asked = false;
     for (ptrdiff_t i = 0; is_address(environment) && is_address(environment[i]); i++) {
-        if (strncmp(environment[i], SHM_VARIABLE "=", sizeof SHM_VARIABLE) == 0)
+        if (is_request(environment[i]))
             is_asked = true;
         else if (found < 0 && strncmp(environment[i], PRELOAD, sizeof PRELOAD - 1) == 0)
             found = i;
@@ -130,8 +137,26 @@ static size_t count_of(char *const *environment)
     return count;
 }
 
+/* Copies the environment without what makes a program join the recording; returns the number of entries. */
+static size_t leave_out(char *const *environment, char **copy)
+{
+    size_t count = 0;
+    for (; is_address(environment) && *environment; environment++) {
+        if (is_request(*environment))
+            continue;
+        if (copy)
+            copy[count] = *environment;
+        count++;
+    }
+    if (copy)
+        copy[count] = NULL;
+    return count;
+}
+
 size_t exec_join_size(char *const *environment)
 {
+    if (is_confined())
+        return (leave_out(environment, NULL) + 1) * sizeof(char *);
     ptrdiff_t replaced = *ours ? find_replaced(environment) : -1;
     if (replaced < 0)
         return 0;
@@ -150,6 +175,11 @@ struct exec_joined exec_join(char *const *environment, void *room, size_t size)
             return joined;
         joined.mapped = room;
         joined.size = size;
+    }
+    if (is_confined()) {
+        (void)leave_out(environment, room);
+        joined.environment = room;
+        return joined;
     }
     size_t count = count_of(environment);
     char **copy = room, *text = (char *)(copy + count + 1);
@@ -190,7 +220,17 @@ void exec_note(uint32_t pid, const char *file)
 static bool is_in_child(void)
 {
     const struct shm_area *area = preload.area;
+    if (is_confined())
+        return self.vforks > 0;
     return area && area->header.claimed != (uint32_t)getpid();
+}
+
+/* Adds to the number of programs that cannot be recorded because of a seccomp filter. */
+static void count_confined(int change)
+{
+    if (is_confined() && preload.area)
+        (void)__atomic_add_fetch(&preload.area->header.confined, (uint32_t)change,
+                                 __ATOMIC_RELAXED);
 }
 
 /* MARK: exec */
@@ -203,12 +243,12 @@ static bool is_in_child(void)
     if (in_child)                                                                                  \
         exec_note((uint32_t)getpid(), file);                                                       \
     else                                                                                           \
-        file_locks_execute(&caller);                                                               \
+        count_confined(1), file_locks_execute(&caller);                                            \
     int result = (call);                                                                           \
     if (in_child)                                                                                  \
         exec_note((uint32_t)getpid() | SHM_NOT_EXECUTED, file);                                    \
     else                                                                                           \
-        file_locks_kept();                                                                         \
+        count_confined(-1), file_locks_kept();                                                     \
     return result
 
 EXPORT int execve(const char *path, char *const *arguments, char *const *environment)

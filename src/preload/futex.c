@@ -1,12 +1,12 @@
 /*
- * Wraps syscall(2), for futexes and io_uring only. std::atomic::wait, std::latch, Rust's locks and
- * channels, Wine (for several futexes at once) and programs that use io_uring without liburing wait
- * through it.
+ * Wraps syscall(2), for futexes, io_uring and what prctl.c wraps only. std::atomic::wait, std::latch,
+ * Rust's locks and channels, Wine (for several futexes at once) and programs that use io_uring without
+ * liburing wait through it; libseccomp installs filters through it.
  *
  * The wrapper is a filter: for all other numbers it jumps to the real function with stack and
  * registers unchanged, so clone, vfork and other calls that return twice, or elsewhere, work. A
  * futex call continues in preload_futex_call() or preload_futexes_call(), an io_uring call in
- * preload_uring_call(), as if the program had called these.
+ * preload_uring_call(), the others in prctl.c, as if the program had called these.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -18,6 +18,8 @@
 _Static_assert(offsetof(struct real, syscall) == 0, "the first row of symbols.def");
 _Static_assert(SYS_futex == 202 || SYS_futex == 98, "the number in the filter");
 _Static_assert(SYS_io_uring_enter == 426, "the second one");
+_Static_assert(SYS_prctl == 157 || SYS_prctl == 167, "a number in the filter");
+_Static_assert(SYS_seccomp == 317 || SYS_seccomp == 277, "a number in the filter");
 #ifdef SYS_futex_waitv
 _Static_assert(SYS_futex_waitv == 449, "the third one");
 #endif
@@ -36,6 +38,10 @@ __asm__(".text\n"
         "je preload_uring_call\n"
         "cmp $449, %rdi\n"
         "je preload_futexes_call\n"
+        "cmp $157, %rdi\n"
+        "je preload_prctl_call\n"
+        "cmp $317, %rdi\n"
+        "je preload_seccomp_call\n"
         "mov real(%rip), %rax\n" /* rax is free: it only counts unused vector registers */
         "test %rax, %rax\n"
         "jz 1f\n"
@@ -75,6 +81,10 @@ __asm__(".text\n"
         "b.eq preload_uring_call\n"
         "cmp x0, 449\n"
         "b.eq preload_futexes_call\n"
+        "cmp x0, 167\n"
+        "b.eq preload_prctl_call\n"
+        "cmp x0, 277\n"
+        "b.eq preload_seccomp_call\n"
         "adrp x16, real\n"
         "ldr x16, [x16, :lo12:real]\n"
         "cbz x16, 1f\n"

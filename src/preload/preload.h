@@ -68,6 +68,18 @@ void preload_detach(void);
 /* Installs fork handlers: each child decides for itself whether it is recorded. */
 void preload_survive_forks(void);
 
+/*
+ * Whether the program has installed a seccomp filter, which may end it for a system call that it does
+ * not make itself. From then on the library makes none, and processes that this one forks and
+ * programs that it executes are not recorded. Set just before the filter; the process's children inherit it.
+ */
+extern bool preload_confined __attribute__((visibility("hidden")));
+
+ALWAYS bool is_confined(void)
+{
+    return UNLIKELY(__atomic_load_n(&preload_confined, __ATOMIC_RELAXED));
+}
+
 /* MARK: The thread */
 
 /* How many places of blocking calls a thread remembers. */

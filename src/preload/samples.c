@@ -64,7 +64,7 @@ void samples_begin(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
     struct itimerspec every = {0};
-    if (preload.sample_ns == 0)
+    if (preload.sample_ns == 0 || is_confined())
         return;
     /* sigev_notify_thread_id, for which glibc has no name. */
     event._sigev_un._tid = (pid_t)self.slot->tid;
@@ -79,7 +79,7 @@ void samples_begin(void)
 
 void samples_end(void)
 {
-    if (self.has_timer)
+    if (self.has_timer && !is_confined())
         (void)timer_delete(self.timer);
     self.has_timer = false;
 }

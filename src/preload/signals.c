@@ -193,6 +193,8 @@ void signals_interrupted(const sigset_t *mask)
     self.signals = 0;
     if (!self_has_slot() || !record.object)
         return;
+    if (is_confined())
+        return;
     self.signals = was_sent_since(record.object, self.slot->open_time) ? sent_by_threads(mask)
                                                                        : sent_by_kernel(mask);
     errno = old_errno;

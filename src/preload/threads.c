@@ -1,8 +1,5 @@
-/* Wrappers that create, name, join and cancel threads; and for prctl, which can disable the
- * counter. */
+/* Wrappers that create, name, join and cancel threads. */
 #include <dlfcn.h>
-#include <linux/seccomp.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "preload/objects.h"
@@ -213,40 +210,6 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     int status = REAL(pthread_setname_np)(thread, name);
     if (status == 0 && preload.area && self_recorded())
         record_name(pthread_equal(thread, pthread_self()) ? 0 : thread, name);
-    return status;
-}
-
-/* MARK: Clocks that are taken away, and names */
-
-/* Whether the call makes reading the CPU's counter raise a signal. */
-static bool takes_clock(int option, unsigned long what)
-{
-    return (option == PR_SET_SECCOMP && what == SECCOMP_MODE_STRICT) ||
-           (option == PR_SET_TSC && what == PR_TSC_SIGSEGV);
-}
-
-EXPORT int prctl(int option, ...)
-{
-    unsigned long arguments[4];
-    bool ends;
-    va_list list;
-    int status;
-    /* The C library, too, reads four arguments, however many were passed. */
-    va_start(list, option);
-    for (size_t i = 0; i < 4; i++)
-        arguments[i] = va_arg(list, unsigned long);
-    va_end(list);
-    ends = self_has_slot() && takes_clock(option, arguments[0]);
-    if (ends)
-        self_end();
-    status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-    /* The kernel has read the name there. */
-    if (option == PR_SET_NAME && status == 0 && preload.area && self_recorded())
-        /* NOLINTNEXTLINE(performance-no-int-to-ptr): the argument's type depends on the option. */
-        record_name(0, (const char *)arguments[0]);
-    /* If the call failed, the thread is recorded again, as a new one. */
-    if (ends && status != 0)
-        self.over = false;
     return status;
 }
 

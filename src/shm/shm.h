@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 14
+#define SHM_VERSION 15
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word;
  * or "path:FILE". */
@@ -461,8 +461,10 @@ struct shm_header {
     uint32_t forking;
     uint32_t
         turned_away; /* processes that found the area taken and did not wait longer for the next */
-    uint32_t heap;   /* 1: a forked child counts what its parent had allocated */
-    uint32_t board;  /* the recorder's descriptor of the board; 0: none */
+    uint32_t confined; /* forked children, and programs executed in place of this one, that were not
+                        * recorded because of a seccomp filter */
+    uint32_t heap;     /* 1: a forked child counts what its parent had allocated */
+    uint32_t board;    /* the recorder's descriptor of the board; 0: none */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
     uint32_t fork; /* the board's number of the fork that made the process; 0: none; known with

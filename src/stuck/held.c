@@ -125,19 +125,54 @@ static bool waits_for_all(const struct held_thread *thread)
            (thread->call == SYS_recvmsg && thread->arguments[2] & MSG_WAITALL);
 }
 
+/* After a stop, the kernel continues these by restart_syscall(2), for the rest of their time limit. */
+static bool is_continued(const struct held_thread *thread)
+{
+    switch (thread->call) {
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_nanosleep:
+        return true;
+    case SYS_clock_nanosleep:
+        return !(thread->arguments[1] & TIMER_ABSTIME);
+    case SYS_futex:
+        return thread->arguments[3] != 0;
+    default:
+        return false;
+    }
+}
+
+bool held_is_filtered(pid_t tid)
+{
+    return process_status_number(tid, "\nSeccomp:", NULL) > 0;
+}
+
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread)
 {
     bool is_write;
+    if (thread->is_filtered && is_continued(thread))
+        return true;
     if (is_always_ended(thread->call) || waits_for_all(thread))
         return true;
     return is_of_socket(thread->call, &is_write) &&
            socket_limit(pid, (int)thread->arguments[0], is_write) == SOCKET_LIMITED;
 }
 
-bool held_may_be_ended_by_stop(long call)
+/* The kernel's errors: of calls that continue by restart_syscall(2), and of those that are made anew. */
+enum { BY_RESTART = 516, ANEW = 514 };
+
+/* Whether a stop ends some calls with this number. */
+static bool may_be_ended(long call)
 {
     bool is_write;
     return is_always_ended(call) || is_of_socket(call, &is_write);
+}
+
+bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t result)
+{
+    return (result == -EINTR && may_be_ended(call)) ||
+           (result == -BY_RESTART && thread->is_filtered);
 }
 
 /* MARK: Memory */
@@ -325,7 +360,7 @@ static int stop_all(struct stop *stops, size_t count, int64_t deadline)
 static bool is_interrupted_wait(long call, int64_t result)
 {
     return (result <= -512 && result >= -514) || result == -516 ||
-           (result == -EINTR && held_may_be_ended_by_stop(call));
+           (result == -EINTR && may_be_ended(call));
 }
 #endif
 
@@ -415,6 +450,7 @@ static bool add_thread(struct take *take, pid_t tid)
     if (!GROW(held->threads, held->capacity, held->count + 1))
         return false;
     read_name(held->pid, tid, thread.name, sizeof thread.name);
+    thread.is_filtered = held_is_filtered(tid);
     held->threads[held->count++] = thread;
     return true;
 }
@@ -431,22 +467,19 @@ static bool list_threads(struct take *take)
     return !take->no_memory && take->held->count > before;
 }
 
-/*
- * Handles a thread that had just entered a call which a stop ends with EINTR: on x86-64 the kernel
- * can be made to restart the call, as others, unless a signal is delivered (ERESTARTNOHAND).
- */
-static void restart_call(pid_t tid)
+/* Handles a thread that had just entered a call which a stop ends: possible on x86-64. */
+static void restart_call(const struct held_thread *thread)
 {
 #if defined(__x86_64__)
     struct user_regs_struct regs;
     struct iovec all = {&regs, sizeof regs};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 ||
-        (int64_t)regs.rax != -EINTR || !held_may_be_ended_by_stop((long)regs.orig_rax))
+    if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRSTATUS, &all) != 0 ||
+        !held_was_ended_by_stop(thread, (long)regs.orig_rax, (int64_t)regs.rax))
         return;
-    regs.rax = (uint64_t)-514;
-    (void)ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all);
+    regs.rax = (uint64_t)-ANEW;
+    (void)ptrace(PTRACE_SETREGSET, thread->tid, (void *)NT_PRSTATUS, &all);
 #else
-    (void)tid;
+    (void)thread;
 #endif
 }
 
@@ -455,7 +488,7 @@ static void release(const struct stop *stops, size_t count)
     for (size_t i = 0; i < count; i++) {
         pid_t tid = stops[i].thread->tid;
         if (stops[i].stopped && !stops[i].signal)
-            restart_call(tid);
+            restart_call(stops[i].thread);
         if (stops[i].stopped)
             (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops[i].signal);
     }
@@ -579,7 +612,7 @@ static void take_once_more(void *context)
 bool held_take_again(const struct held *held, const struct held_thread *before,
                      struct held_thread *now)
 {
-    *now = (struct held_thread){.tid = before->tid};
+    *now = (struct held_thread){.tid = before->tid, .is_filtered = before->is_filtered};
     return tracer_run(take_once_more, &(struct once_more){held, now}) == 0 && now->is_copied;
 }
 

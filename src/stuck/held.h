@@ -35,11 +35,12 @@ struct held_memory {
 };
 
 struct held_thread {
-    pid_t tid;      /* in our PID namespace */
-    char name[64];  /* empty: the thread has ended */
-    char state;     /* of proc(5): R, S, D, T, Z, ... */
-    bool is_copied; /* whether pc, sp and the stack are known */
-    size_t group;   /* from 1: threads of one group were seen at one instant; 0: not stopped, or its
+    pid_t tid;        /* in our PID namespace */
+    char name[64];    /* empty: the thread has ended */
+    char state;       /* of proc(5): R, S, D, T, Z, ... */
+    bool is_filtered; /* see held_is_filtered */
+    bool is_copied;   /* whether pc, sp and the stack are known */
+    size_t group; /* from 1: threads of one group were seen at one instant; 0: not stopped, or its
                      * registers do not show whether it still waited */
     bool in_call;
     long call; /* its number and arguments, if in_call */
@@ -111,13 +112,23 @@ bool held_take_again(const struct held *held, const struct held_thread *before,
                      struct held_thread *now);
 
 /*
+ * Whether a seccomp filter applies to the thread: it may end the process for a system call that the
+ * program does not make itself.
+ */
+bool held_is_filtered(pid_t tid);
+
+/*
  * Whether a stop makes the thread's system call fail with EINTR, although no signal is delivered
- * (signal(7)), or end with only a part transferred.
+ * (signal(7)), end with only a part transferred, or continue by a system call that a filter may not
+ * allow (restart_syscall(2)).
  */
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 
-/* Whether this applies to some calls with this number. */
-bool held_may_be_ended_by_stop(long call);
+/*
+ * Whether a stopped thread's call, which is about to return `result`, was ended by the stop and can be
+ * made anew: by the result ERESTARTNOHAND, unless a signal is delivered.
+ */
+bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t result);
 
 /* Sets *err to why the process may not be examined, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);

@@ -36,7 +36,8 @@ static void snapshot_g(trail_g *g, void *arg)
     if (!check_g(NULL, g, "each_goroutine"))
         return;
     state = state_load(&g->state_) & STATE_MASK;
-    if (state == TRAIL_G_NONE_)
+    /* The host may list a goroutine twice. */
+    if (state == TRAIL_G_NONE_ || state_load(&g->state_) == state_word(to->generation, state))
         return;
     write_snapshot(to, V1_GoCreate, 3,
                    (uint64_t[]){g->id, stack_id(identity_stack(to->generation, g)), to->stack});

@@ -525,7 +525,7 @@ SURVIVE = [
     "asynchronous",
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
-    "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "listed", "ends-late", "early", "crashes", "aborts",
+    "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "listed", "confined", "confines-by-call", "executes-confined", "ends-late", "early", "crashes", "aborts",
     "no-threads", "allocations", "asked-to-end",
 ]  # fmt: skip
 WITHOUT_LAST = {"daemon", "threads-at-exit", "no-threads"}

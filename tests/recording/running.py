@@ -16,6 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import filters
 import states
 import tap
 import work
@@ -407,19 +408,36 @@ def a_refusal_says_why():
 @test
 def a_filter_of_system_calls_is_a_reason_to_refuse():
     """It could end the process when the recorder's library is loaded. This one allows all calls."""
-    code = """import ctypes, struct, sys
-prctl = ctypes.CDLL(None).prctl
-allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
-filter = ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(allow)))
-assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
-assert prctl(22, 2, filter, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    code = filters.CODE + """confine()
 print("filtered", flush=True)
-sys.stdin.read()"""
+input()"""
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "filtered\n"
     message = record(process.pid, "-q", "--duration=10ms", code=2)
     assert f"process {process.pid} has a seccomp filter" in message, message
-    process.communicate("")
+    process.communicate("\n")
+    assert process.returncode == 0, process.returncode
+
+
+@test
+def a_filter_that_is_installed_meanwhile_keeps_the_recorder_out():
+    """It ends the process for calls with which the library would leave, and with which a sleep goes on after a stop."""
+    code = filters.CODE + f"""print("ready", flush=True)
+input()
+confine({filters.RESTART_SYSCALL}, {filters.MPROTECT})
+print("filtered", flush=True)
+input()"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    recorder = attached(process.pid, os.path.join(WORK, "filtered.trace"))
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "filtered\n"
+    recorder.send_signal(signal.SIGINT)
+    message = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 2 and "has installed a seccomp filter" in message, (recorder.returncode, message)
+    trail("check", "-q", os.path.join(WORK, "filtered.trace"))
+    process.communicate("\n")
     assert process.returncode == 0, process.returncode
 
 

@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import filters
 import states
 import tap
 import work
@@ -704,6 +705,24 @@ def a_refusal_says_why():
         os.waitpid(program.pid, 0x40000000)  # __WALL
         assert ptrace(17, program.pid, None, None) == 0  # PTRACE_DETACH
         program.goes_on()
+
+
+@test
+def a_filter_that_forbids_to_go_on_after_a_stop_ends_no_process():
+    """The kernel continues a poll with a time limit by a system call of its own: restart_syscall(2)."""
+    code = filters.CODE + f"""import select, sys
+confine({filters.RESTART_SYSCALL})
+print("filtered", flush=True)
+poll = select.poll()
+poll.register(sys.stdin)
+sys.exit(poll.poll(3600000) != [(0, select.POLLHUP)])"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "filtered\n"
+        states.until_all_wait([process.pid], 1)
+        (thread,) = threads_of(json.loads(stuck("--json", process.pid)), process.pid).values()
+        assert thread["wait_kind"] == "poll", thread
+        process.stdin.close()
+        assert process.wait() == 0, process.returncode
 
 
 @test

@@ -1124,6 +1124,70 @@ static int listed(void)
     return 0;
 }
 
+/* Pipes that no wrapper has seen being made. */
+static int unseen[2][2];
+
+static int child_of_confined(void)
+{
+    char byte;
+    return read(unseen[0][0], &byte, 1) == 1 && write(unseen[1][1], &byte, 1) == 1 ? 0 : 1;
+}
+
+/* Uses descriptors for the first time and forks, with only the calls that this needs. */
+static int confine(bool by_call)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), ALLOW(read),
+        ALLOW(write), ALLOW(exit), ALLOW(exit_group), ALLOW(wait4),
+        /* Used by the C library's fork. */
+        ALLOW(clone), ALLOW(set_robust_list), ALLOW(rt_sigprocmask), ALLOW(gettid),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    const struct sock_fprog filter = {COUNT(rules), rules};
+    char byte = 'x';
+    waits_at_last();
+    /* With several processes, the recorder wants to know what a descriptor is. */
+    if (fork() == 0)
+        _exit(0);
+    MUST(wait(NULL) > 0 && syscall(SYS_pipe2, unseen[0], 0) == 0 &&
+         syscall(SYS_pipe2, unseen[1], 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST((by_call ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter)
+                  : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(child_of_confined());
+    MUST(write(unseen[0][1], &byte, 1) == 1 && end_of(pid) == 0);
+    MUST(read(unseen[1][0], &byte, 1) == 1 && write(STDOUT_FILENO, &byte, 1) == 1);
+    _exit(3);
+}
+
+static int confined(void)
+{
+    return confine(false);
+}
+
+static int confines_by_call(void)
+{
+    return confine(true);
+}
+
+#define FORBID(call)                                                                               \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1),                                         \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+/* The filter applies to the next program, too, which itself makes none of these calls. */
+static int executes_confined(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), FORBID(getpid),
+        FORBID(ppoll), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog filter = {COUNT(rules), rules};
+    waits_at_last();
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    execl(program, program, "status", "4", (char *)NULL);
+    return 1;
+}
+
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void at_exit(void)
@@ -1301,6 +1365,9 @@ static const struct {
     {"drops-privileges", drops_privileges},
     {"strict", strict},
     {"listed", listed},
+    {"confined", confined},
+    {"confines-by-call", confines_by_call},
+    {"executes-confined", executes_confined},
     {"ends-late", ends_late},
     {"early", works_early},
     {"crashes", crashes},

@@ -1050,6 +1050,40 @@ TEST(running_goroutine_reused)
     trace_free(&trace);
 }
 
+/* A host that lists each goroutine twice: one that waits and one that runs. */
+TEST(listed_twice)
+{
+    struct trace trace = {0};
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct found found = {.highest_proc = -1};
+        trail_g_init(&one);
+        trail_g_init(&two);
+        trail_go_create(&m, &one, 0, 0);
+        trail_go_start(&m, &one);
+        trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+        trail_go_create(&m, &two, 0, 0);
+        trail_go_start(&m, &two);
+        for (int times = 0; times < 2; times++) {
+            list(&one);
+            list(&two);
+        }
+        trace.size = 0;
+        start_good(&options, &trace);
+        assert_true(trail_go_unblock(&m, &one, 0));
+        assert_true(trail_go_end(&m));
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_go_end(&m));
+        stop_good(&options);
+        read_good(&trace, look, &found, "listed twice");
+        listed_count = 0;
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 /* States of a goroutine, in order: the first letter of each, including the state at the start of
  * the trace. */
 static void tell_states(trail_reader *reader, const trail_event *event, void *context)
