@@ -1036,7 +1036,7 @@ def what_is_too_late_is_counted_and_left_out():
     path, err = imported(perf(*many(65_535)) + early)
     assert "late" not in err and 500 in states(path), err
     path, err = imported(perf(*many(65_537)) + early)
-    assert "1 event left out, too late" in err and 500 not in states(path), err
+    assert "1 event left out because it came too late" in err and 500 not in states(path), err
 
 
 @long
