@@ -803,7 +803,7 @@ typedef struct trail_finding {
     const char *replayed, *whatif[2];
     /*
      * Its main figure, as recorded and as replayed. "end": the time to the end; "median", "p99": of
-     * the length of tasks; "threads": the time until the threads that wait have done their work;
+     * the length of tasks; "threads": the time until the waiting threads have done their work;
      * "waits": the time in which threads wait for each other. Equal figures: nothing is gained.
      */
     const char *replayed_of;

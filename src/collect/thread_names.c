@@ -126,8 +126,8 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         bool known = thread->given.vtable &&
                      code_object(c, thread->given.vtable, type, sizeof type) &&
                      callable_name(type, name, V2_MAX_STRING);
-        /* A function that was seen running has a line as well; without symbols, it is an address
-         * within it, of which threads with the same function may show several. */
+        /* A function that was seen running also has a line. Without symbols its name is an address
+         * within it, which differs between threads that run the same function. */
         bool has_name = seen && code_rank(c, seen) != FRAME_ADDRESS;
         if (has_name && (!known || text_begins(seen->function, name)))
             *frame = *seen;

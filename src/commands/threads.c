@@ -20,7 +20,8 @@ static struct running get(const void *of)
 /* In recordings of trail record each thread is a goroutine. */
 static bool has_goroutine(const struct row *row, const trail_thread *m)
 {
-    return row->analysis->vocabulary.of == TRAIL_MADE_BY_RECORD && m->goroutine != TRAIL_NONE;
+    const trail_maker *maker = trail_reader_maker(row->analysis->reader);
+    return maker && maker->made_by == TRAIL_MADE_BY_RECORD && m->goroutine != TRAIL_NONE;
 }
 
 static void put(struct row *row, const void *of)

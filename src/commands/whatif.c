@@ -10,6 +10,7 @@
 
 #include "base/order.h"
 #include "base/plain.h"
+#include "base/utf8.h"
 #include "replay/candidates.h"
 #include "replay/plan.h"
 #include "replay/schedule.h"
@@ -72,8 +73,8 @@ static const struct option rows[] = {
     {0, "faster", "NAME=2x", "this function, region or start function runs twice as fast",
      TAKE(OPT_FASTER)},
     {0, "cpus", "N", "with N CPUs", TAKE(OPT_CPUS)},
-    {0, "io", "NAME=0.2x",
-     "waits for this peer, file or kind of I/O, or in this function, take a fifth", TAKE(OPT_IO)},
+    {0, "io", "NAME=0.2x", "I/O and sleeps of this peer, file, kind or function take a fifth",
+     TAKE(OPT_IO)},
     {0, "pool", "NAME=N", "N threads or goroutines of this start function share its work",
      TAKE(OPT_POOL)},
     {0, "no-gc", NULL, "Go: without the work and pauses of the garbage collector", TAKE(OPT_NO_GC)},
@@ -314,8 +315,8 @@ doubt(struct request *request, enum confidence most, const char *format, ...)
     va_end(arguments);
 }
 
-/* How far the replay can be trusted, whatever the question. */
-static void doubt_trace(struct request *request)
+/* How far the replay can be trusted, whatever the question. Returns false if out of memory. */
+static bool doubt_trace(struct request *request)
 {
     const struct chains *chains = request->trial.chains;
     int64_t real = replay_real_ns(chains);
@@ -334,18 +335,21 @@ static void doubt_trace(struct request *request)
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
-    trail_name stopped = trial_may_be_stopped(chains);
+    trail_name stopped;
+    if (!trial_may_be_stopped(chains, &stopped))
+        return false;
     if (stopped != 0 && request->goal.of == GOAL_END) {
-        trail_string name = analysis_text(&request->analysis, stopped);
+        trail_string name = utf8_first(analysis_text(&request->analysis, stopped), 80);
         doubt(request, CONFIDENCE_MEDIUM,
-              "%.*s ran until the end: if it only runs until it is stopped, that may come sooner; "
-              "--goal=threads:NAME shows it for others",
-              (int)(name.size < 100 ? name.size : 100), name.data);
+              "%.*s ran until the end. If it runs only until it is stopped, the program may end "
+              "sooner; --goal=threads:NAME shows when other %s have done their work",
+              (int)name.size, name.data, term(&request->analysis.vocabulary, TERM_tasks));
     }
     if (trial_misses_places(chains))
         doubt(request, CONFIDENCE_LOW,
               "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",
               chains->unplaced);
+    return true;
 }
 
 static void doubt_change(struct request *request, const struct change *change)
@@ -552,7 +556,10 @@ static int check(struct request *request, bool *good)
             "how its threads got CPUs or locks. Try a recording on an idle machine.",
             fabs(request->trial.off) * 100, request->trial.off < 0 ? "less" : "more");
     if (request->trial.unchanged < 0 && request->goal.of == GOAL_THREADS)
-        return usage_error(request->analysis.command, "no %s of '%s' ran, or not to the end",
+        return usage_error(request->analysis.command,
+                           plan_thread_name(chains, request->goal.name) != 0
+                               ? "the %s of '%s' do not finish in a replay"
+                               : "the trace has no %s of '%s'",
                            term(&request->analysis.vocabulary, TERM_tasks), request->goal.name);
     if (request->trial.unchanged < 0)
         return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
@@ -777,8 +784,7 @@ static int show(void *context)
     int code = check(request, &good);
     if (!good)
         return code;
-    doubt_trace(request);
-    if (!candidates_make(&candidates, request->trial.chains))
+    if (!doubt_trace(request) || !candidates_make(&candidates, request->trial.chains))
         code = exit_no_memory();
     else if (request->change_count > 0)
         code = answer_question(request, &candidates);

@@ -1,6 +1,5 @@
 /* Findings: initialisation that others wait for, and work divided unevenly. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "diagnose/findings.h"
 #include "diagnose/findings_waits.h"
@@ -217,7 +216,7 @@ void finding_late(struct findings *findings)
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
         trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
-        if (!one) { /* each may wait before it comes: without that, more than this is saved */
+        if (!one) { /* all may wait before they come: the waits of the last one bound nothing */
             of.weight_ns = of.gain_ns;
             of.gain_ns = 0;
             of.saves = false;
@@ -230,10 +229,10 @@ void finding_late(struct findings *findings)
         } else {
             finding_say(findings, &of, "%s of %.*s held each other up at %.*s",
                         word(findings, TERM_tasks), SHOWN(start), SHOWN(wait));
-            finding_explain(findings, "It was not always the same one that ended the waits.");
+            finding_explain(findings, "They came last in turn.");
         }
-        finding_explain(findings, "Others waited for it at %.*s during %.0f %% of the time: %s.",
-                        SHOWN(at), 100 * time_share(findings, ns),
+        finding_explain(findings, "Others waited for %s at %.*s during %.0f %% of the time: %s.",
+                        one ? "it" : "the last one", SHOWN(at), 100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text);
         wait_explain_own(findings, row);
     }
@@ -482,7 +481,7 @@ static bool is_of_rounds(const struct findings *findings, const struct blame_row
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
-    return facts && facts->kind == WIRE_WAIT_JOIN && group &&
+    return facts && facts->kind == WIRE_WAIT_JOIN && group && group->row.created > 0 &&
            group->row.created >= ROUNDS * group->most_alive && wait_of_holder(findings, row) &&
            time_share(findings, blame_union_ns(&row->held)) >= BUSY_SHARE &&
            wait_is_needed(findings, &row->longest, row->waiter, BUSY_SHARE);

@@ -25,13 +25,3 @@ static inline bool outside_are_many(const struct outside_row *row)
 {
     return outside_at_once(row) >= AT_ONCE;
 }
-
-/* For how long both went on at the same time. */
-static inline int64_t common_ns(const trail_longest *a, const trail_longest *b)
-{
-    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
-    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
-            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
-    int64_t end = a_end < b_end ? a_end : b_end;
-    return begin < end ? ns_between(begin, end) : 0;
-}

@@ -19,9 +19,9 @@
 /* The same of longer sleeps of the main goroutine that end when another one has ended. */
 #define LOOK_TIMES      40
 #define LOOK_MOST       INT64_C(50000000)
-#define SERIES_MORE     3 /* series of sleeps than threads */
-#define SERIES_SLEEPS   2 /* returns, compared with the series */
-#define LOOK_LATE       2 /* the last sleep, compared with the mean */
+#define SERIES_MORE     3 /* so many more series of sleeps than threads */
+#define SERIES_SLEEPS   2 /* returns to a sleep for each series */
+#define LOOK_LATE       2 /* the longest that the last sleep may be, in mean sleeps */
 #define LATE_TIMES      20
 #define JOINED_SHARE    0.9 /* of the time of such sleeps */
 #define USE_LEAST       0.1 /* of the time */
@@ -219,7 +219,8 @@ static const struct place *condition_place(const struct findings *findings, cons
     return NULL;
 }
 
-/* Waits for a condition variable that others ended, with those that had timed out just before. */
+/* Waits for a condition variable that another thread ended, including the timed-out waits that they
+ * continue. */
 struct ended_by_others {
     int64_t ns, alike_ns; /* in all; by those that wait for it themselves */
 };

@@ -16,6 +16,16 @@ static inline const struct wait_facts *facts_of(const struct findings *findings,
     return wait_facts_of(&findings->analysis->names, wait);
 }
 
+/* For how long both went on at the same time. */
+static inline int64_t common_ns(const trail_longest *a, const trail_longest *b)
+{
+    int64_t begin = a->begin_ns > b->begin_ns ? a->begin_ns : b->begin_ns;
+    int64_t a_end = (int64_t)((uint64_t)a->begin_ns + (uint64_t)a->ns),
+            b_end = (int64_t)((uint64_t)b->begin_ns + (uint64_t)b->ns);
+    int64_t end = a_end < b_end ? a_end : b_end;
+    return begin < end ? ns_between(begin, end) : 0;
+}
+
 static inline int64_t mean(int64_t sum, uint64_t count)
 {
     return count > 0 ? sum / (int64_t)count : 0;

@@ -22,7 +22,7 @@ enum { GAINS = 3 };
 /* What remains of the weight of a finding whose removal gains nothing. */
 #define REFUTED 0.1
 
-/* If the end gains less than this share of it, what threads gain is asked, too. */
+/* If the end gains less than this share of it, the gain of the waiting threads is asked for, too. */
 #define GAIN_LITTLE 0.1
 
 /* With fewer tasks a p99 is one of them: the median is used instead. */
@@ -40,7 +40,7 @@ static const struct removal {
     {"holder-not-running", {CHANGE_FREE, CHANGE_KINDS}, true},
     {"queue", {CHANGE_POOL, CHANGE_FASTER}, false},
     {"pool-too-small", {CHANGE_POOL, CHANGE_KINDS}, false},
-    {"sleeper", {CHANGE_POOL, CHANGE_KINDS}, false},
+    {"sleeper", {CHANGE_POOL, CHANGE_FASTER}, false},
     {"slow-producer", {CHANGE_POOL, CHANGE_FASTER}, false},
     {"bottleneck", {CHANGE_FASTER, CHANGE_KINDS}, false},
     {"imbalance", {CHANGE_FASTER, CHANGE_KINDS}, false},
@@ -59,8 +59,9 @@ struct gains {
     struct trial third;  /* when the threads that wait most for the cause have done their work */
     struct findings *findings;
     char name[256];      /* of the tasks */
-    char threads[256];   /* of `third`: their start function, */
-    size_t thread_count; /* and how many they are */
+    char threads[256];   /* the start function of the threads of `third` */
+    size_t thread_count; /* their number */
+    bool may_be_stopped; /* threads may run until they are stopped */
 };
 
 /* Names of a change live here. */
@@ -186,7 +187,8 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
             return false;
         break;
     case CHANGE_FASTER:
-        if (take_name(question, names_text(chains->names, culprit_waits_in(chains, finding)))) {
+        if (take_name(question, names_text(chains->names, culprit_waits_in(chains, finding))) &&
+            plan_is_waiting_function(chains, question->name)) {
             question->change.kind = CHANGE_IO;
             question->change.factor = 0.2;
         } else if (take_name(question, text_of(gains->findings, finding->function))) {
@@ -224,7 +226,8 @@ static void put_condition(const struct gains *gains, const struct answer *answer
         break;
     case CHANGE_IO:
         if (answer->of_culprit)
-            (void)snprintf(text, size, "with waits in %.160s taking a fifth", change->name);
+            (void)snprintf(text, size, "with sleeps and I/O in %.160s taking a fifth",
+                           change->name);
         else
             (void)snprintf(text, size, "with these waits taking a fifth");
         break;
@@ -418,9 +421,8 @@ static bool gains_little(const struct gains *gains, const struct answer *answer)
 }
 
 /*
- * Where that is so: what the threads gain of which one is the worst case. If threads may run until
- * they are stopped, the replay does not show when the program would end. Returns false if out of
- * memory.
+ * Then asks what the threads gain whose wait is the worst case. If threads may run until they are
+ * stopped, the replay does not show when the program would end. Returns false if out of memory.
  */
 static bool find_threads(struct gains *gains, const trail_finding *finding, struct answer *answer)
 {
@@ -428,7 +430,7 @@ static bool find_threads(struct gains *gains, const trail_finding *finding, stru
     const struct chain_wait *wait = wait_of(chains, finding);
     struct answer third = *answer;
     bool known = false;
-    answer->end_unknown = trial_may_be_stopped(chains) != 0;
+    answer->end_unknown = gains->may_be_stopped;
     if (wait && wait->thread != chains->goal) {
         trail_name kind = names_kind(chains->names, chains->threads[wait->thread].name);
         third.other = &gains->third;
@@ -463,7 +465,8 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
     if (gains_little(gains, &answer) && !find_threads(gains, finding, &answer))
         return false;
     /* More than the bound: the finding and the replay do not mean the same. */
-    if (answer.end < 0 || trial_now(&gains->trial) - answer.end > (double)finding->gain_ns ||
+    double gain = trial_now(&gains->trial) - answer.end;
+    if (answer.end < 0 || (finding->gain_ns > 0 && gain > (double)finding->gain_ns) ||
         !(answer.sooner || answer.less || (none && !answer.end_unknown)))
         return true;
     put_answer(gains, &answer, text, sizeof text);
@@ -539,7 +542,9 @@ bool gains_add(const trail_analysis *answers)
         return false;
     if (fabs(gains.trial.off) > TRIAL_OFF_SURE)
         return true;
-    bool good = choose_second(&gains, answers);
+    trail_name stopped;
+    bool good = trial_may_be_stopped(chains, &stopped) && choose_second(&gains, answers);
+    gains.may_be_stopped = stopped != 0;
     for (size_t i = 0; good && i < gains.findings->count && i < GAINS; i++) {
         trail_finding *finding = &gains.findings->rows[i];
         const struct removal *removal = removal_of(finding);

@@ -2,7 +2,6 @@
 #include "diagnose/outside.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"

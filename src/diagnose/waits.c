@@ -1,6 +1,5 @@
 #include "diagnose/waits.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,15 +237,15 @@ static trail_place caller_if_same(const struct waits *waits, trail_stack stack, 
 }
 
 /*
- * Returns `by`, the frame that released a lock; or where it was taken, if the release was the last
- * that the function did, which with optimisation leaves no frame: its caller then called it where
- * the caller of the one that waited in that function did.
+ * Returns `by`, the frame that released a lock. If the holder's function released it by a tail call,
+ * its own frame is missing and `by` is its caller; then returns where the lock was taken. That is so
+ * if the waiter entered that function by the same call.
  */
 static trail_place taker_if_last(const struct waits *waits, trail_stack waited,
                                  const struct last_hold *hold, trail_place by)
 {
     struct stack_row other = stacks_get(&waits->analysis->stacks, waited);
-    bool same = hold && by.pc != 0 && other.own + 1 < other.count &&
+    bool same = hold && hold->at.function != 0 && by.pc != 0 && other.own + 1 < other.count &&
                 other.places[other.own].function == hold->at.function &&
                 other.places[other.own + 1].pc == by.pc;
     return same ? hold->at : by;

@@ -33,19 +33,32 @@ static bool is_function(trail_string function, const char *name)
     return before == '.' || before == ':' || before == '/' || before == ' ';
 }
 
+/* Whether that is the start function of a thread, "writer (4711): flush". */
+static bool is_start(trail_string thread, const char *name)
+{
+    struct process_name process;
+    return is_function(thread, name) ||
+           (process_name_of(thread, &process) && is_function(process.thread, name));
+}
+
 /* Whether that is the name of a thread, or of its kind, "worker-*". */
 static bool is_thread(const struct chains *chains, trail_name thread, const char *name)
 {
-    return is_function(names_text(chains->names, thread), name) ||
-           is_function(names_text(chains->names, names_kind(chains->names, thread)), name);
+    return is_start(names_text(chains->names, thread), name) ||
+           is_start(names_text(chains->names, names_kind(chains->names, thread)), name);
 }
 
 trail_name plan_thread_name(const struct chains *chains, const char *name)
 {
-    for (size_t i = 0; i < chains->thread_count; i++)
-        if (is_thread(chains, chains->threads[i].name, name))
-            return names_kind(chains->names, chains->threads[i].name);
-    return 0;
+    trail_name found = 0;
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        trail_name kind = names_kind(chains->names, chains->threads[i].name);
+        if (text_is(names_text(chains->names, kind), name))
+            return kind;
+        if (found == 0 && is_thread(chains, chains->threads[i].name, name))
+            found = kind;
+    }
+    return found;
 }
 
 /* Whether it is a program's first thread or goroutine, of which there is only one. */
@@ -54,7 +67,7 @@ static bool is_main(trail_string name)
     struct process_name process;
     if (process_name_of(name, &process))
         name = process.thread;
-    return text_is(name, "main") || text_is(name, "runtime.main");
+    return text_is(name, "main") || text_is(name, "main.main");
 }
 
 unsigned plan_twice_threads(const struct chains *chains, trail_name name)
@@ -177,18 +190,47 @@ static trail_name region_of(const struct chains *chains, const char *name)
 
 /* MARK: Changes */
 
-static bool is_io(const struct chains *chains, const struct chain_wait *wait, const char *name)
+/* How a name means waits: the best way in which it means any. */
+enum io_way { IO_KIND, IO_FUNCTION, IO_PART, IO_NONE };
+
+static enum io_way io_way_of(const struct chains *chains, const struct chain_wait *wait,
+                             const char *name)
 {
     const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);
     trail_string text = names_text(chains->names, wait->name);
     if (wait->end != CHAIN_TIMED)
-        return false;
+        return IO_NONE;
     if (facts && (text_is(text_from(wire_wait_kinds[facts->kind].word), name) ||
                   text_is(names_text(chains->names, facts->object), name)))
-        return true;
-    return (text.size > 0 && memmem(text.data, text.size, name, strlen(name))) ||
-           is_function(names_text(chains->names, plan_wait_name(chains, wait)), name) ||
-           is_function(names_text(chains->names, plan_wait_function(chains, wait)), name);
+        return IO_KIND;
+    if (is_function(names_text(chains->names, plan_wait_function(chains, wait)), name))
+        return IO_FUNCTION;
+    bool within = (text.size > 0 && memmem(text.data, text.size, name, strlen(name))) ||
+                  is_function(names_text(chains->names, plan_wait_name(chains, wait)), name);
+    return within ? IO_PART : IO_NONE;
+}
+
+static enum io_way io_way(const struct chains *chains, const char *name)
+{
+    enum io_way best = IO_NONE;
+    for (size_t i = 0; i < chains->wait_count && best != IO_KIND; i++) {
+        enum io_way way = io_way_of(chains, &chains->waits[i], name);
+        best = way < best ? way : best;
+    }
+    return best;
+}
+
+bool plan_is_waiting_function(const struct chains *chains, const char *name)
+{
+    return io_way(chains, name) == IO_FUNCTION;
+}
+
+static void change_io(struct plan *plan, const struct chains *chains, const struct change *change)
+{
+    enum io_way way = io_way(chains, change->name);
+    for (size_t i = 0; i < chains->wait_count && way != IO_NONE; i++)
+        if (io_way_of(chains, &chains->waits[i], change->name) == way)
+            plan->waits[i] *= (float)change->factor;
 }
 
 /* No thread waits for the lock, nor up to its time limit. */
@@ -222,9 +264,7 @@ static bool take(struct plan *plan, const struct chains *chains, const struct ch
         plan->region_factors[plan->region_count++] = (float)change->factor;
         return true;
     case CHANGE_IO:
-        for (size_t i = 0; i < chains->wait_count; i++)
-            if (is_io(chains, &chains->waits[i], change->name))
-                plan->waits[i] *= (float)change->factor;
+        change_io(plan, chains, change);
         return true;
     case CHANGE_CPUS:
         plan->cpus = change->cpus;
@@ -307,10 +347,7 @@ bool plan_applies(const struct chains *chains, const struct change *change, bool
     case CHANGE_FASTER:
         return faster_applies(chains, change, certain);
     case CHANGE_IO:
-        for (size_t i = 0; i < chains->wait_count; i++)
-            if (is_io(chains, &chains->waits[i], change->name))
-                return true;
-        return false;
+        return io_way(chains, change->name) != IO_NONE;
     case CHANGE_NO_GC:
         return chains->gc_ns > 0;
     case CHANGE_POOL:

@@ -32,7 +32,7 @@ bool plan_applies(const struct chains *chains, const struct change *change, bool
 /* The start function of threads that is meant by `name`; 0: no thread has one. */
 trail_name plan_thread_name(const struct chains *chains, const char *name);
 
-/* Twice as many threads as have this start function; 0: they are too many, or main: no pool. */
+/* Twice as many threads as have this start function; 0: too many for a pool, or the main thread. */
 unsigned plan_twice_threads(const struct chains *chains, trail_name name);
 
 /* The name of a wait: its object, else the function that waits, else its kind. */
@@ -40,3 +40,6 @@ trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *
 
 /* The program's own function that waits; 0: unknown. */
 trail_name plan_wait_function(const struct chains *chains, const struct chain_wait *wait);
+
+/* Whether CHANGE_IO takes the name for that of a function that waits. */
+bool plan_is_waiting_function(const struct chains *chains, const char *name);

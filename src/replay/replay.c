@@ -41,6 +41,7 @@ struct task {
     uint8_t state;
     bool gc;      /* assisting the garbage collector */
     bool working; /* a worker that has a piece of work */
+    bool of_goal; /* the goal measures when it has done its work */
     struct chain_thread
         *worker; /* of the pool: `thread`, whose steps are those of its piece; NULL: none */
 };
@@ -469,11 +470,6 @@ static bool decides(const struct chains *chains, const struct task *task)
     return task->thread->joined || task->thread == &chains->threads[chains->goal];
 }
 
-static bool is_of_goal(const struct replay *r, const struct task *task)
-{
-    return r->kind != 0 && names_kind(r->chains->names, task->thread->name) == r->kind;
-}
-
 static void over(struct replay *r, struct task *task)
 {
     task->state = TASK_OVER;
@@ -524,7 +520,7 @@ static void go_on(struct replay *r, struct task *task, bool has_cpu)
         leave_cpu(r, task);
     if (has_cpu || after == AFTER_END) {
         stops(r, task, after == AFTER_RUN ? NULL : step);
-        if (is_of_goal(r, task))
+        if (task->of_goal)
             r->result->threads_ns = r->now_ns;
     }
     if (after == AFTER_RUN)
@@ -658,6 +654,7 @@ static void prepare_task(struct replay *r, struct task *task, const struct chain
         task->worker->count = 0;
         task->thread = task->worker;
     }
+    task->of_goal = r->kind != 0 && names_kind(r->chains->names, thread->name) == r->kind;
     r->open += decides(r->chains, task);
 }
 
@@ -694,13 +691,13 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
         r->slice_ns = (chains->end_ns - chains->begin_ns) / SLICES_MOST;
     for (size_t i = 0; i < chains->lock_count; i++)
         r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
+    if (r->goal->of == GOAL_THREADS)
+        r->kind = plan_thread_name(chains, r->goal->name);
     prepare_tasks(r);
     for (size_t i = 0; r->goal->of == GOAL_RATE && i < chains->step_count && r->region == 0; i++)
         if (chains->steps[i].op == CHAIN_REGION_END &&
             text_is(names_text(chains->names, chains->steps[i].of), r->goal->name))
             r->region = chains->steps[i].of;
-    if (r->goal->of == GOAL_THREADS)
-        r->kind = plan_thread_name(chains, r->goal->name);
     return !r->failed;
 }
 
@@ -714,7 +711,7 @@ static bool has_worked(const struct task *task)
 static void finish_threads(const struct replay *r)
 {
     for (size_t i = 0; i < r->task_count; i++)
-        if (is_of_goal(r, &r->tasks[i]) && !has_worked(&r->tasks[i]))
+        if (r->tasks[i].of_goal && !has_worked(&r->tasks[i]))
             r->result->threads_ns = -1;
 }
 

@@ -2,6 +2,7 @@
 #include "replay/trial.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "replay/plan.h"
 #include "replay/pool.h"
@@ -101,31 +102,25 @@ static int64_t exit_wait(const struct chains *chains, const struct chain_thread 
     return 0;
 }
 
-/* Whether the exit of one of these threads was waited for longer. */
-static bool was_awaited(const struct chains *chains, trail_name kind, double most_ns)
-{
-    for (size_t i = 0; i < chains->thread_count; i++) {
-        const struct chain_thread *thread = &chains->threads[i];
-        if (thread->joined && names_kind(chains->names, thread->name) == kind &&
-            (double)exit_wait(chains, thread) > most_ns)
-            return true;
-    }
-    return false;
-}
-
-trail_name trial_may_be_stopped(const struct chains *chains)
+bool trial_may_be_stopped(const struct chains *chains, trail_name *kind)
 {
     double length = (double)replay_real_ns(chains);
-    trail_name awaited = 0;
-    for (size_t i = 0; i < chains->thread_count; i++) {
-        const struct chain_thread *thread = &chains->threads[i];
-        trail_name kind = names_kind(chains->names, thread->name);
-        if (!thread->joined || kind == awaited || exit_wait(chains, thread) == 0 ||
-            (double)(thread->ran_ns - thread->begin_ns) < STOPPED_LIFE * length)
-            continue;
-        if (!was_awaited(chains, kind, STOPPED_JOIN * length))
-            return kind;
-        awaited = kind;
-    }
-    return 0;
+    /* By start function: the longest wait for the exit of one of its threads. */
+    int64_t *longest = calloc(chains->names->count + 1, sizeof *longest);
+    *kind = 0;
+    if (!longest)
+        return false;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < chains->thread_count && *kind == 0; i++) {
+            const struct chain_thread *thread = &chains->threads[i];
+            trail_name name = names_kind(chains->names, thread->name);
+            int64_t ns = thread->joined ? exit_wait(chains, thread) : 0;
+            bool stays = (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length;
+            if (pass == 0 && ns > longest[name])
+                longest[name] = ns;
+            else if (pass == 1 && ns > 0 && stays && (double)longest[name] <= STOPPED_JOIN * length)
+                *kind = name;
+        }
+    free(longest);
+    return true;
 }

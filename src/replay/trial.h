@@ -58,9 +58,9 @@ bool trial_pool(const struct trial *trial, const struct change *change, enum tri
 bool trial_misses_places(const struct chains *chains);
 
 /*
- * Returns the start function of threads that may run until another stops them, which leaves nothing
- * in the trace: one lived for most of it, and the thread that decides the end waited for their
- * exit, but for none of them for long. The replay treats all that they did as work that must be
- * done, so it may end too late. 0: there are none.
+ * Sets *kind to the start function of threads that may run until another stops them, which leaves
+ * nothing in the trace: one lived for most of it, and the thread that decides the end waited for
+ * their exit, but for none of them for long. The replay treats all that they did as work that must
+ * be done, so it may end too late. 0: there are none. Returns false if out of memory.
  */
-trail_name trial_may_be_stopped(const struct chains *chains);
+bool trial_may_be_stopped(const struct chains *chains, trail_name *kind);

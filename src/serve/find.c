@@ -48,7 +48,7 @@ static bool has_text(struct search *s, trail_name name)
     if (!GROW_ZEROED(s->has, s->has_capacity, (size_t)name + 1))
         return false;
     if (s->has[name] == 0)
-        s->has[name] = match_of(trail_lanes_text(s->lanes, name), s->text);
+        s->has[name] = (uint8_t)match_of(trail_lanes_text(s->lanes, name), s->text);
     return s->has[name] & s->pass;
 }
 

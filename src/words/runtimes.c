@@ -55,7 +55,7 @@ static bool is_within(runtime_frame_fn *frame_of, const void *context, size_t fr
         char buf[FUNCTION_NAME_SIZE];
         trail_string file, function = frame_of(context, frame, &file);
         const struct runtime_wait *row = find(function_name_short(function, buf));
-        if ((row && strcmp(row->type, type) == 0) ||
+        if ((row && row->extent != WITHIN && strcmp(row->type, type) == 0) ||
             frame_rank(NULL, function, file) == FRAME_RUNTIME)
             return true;
     }

@@ -381,9 +381,6 @@ def the_name_of_the_output_tells_the_format():
             equal(f.read(), good("profile", "--format=" + form, path))
 
 
-# What must hold for any trace
-
-
 # Goroutine 2 waits four times, from 10 to 90 of its 100 ns each time.
 RETURNS = """Trace Go1.23
 EventBatch gen=1 m=1 time=1000 size=auto
@@ -427,6 +424,9 @@ def waits_to_which_a_thread_returns_are_for_work_if_their_kind_can_be():
         (row,) = json.loads(good("latency", "--json", path))["locks"]["stacks"]
         equal((row["wait_kind"], row["count"]), (wait[:-2], 4))
         equal((row.get("idle_count"), row.get("idle_ns")), (4, row["ns"]) if idle else (None, None), wait)
+
+
+# What must hold for any trace
 
 
 @test

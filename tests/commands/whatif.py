@@ -507,7 +507,7 @@ def a_lock_off_the_critical_path_gains_nothing():
     equal(found["replayed_of"], "threads")
     near(found["replayed_now_ns"], 402)
     near(found["replayed_then_ns"], 102)
-    equal((found["gain_title"], found["gain_figure"]), ("the same work would take", "102 ms instead of 402 ms"))
+    equal((found["gain_title"], found["gain_figure"]), ("waiting threads done after", "102 ms instead of 402 ms"))
     assert "would be saved" not in found["text"], found
 
 
@@ -582,7 +582,7 @@ def a_culprit_that_waits_itself_waits_for_a_shorter_time():
     path = t.make("asleep")
     found = first_finding(path)
     equal((found["kind"], found["whatif"]), ("straggler", ["--io=fetch=0.2x"]))
-    equal(found["replayed"], "In a replay with waits in fetch taking a fifth, the same work is done 392 ms earlier.")
+    equal(found["replayed"], "In a replay with sleeps and I/O in fetch taking a fifth, the same work is done 392 ms earlier.")
     near(then(path, "--io=fetch=0.2x"), 511 - 490 * 0.8)
 
 
@@ -607,7 +607,7 @@ def kept_by_reader(rounds):
 @test
 def what_runs_until_it_is_stopped_may_end_sooner():
     assert "replayed" not in first_finding(kept_by_reader(5))
-    stopped = "reader ran until the end: if it only runs until it is stopped, that may come sooner; --goal=threads:NAME shows it for others"
+    stopped = "reader ran until the end. If it runs only until it is stopped, the program may end sooner; --goal=threads:NAME shows when other goroutines have done their work"
     assert stopped in str(answer("whatif", "--free=a_mu", kept_by_reader(5))), answer("whatif", "--free=a_mu", kept_by_reader(5))
     # The last round is over at 200: it is not main that ends 2.
     assert "the same work is done no earlier" in first_finding(kept_by_reader(2))["replayed"], first_finding(kept_by_reader(2))
@@ -1015,7 +1015,7 @@ def wrong_questions_are_refused():
         (["--goal=task:x"], "is not a goal"),
         (["--goal=task:x:p101"], "has no quantile"),
         (["--goal=rate:x"], "no region 'x' ends in the trace"),
-        (["--goal=threads:x"], "no goroutines of 'x' ran"),
+        (["--goal=threads:x"], "the trace has no goroutines of 'x'"),
     ):
         code, out, err = run_text("whatif", *args, lock())
         equal((code, out), (2, ""), args)

@@ -411,6 +411,7 @@ TEST(a_stack_shows_what_a_library_waits_for)
          WIRE_LOG_INTERPRETER,
          "GIL of Python"},
         {{{{"pthread_cond_timedwait"}, {"take_gil"}, {"run"}, {"main"}}}, WIRE_LOG_NONE, NULL},
+        {{{{"pthread_cond_timedwait"}, {"take_gil"}, {"take_gil"}, {"run"}}}, WIRE_LOG_NONE, NULL},
         {{{{"pthread_cond_timedwait"}, {"take_gil", "vm.c"}, {"run", "vm.c"}}},
          WIRE_LOG_NONE,
          NULL},

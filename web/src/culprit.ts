@@ -1,8 +1,8 @@
 /*
  * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
  * or a wait, the culprit is the longest step of the critical path, whichever lane that is on, or
- * the holder of the lock for which it waits. For a finding about a lock, it is the holder at that
- * time, also if that itself waits for another.
+ * the holder of the lock for which it waits. For a finding about a lock that others wait for, it is
+ * the holder at that time, also if that itself waits for another.
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
@@ -106,7 +106,7 @@ async function holderOf(id: number | null, at: number): Promise<number | null> {
 
 /* The lane of the culprit at the middle of a path's longest step. */
 async function worstLane(of: Finding, step: Segment, at: number): Promise<number | null> {
-    const isOfLock = of.kind.startsWith("lock-");
+    const isOfLock = of.kind === "lock-serialises" || of.kind === "lock-contention";
     const holder = isOfLock
         ? (heldAt(heldInFinding.peek(), at) ?? (await holderOf(of.goroutine ?? null, at)))
         : null;

@@ -82,7 +82,7 @@ function columnsFor(rows: LockRow[]): Column<LockRow>[] {
 
 const columns: Column<LockRow>[] = [
     { title: "lock", value: nameOf },
-    { title: "kind", value: kindOf },
+    { title: "kind", value: (row) => row.kind },
     { title: "waits", value: (row) => row.waits, unit: "number" },
     { title: "waited", value: (row) => row.wait_ns, unit: "ns" },
     { title: "still waiting", value: (row) => row.unfinished, unit: "number" },
@@ -101,17 +101,7 @@ const columns: Column<LockRow>[] = [
     { title: "woken in", value: (row) => place(row.woken) },
 ];
 
-/* Where Go's reason is "sync" and the stack has no call of package sync, the runtime itself waits, for a semaphore. */
-const isRuntimes = (row: LockRow) =>
-    row.kind === "sync" && term("task") === "goroutine" && (row.waited?.length ?? 0) > 0;
-
-function kindOf(row: LockRow): string {
-    return isRuntimes(row) ? "semaphore of the runtime" : row.kind;
-}
-
-export function titleOf(row: LockRow): string {
-    return sentence(isRuntimes(row) ? row.title.replace(row.kind, kindOf(row)) : row.title);
-}
+export const titleOf = (row: LockRow): string => sentence(row.title);
 
 /* The title without the kind, which has its own column: "cache_mu", "main.get (main.go:7)". */
 function nameOf(row: LockRow): string {

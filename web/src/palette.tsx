@@ -51,7 +51,7 @@ interface Entry {
     isThere?: () => boolean;
 }
 
-/* Those of keys, but for what the selection has itself, and moves, which are held keys. */
+/* The commands of keys, without those that the selection has itself and without moves, which are held keys. */
 const commands: Entry[] = [
     ...keys
         .filter((key) => key.group !== "Selection" && !key.move && !key.keys.includes("/"))
@@ -121,15 +121,18 @@ function stateOf(lane: number): string {
     return ns > 0 ? `mostly ${stateWord(most)}` : "";
 }
 
-/* Those whose text begins with the wanted one come first, then those with a word that does so, whole words before others.
- * A number is that of a lane or task, which the server has first. */
+/* Best matches first: texts that begin with the wanted one, then those with a word that does, whole words before others. A number
+ * is that of a lane or task, which the server has first. */
 function bestFirst(entries: Entry[], wanted: string): Entry[] {
     if (/^\d*$/.test(wanted)) return entries;
     const text = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     const [before, after] = ["(?<![\\p{L}\\p{N}])", "(?![\\p{L}\\p{N}])"];
     const orders = [`^${text}${after}`, `^${text}`, `${before}${text}${after}`, before + text];
     const forms = orders.map((order) => new RegExp(order, "iu"));
-    const rank = (of: Entry) => (forms.findIndex((form) => form.test(of.text)) + 5) % 5;
+    const rank = (of: Entry) => {
+        const found = forms.findIndex((form) => form.test(of.text));
+        return found < 0 ? forms.length : found;
+    };
     const ranks = new Map(entries.map((of) => [of, rank(of)]));
     return entries.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
 }
@@ -293,7 +296,7 @@ function localEntries(text: string): Entry[] {
             words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
         );
     if (!wanted) return those;
-    return [...nameEntries(wanted), ...lockEntries(words), ...those.slice(0, 8)];
+    return [...nameEntries(wanted), ...lockEntries(words), ...bestFirst(those, wanted).slice(0, 8)];
 }
 
 /* What is typed in the form of a time, or of a lane's number, is that. */

@@ -230,9 +230,16 @@ test("a long cell is whole where there is room, and has both its ends where ther
 });
 
 test("a long name breaks where its parts end", async () => {
-    const long =
+    const ofGo =
         "reverseproxy.(*UpstreamHealthChecker).startPeriodicBackgroundHealthChecksOfAllUpstreams";
-    for (const width of [1280, 1600, 390])
+    const ofCpp =
+        "storage::levels::Scheduler<storage::Table>::run_background_compactions_of_levels";
+    for (const [long, width] of [
+        [ofGo, 1280],
+        [ofGo, 1600],
+        [ofGo, 390],
+        [ofCpp, 390],
+    ])
         await serving(example("shop-go"), async (open) => {
             const page = await open("", { viewport: { width, height: 1000 } });
             await page.route(/\/api\/span\?/, async (route) => {
@@ -243,7 +250,7 @@ test("a long name breaks where its parts end", async () => {
             await page.reload();
             const title = page.locator(".details h2 bdi");
             await until("the name", async () => (await title.textContent()).endsWith(long));
-            /* What stands at the end of each line, and at the begin of the next. */
+            /* The last letter of each line with the first of the next. */
             const breaks = await title.evaluate((of) => {
                 const walker = document.createTreeWalker(of, NodeFilter.SHOW_TEXT);
                 const letters = [];
@@ -261,7 +268,8 @@ test("a long name breaks where its parts end", async () => {
                 });
             });
             ok(breaks.length > 0, "it has several lines");
-            for (const at of breaks) ok(/^([ ./_)].|[a-z][A-Z])$/.test(at), `${at} at ${width}`);
+            for (const at of breaks)
+                ok(/^([ ./_)].|:[^:]|[a-z][A-Z])$/.test(at), `${at} at ${width}`);
             await page.unrouteAll({ behavior: "wait" });
         });
 });
@@ -530,7 +538,7 @@ test("in the table of threads a thread has its name, and leads to its lane", asy
     });
 });
 
-test("lanes are said to be sorted by the finding until another order is chosen", async () => {
+test("the order of lanes is that of the finding until another is chosen", async () => {
     for (const name of ["shop-c", "shop-go"])
         await serving(example(name), async (open) => {
             const page = await open();
