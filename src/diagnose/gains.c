@@ -131,14 +131,14 @@ static trail_name culprit_waits_in(const struct chains *chains, const trail_find
 {
     const struct chain_wait *wait = wait_of(chains, finding);
     uint32_t culprit = wait ? waker_of(chains, wait) : thread_of(chains, finding->goroutine);
-    int64_t begin_ns = finding->begin_ns - chains->origin_ns;
-    int64_t end_ns = finding->end_ns - chains->origin_ns;
+    int64_t begin_ns = ns_between(chains->origin_ns, finding->begin_ns);
+    int64_t end_ns = ns_between(chains->origin_ns, finding->end_ns);
     for (size_t i = 0; i < chains->wait_count && finding->has_moment; i++) {
         const struct chain_wait *own = &chains->waits[i];
         int64_t from_ns = own->begin_ns > begin_ns ? own->begin_ns : begin_ns;
         int64_t to_ns = own->end_ns < end_ns ? own->end_ns : end_ns;
-        if (own->thread == culprit && own->end == CHAIN_TIMED &&
-            to_ns - from_ns > (end_ns - begin_ns) / 2)
+        if (own->thread == culprit && own->end == CHAIN_TIMED && from_ns < to_ns &&
+            to_ns - from_ns > ns_between(begin_ns, end_ns) / 2)
             return plan_wait_function(chains, own);
     }
     return 0;

@@ -114,7 +114,9 @@ bool trial_may_be_stopped(const struct chains *chains, trail_name *kind)
         for (size_t i = 0; i < chains->thread_count && *kind == 0; i++) {
             const struct chain_thread *thread = &chains->threads[i];
             trail_name name = names_kind(chains->names, thread->name);
-            int64_t ns = thread->joined ? exit_wait(chains, thread) : 0;
+            if (!thread->joined) /* or it has not run */
+                continue;
+            int64_t ns = exit_wait(chains, thread);
             bool stays = (double)(thread->ran_ns - thread->begin_ns) >= STOPPED_LIFE * length;
             if (pass == 0 && ns > longest[name])
                 longest[name] = ns;
