@@ -1132,12 +1132,25 @@ for (const [name, width] of [
                 await answered;
                 await route.continue();
             });
+            const waiting = new Set();
+            page.on("request", (one) => waiting.add(one));
+            for (const end of ["requestfinished", "requestfailed"])
+                page.on(end, (one) => waiting.delete(one));
             await page.reload();
             const top = () =>
                 page.locator("canvas.rows").evaluate((of) => of.getBoundingClientRect().y);
             await page.getByText("Adding up the trace").waitFor();
             await page.locator("canvas.rows").waitFor();
-            const before = await top();
+            /* The first frames have no sizes yet; then only the summary's answer is missing. */
+            const before = await until("all else is drawn", async () => {
+                const at = await top();
+                const isMoving = await page.evaluate(async () => {
+                    for (let i = 0; i < 3; i++)
+                        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                    return document.documentElement.matches("[data-moving]");
+                });
+                return !isMoving && waiting.size === 1 && (await top()) === at && at;
+            });
             answer();
             await page.getByText("No known problem found.").waitFor();
             await idle(page);
