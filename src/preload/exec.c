@@ -2,8 +2,9 @@
  * Keeps the recorder in the LD_PRELOAD of executed programs. If it was replaced, as by `env
  * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front. An environment without
  * LD_PRELOAD, or without the recorder's variable, is left alone: it was cleared on purpose. After a
- * seccomp filter (is_confined) the variable is removed: the filter applies to the next program, too. This
- * also runs between vfork and exec, so it uses only async-signal-safe functions and no malloc.
+ * seccomp filter (is_confined) the variable is removed: the filter applies to the next program,
+ * too. This also runs between vfork and exec, so it uses only async-signal-safe functions and no
+ * malloc.
  */
 #include <errno.h>
 #include <string.h>
@@ -137,7 +138,8 @@ static size_t count_of(char *const *environment)
     return count;
 }
 
-/* Copies the environment without what makes a program join the recording; returns the number of entries. */
+/* Copies the environment without what makes a program join the recording; returns the number of
+ * entries. */
 static size_t leave_out(char *const *environment, char **copy)
 {
     size_t count = 0;
@@ -201,11 +203,23 @@ void exec_unjoin(struct exec_joined *joined)
 
 /* MARK: What was executed */
 
+/* Adds to the number of programs that cannot be recorded because of a seccomp filter. */
+static void count_confined(int change)
+{
+    if (is_confined() && preload.area)
+        (void)__atomic_add_fetch(&preload.area->header.confined, (uint32_t)change,
+                                 __ATOMIC_RELAXED);
+}
+
 void exec_note(uint32_t pid, const char *file)
 {
     struct shm_area *area = preload.area;
     if (!area || !area->header.children)
         return;
+    if (is_confined()) {
+        count_confined(pid & SHM_NOT_EXECUTED ? -1 : 1);
+        return;
+    }
     uint32_t number = __atomic_fetch_add(&area->header.executed_count, 1, __ATOMIC_RELAXED);
     struct shm_executed *to = &area->header.executed[number % SHM_EXECUTED];
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
@@ -225,12 +239,23 @@ static bool is_in_child(void)
     return area && area->header.claimed != (uint32_t)getpid();
 }
 
-/* Adds to the number of programs that cannot be recorded because of a seccomp filter. */
-static void count_confined(int change)
+/* The PID of a child, for exec_note, which needs none behind a filter. */
+static uint32_t own_pid(void)
 {
-    if (is_confined() && preload.area)
-        (void)__atomic_add_fetch(&preload.area->header.confined, (uint32_t)change,
-                                 __ATOMIC_RELAXED);
+    return is_confined() ? 0 : (uint32_t)getpid();
+}
+
+/* This program is about to be replaced. */
+static void note_replaced(const struct unwind_start *caller)
+{
+    count_confined(1);
+    file_locks_execute(caller);
+}
+
+static void note_kept(void)
+{
+    count_confined(-1);
+    file_locks_kept();
 }
 
 /* MARK: exec */
@@ -241,14 +266,14 @@ static void count_confined(int change)
     EXEC_JOINED(given);                                                                            \
     bool in_child = is_in_child();                                                                 \
     if (in_child)                                                                                  \
-        exec_note((uint32_t)getpid(), file);                                                       \
+        exec_note(own_pid(), file);                                                                \
     else                                                                                           \
-        count_confined(1), file_locks_execute(&caller);                                            \
+        note_replaced(&caller);                                                                    \
     int result = (call);                                                                           \
     if (in_child)                                                                                  \
-        exec_note((uint32_t)getpid() | SHM_NOT_EXECUTED, file);                                    \
+        exec_note(own_pid() | SHM_NOT_EXECUTED, file);                                             \
     else                                                                                           \
-        count_confined(-1), file_locks_kept();                                                     \
+        note_kept();                                                                               \
     return result
 
 EXPORT int execve(const char *path, char *const *arguments, char *const *environment)

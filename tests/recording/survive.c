@@ -1184,6 +1184,12 @@ static int executes_confined(void)
     waits_at_last();
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        execl(program, program, "status", "4", (char *)NULL);
+        _exit(1);
+    }
+    MUST(end_of(pid) == 4);
     execl(program, program, "status", "4", (char *)NULL);
     return 1;
 }
