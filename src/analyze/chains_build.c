@@ -282,7 +282,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
     return true;
 }
 
-/* Sorts marks by thread into *first: the first of each, and the end. Returns NULL if out of memory. */
+/* Sorts marks by thread into *first: the first of each, and the end. NULL: out of memory. */
 static const struct chain_mark **by_thread(const struct chains *chains, size_t *first)
 {
     const struct chain_mark **sorted = calloc(chains->mark_count + 1, sizeof(void *));

@@ -58,8 +58,8 @@ trail_place stacks_sleeper(const struct stacks *stacks, trail_stack stack);
 /* Returns frame_rank of a frame; each function is looked up once. */
 enum frame_rank stacks_rank(struct stacks *stacks, const trail_place *place);
 
-/* Whether the function that names the stack's place, or one that it called, takes or releases a lock,
- * judged by its name. */
+/* Whether the function that names the stack's place, or one that it called, takes or releases a
+ * lock, judged by its name. */
 bool stacks_is_in_lock(const struct stacks *stacks, trail_stack stack);
 
 /* Returns the function that names the place of a stack; 0 if it has no name. */

@@ -29,12 +29,6 @@
 /* The red zone: functions may use memory below the stack pointer (System V ABI, x86-64, 3.2.2). */
 #define RED_ZONE 128
 
-/* Kernel-internal error numbers in the registers of a system call that is to be restarted. */
-#define ERESTARTSYS           512
-#define ERESTARTNOINTR        513
-#define ERESTARTNOHAND        514
-#define ERESTART_RESTARTBLOCK 516
-
 /* The state of the vector registers in ptrace and in signal frames (<asm/sigcontext.h>). */
 #define XSTATE_MOST (16u << 10)
 #define XSTATE_FEATURE                                                                             \

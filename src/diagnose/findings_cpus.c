@@ -30,6 +30,7 @@ static int64_t time_with_work(const trail_activity *activity)
     ns_add(&sum, activity->runnable_ns);
     return sum;
 }
+
 /* MARK: Ready without running */
 
 /*
@@ -268,6 +269,7 @@ void finding_ready_for_long(struct findings *findings)
         return;
     say_ready(findings, most, &activity, wanted, ran);
 }
+
 /* MARK: Ps */
 
 /*

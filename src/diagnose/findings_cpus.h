@@ -1,4 +1,4 @@
-/* What other programs, which had the CPUs, explain of delays: for findings about CPUs and pauses. */
+/* Delays explained by other programs that had the CPUs: for findings about CPUs and pauses. */
 #pragma once
 
 #include "diagnose/findings.h"

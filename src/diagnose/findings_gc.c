@@ -182,6 +182,7 @@ void finding_gc_takes_much(struct findings *findings)
         finding_explain(findings, "Other programs used the CPUs at times, which makes it longer.");
     finding_advise(findings, "Allocate less, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
+
 /* MARK: Forced collections */
 
 /* A goroutine of a Go program asks for garbage collections, and waits until they end. */

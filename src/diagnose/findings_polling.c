@@ -248,7 +248,7 @@ static bool ends_itself(const struct ended_by_others *ended)
     return ended->ns > 0 && share_of(ended->alike_ns, ended->ns) >= ALIKE_SHARE;
 }
 
-/* Whether a row's wait is of the kind: an rwlock has a name of its own, for both ways to take it. */
+/* Whether a row's wait is of the kind: an rwlock has one name for both ways to take it. */
 static bool is_of_kind(const struct findings *findings, trail_name wait, trail_name kind)
 {
     trail_string text = text_of(findings, wait), title = text_of(findings, kind);

@@ -171,6 +171,7 @@ void finding_slow_wait(struct findings *findings)
         (void)explain_wait(findings, &span);
     }
 }
+
 /* MARK: Annotations */
 
 void finding_misused(struct findings *findings)

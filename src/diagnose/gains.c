@@ -22,7 +22,7 @@ enum { GAINS = 3 };
 /* What remains of the weight of a finding whose removal gains nothing. */
 #define REFUTED 0.1
 
-/* If the end gains less than this share of it, the gain of the waiting threads is asked for, too. */
+/* If the end gains less than this share of it, ask what the waiting threads gain, too. */
 #define GAIN_LITTLE 0.1
 
 /* With fewer tasks a p99 is one of them: the median is used instead. */
@@ -67,6 +67,7 @@ struct gains {
 /* Names of a change live here. */
 struct question {
     struct change change;
+    const struct chain_wait *wait; /* the worst case; NULL: not a wait */
     char name[512];
 };
 
@@ -127,9 +128,9 @@ static uint32_t thread_of(const struct chains *chains, int64_t id)
  * returns the function in which it did; else 0. The worst case is another's wait, which the culprit
  * ended, or what the culprit did itself.
  */
-static trail_name culprit_waits_in(const struct chains *chains, const trail_finding *finding)
+static trail_name culprit_waits_in(const struct chains *chains, const trail_finding *finding,
+                                   const struct chain_wait *wait)
 {
-    const struct chain_wait *wait = wait_of(chains, finding);
     uint32_t culprit = wait ? waker_of(chains, wait) : thread_of(chains, finding->goroutine);
     int64_t begin_ns = ns_between(chains->origin_ns, finding->begin_ns);
     int64_t end_ns = ns_between(chains->origin_ns, finding->end_ns);
@@ -168,7 +169,7 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
     const struct chains *chains = gains->trial.chains;
     const struct chain_wait *wait = wait_of(chains, finding);
     bool certain;
-    question->change = (struct change){.kind = kind};
+    *question = (struct question){.change.kind = kind, .wait = wait};
     switch (kind) {
     case CHANGE_FREE:
         if (!wait || wait->lock == CHAIN_NONE || is_given_up(chains, wait->lock) ||
@@ -187,7 +188,8 @@ static bool make_question(const struct gains *gains, const trail_finding *findin
             return false;
         break;
     case CHANGE_FASTER:
-        if (take_name(question, names_text(chains->names, culprit_waits_in(chains, finding))) &&
+        if (take_name(question,
+                      names_text(chains->names, culprit_waits_in(chains, finding, wait))) &&
             plan_is_waiting_function(chains, question->name)) {
             question->change.kind = CHANGE_IO;
             question->change.factor = 0.2;
@@ -424,17 +426,15 @@ static bool gains_little(const struct gains *gains, const struct answer *answer)
  * Then asks what the threads gain whose wait is the worst case. If threads may run until they are
  * stopped, the replay does not show when the program would end. Returns false if out of memory.
  */
-static bool find_threads(struct gains *gains, const trail_finding *finding, struct answer *answer)
+static bool find_threads(struct gains *gains, const struct chain_wait *wait, struct answer *answer)
 {
     const struct chains *chains = gains->trial.chains;
-    const struct chain_wait *wait = wait_of(chains, finding);
-    struct answer third = *answer;
-    bool known = false;
+    bool known = false, counts = answer->sooner || answer->change->kind != CHANGE_POOL;
     answer->end_unknown = gains->may_be_stopped;
-    if (wait && wait->thread != chains->goal) {
+    struct answer third = *answer;
+    third.other = &gains->third;
+    if (wait && wait->thread != chains->goal && counts) {
         trail_name kind = names_kind(chains->names, chains->threads[wait->thread].name);
-        third.other = &gains->third;
-        third.end_unknown = answer->end_unknown;
         if (!choose_third(gains, kind, &known) || (known && !find_gains(gains, &third)))
             return false;
     }
@@ -462,7 +462,7 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
         return true;
     if (!find_gains(gains, &answer))
         return false;
-    if (gains_little(gains, &answer) && !find_threads(gains, finding, &answer))
+    if (gains_little(gains, &answer) && !find_threads(gains, question.wait, &answer))
         return false;
     /* More than the bound: the finding and the replay do not mean the same. */
     double gain = trial_now(&gains->trial) - answer.end;

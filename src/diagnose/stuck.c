@@ -466,7 +466,7 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 /*
  * Whether the wait of `a` explains better why all wait: it was signalled before it waited; or
  * another one was woken meanwhile; or it waits for its own kind; or no such wait has ever ended, so
- * that it is not that of an idle pool; or it is not main, which waits for what others make; or it
+ * that it is no idle pool; or it is not main, which waits for what others make; or it
  * ran last.
  */
 static bool explains_more(const struct stuck_wait *a, const struct stuck_wait *b)

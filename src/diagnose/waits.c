@@ -237,9 +237,9 @@ static trail_place caller_if_same(const struct waits *waits, trail_stack stack, 
 }
 
 /*
- * Returns `by`, the frame that released a lock. If the holder's function released it by a tail call,
- * its own frame is missing and `by` is its caller; then returns where the lock was taken. That is so
- * if the waiter entered that function by the same call.
+ * Returns `by`, the frame that released a lock. If the holder's function released it by a tail
+ * call, its own frame is missing and `by` is its caller; then returns where the lock was taken.
+ * That is so if the waiter entered that function by the same call.
  */
 static trail_place taker_if_last(const struct waits *waits, trail_stack waited,
                                  const struct last_hold *hold, trail_place by)

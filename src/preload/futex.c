@@ -1,7 +1,7 @@
 /*
- * Wraps syscall(2), for futexes, io_uring and what prctl.c wraps only. std::atomic::wait, std::latch,
- * Rust's locks and channels, Wine (for several futexes at once) and programs that use io_uring without
- * liburing wait through it; libseccomp installs filters through it.
+ * Wraps syscall(2), for futexes, io_uring and what prctl.c wraps only. std::atomic::wait,
+ * std::latch, Rust's locks and channels, Wine (for several futexes at once) and programs that use
+ * io_uring without liburing wait through it; libseccomp installs filters through it.
  *
  * The wrapper is a filter: for all other numbers it jumps to the real function with stack and
  * registers unchanged, so clone, vfork and other calls that return twice, or elsewhere, work. A

@@ -27,8 +27,8 @@ static const struct mapping *find(uintptr_t address)
     return NULL;
 }
 
-/* Reads the list in pieces. Lines longer than that have long paths, which are not needed: *found has
- * none. */
+/* Reads the list in pieces. Lines longer than that have long paths, which are not needed: *found
+ * has none. */
 static bool search(int fd, uintptr_t address, struct mapping *found)
 {
     struct mapping mapping;

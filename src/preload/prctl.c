@@ -1,6 +1,6 @@
 /*
- * Wraps prctl(2), with which a thread changes its name, gives up the CPU's counter, or gives up system
- * calls (seccomp(2)), and the same through syscall(2).
+ * Wraps prctl(2), with which a thread changes its name, gives up the CPU's counter, or gives up
+ * system calls (seccomp(2)), and the same through syscall(2).
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>

@@ -69,9 +69,10 @@ void preload_detach(void);
 void preload_survive_forks(void);
 
 /*
- * Whether the program has installed a seccomp filter, which may end it for a system call that it does
- * not make itself. From then on the library makes none, and processes that this one forks and
- * programs that it executes are not recorded. Set just before the filter; the process's children inherit it.
+ * Whether the program has installed a seccomp filter, which may end it for a system call that it
+ * does not make itself. From then on the library makes none, and processes that this one forks and
+ * programs that it executes are not recorded. Set just before the filter; the process's children
+ * inherit it.
  */
 extern bool preload_confined __attribute__((visibility("hidden")));
 

@@ -41,5 +41,5 @@ trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *
 /* The program's own function that waits; 0: unknown. */
 trail_name plan_wait_function(const struct chains *chains, const struct chain_wait *wait);
 
-/* Whether CHANGE_IO takes the name for that of a function that waits. */
+/* Whether CHANGE_IO changes the waits of a function of that name. */
 bool plan_is_waiting_function(const struct chains *chains, const char *name);

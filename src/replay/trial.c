@@ -81,7 +81,7 @@ bool trial_misses_places(const struct chains *chains)
     return chains->unplaced * 50 > chains->wait_count;
 }
 
-/* Parts of the time: of the life of such a thread at least, and of the wait for its exit at most. */
+/* Parts of the time: how long such a thread lives at least, and its exit is awaited at most. */
 #define STOPPED_LIFE 0.9
 #define STOPPED_JOIN 0.05
 

@@ -125,7 +125,7 @@ static bool waits_for_all(const struct held_thread *thread)
            (thread->call == SYS_recvmsg && thread->arguments[2] & MSG_WAITALL);
 }
 
-/* After a stop, the kernel continues these by restart_syscall(2), for the rest of their time limit. */
+/* After a stop, the kernel continues these up to their time limit by restart_syscall(2). */
 static bool is_continued(const struct held_thread *thread)
 {
     switch (thread->call) {
@@ -159,9 +159,6 @@ bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread)
            socket_limit(pid, (int)thread->arguments[0], is_write) == SOCKET_LIMITED;
 }
 
-/* The kernel's errors: of calls that continue by restart_syscall(2), and of those that are made anew. */
-enum { BY_RESTART = 516, ANEW = 514 };
-
 /* Whether a stop ends some calls with this number. */
 static bool may_be_ended(long call)
 {
@@ -172,7 +169,7 @@ static bool may_be_ended(long call)
 bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t result)
 {
     return (result == -EINTR && may_be_ended(call)) ||
-           (result == -BY_RESTART && thread->is_filtered);
+           (result == -ERESTART_RESTARTBLOCK && thread->is_filtered);
 }
 
 /* MARK: Memory */
@@ -359,8 +356,8 @@ static int stop_all(struct stop *stops, size_t count, int64_t deadline)
  */
 static bool is_interrupted_wait(long call, int64_t result)
 {
-    return (result <= -512 && result >= -514) || result == -516 ||
-           (result == -EINTR && may_be_ended(call));
+    return (result <= -ERESTARTSYS && result >= -ERESTARTNOHAND) ||
+           result == -ERESTART_RESTARTBLOCK || (result == -EINTR && may_be_ended(call));
 }
 #endif
 
@@ -476,7 +473,7 @@ static void restart_call(const struct held_thread *thread)
     if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRSTATUS, &all) != 0 ||
         !held_was_ended_by_stop(thread, (long)regs.orig_rax, (int64_t)regs.rax))
         return;
-    regs.rax = (uint64_t)-ANEW;
+    regs.rax = (uint64_t)-ERESTARTNOHAND;
     (void)ptrace(PTRACE_SETREGSET, thread->tid, (void *)NT_PRSTATUS, &all);
 #else
     (void)thread;

@@ -27,6 +27,12 @@
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
 #define HELD_GROUP      64                  /* maximum number of threads stopped together */
 
+/* Kernel-internal error numbers in the registers of a system call that is to be restarted. */
+#define ERESTARTSYS           512
+#define ERESTARTNOINTR        513
+#define ERESTARTNOHAND        514
+#define ERESTART_RESTARTBLOCK 516
+
 /* A copy of a part of the process's memory. */
 struct held_memory {
     uint64_t at;
@@ -125,8 +131,8 @@ bool held_is_filtered(pid_t tid);
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 
 /*
- * Whether a stopped thread's call, which is about to return `result`, was ended by the stop and can be
- * made anew: by the result ERESTARTNOHAND, unless a signal is delivered.
+ * Whether a stopped thread's call, which is about to return `result`, was ended by the stop and can
+ * be made anew: by the result ERESTARTNOHAND, unless a signal is delivered.
  */
 bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t result);
 

@@ -2720,7 +2720,7 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
         equal(round(arrives(7 * MS, second=second)["straggler"]["gain_ns"] / MS), 70)
     # The stack of the one that comes last need not be recorded.
     equal(arrives(8 * MS, ends_at=())["straggler"]["text"], found["text"])
-    # The last one may wait whichever it is, as in a barrier's completion; but what is saved is what each waits there.
+    # Whichever comes last may wait, as in a barrier's completion; what each waits there is then saved.
     found = arrives(8 * MS, takes_turns=True)["straggler"]
     equal(found["gain_ns"], 0)  # the others may wait before they come, too
     text = found["text"]

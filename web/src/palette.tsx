@@ -122,7 +122,7 @@ function stateOf(lane: number): string {
 }
 
 /* Best matches first: texts that begin with the wanted one, then those with a word that does, whole words before others. A number
- * is that of a lane or task, which the server has first. */
+ * means a lane or task; the server returns these first. */
 function bestFirst(entries: Entry[], wanted: string): Entry[] {
     if (/^\d*$/.test(wanted)) return entries;
     const text = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
