@@ -31,8 +31,12 @@
 
 enum { RECENT = 64 };
 
+/* Bytes at the end of a page that decide whether it is compressed: random differences are not. */
+#define SAMPLE ((size_t)16 << 10)
+
 /* The numbers of the format. */
-enum { VERSION = 1, DATA_PAGE = 0, DICTIONARY_PAGE = 2, CODEC_ZSTD = 6 };
+enum { VERSION = 1, DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
+enum { CODEC_NONE = 0, CODEC_ZSTD = 6 };
 enum { TYPE_BOOLEAN = 0, TYPE_INT32 = 1, TYPE_INT64 = 2, TYPE_BYTE_ARRAY = 6 };
 enum { REQUIRED = 0, OPTIONAL = 1 };
 
@@ -49,13 +53,19 @@ static const struct kind {
     [TRAIL_CELL_DATE] = {TYPE_INT32, 6, 6},
 };
 
+/* A text that was just added; number + 1, 0: none. */
+struct recent {
+    trail_string text;
+    int64_t number;
+};
+
 /* The distinct texts of a column in a row group; texts[i] has the number i. */
 struct dictionary {
     struct intern intern; /* owns the texts; its numbers are from 1 */
     trail_string *texts;
     size_t count, capacity;
-    uint32_t words[256];     /* of an enumeration: the number of a word plus 1; 0: none yet */
-    uint32_t recent[RECENT]; /* the same of recent texts, by address: most repeat */
+    uint32_t words[256];          /* of an enumeration: the number of a word plus 1; 0: none yet */
+    struct recent recent[RECENT]; /* of the rows being added, by address: most repeat */
 };
 
 /* What is not NULL: numbers, and of texts and enumerations their numbers in the dictionary. */
@@ -69,6 +79,7 @@ struct column {
     /* Once it is in `out` of the rows: */
     size_t begin, data, end; /* places in it: of all pages, of the data page */
     size_t plain_size;       /* before compression */
+    int codec;
 };
 
 struct parquet_rows {
@@ -106,17 +117,19 @@ static int64_t add_text(struct parquet_rows *rows, struct dictionary *to, trail_
     return (int64_t)to->count - 1;
 }
 
-/* Returns the number of a text; -1: out of memory. */
+/* Returns the number of a text. Sets `failed` if out of memory. */
 static int64_t number_of_text(struct parquet_rows *rows, struct dictionary *of, trail_string text)
 {
-    uint32_t *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
-    if (*recent > 0 && text_equal(of->texts[*recent - 1], text))
-        return *recent - 1;
+    struct recent *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
+    if (recent->number > 0 && recent->text.data == text.data && recent->text.size == text.size)
+        return recent->number - 1;
     bool fresh;
     int64_t number = (int64_t)intern_put(&of->intern, text.data, text.size, &fresh) - 1;
     if (number >= 0 && fresh)
         number = add_text(rows, of, text);
-    *recent = (uint32_t)(number + 1);
+    *recent = (struct recent){text, number + 1};
+    if (number < 0)
+        rows->failed = true;
     return number;
 }
 
@@ -131,12 +144,18 @@ static int64_t number_of_word(struct parquet_rows *rows, const struct column *co
     return (int64_t)*known - 1;
 }
 
+/* Other rows may have other texts at the same addresses. */
+static void forget_recent(struct dictionary *dictionary)
+{
+    memset(dictionary->recent, 0, sizeof dictionary->recent);
+}
+
 static void dictionary_clear(struct dictionary *dictionary)
 {
     intern_clear(&dictionary->intern);
     dictionary->count = 0;
     memset(dictionary->words, 0, sizeof dictionary->words);
-    memset(dictionary->recent, 0, sizeof dictionary->recent);
+    forget_recent(dictionary);
 }
 
 static void dictionary_free(struct dictionary *dictionary)
@@ -150,23 +169,39 @@ static void dictionary_free(struct dictionary *dictionary)
 
 /* MARK: Collecting */
 
-static int64_t value_at(struct parquet_rows *rows, const struct column *column,
-                        const trail_values *values, size_t row)
+/* Of each row in `valid`, from `from` on, the value at `row` goes to *to. */
+#define EACH_VALUE(value)                                                                          \
+    if (valid == UINT64_MAX)                                                                       \
+        for (size_t row = from; row < from + STEP; row++)                                          \
+            *to++ = (value);                                                                       \
+    else                                                                                           \
+        for (uint64_t left = valid; left != 0; left &= left - 1) {                                 \
+            size_t row = from + (size_t)__builtin_ctzll(left);                                     \
+            *to++ = (value);                                                                       \
+        }
+
+static void put_rows(struct parquet_rows *rows, const struct column *column,
+                     const trail_values *values, size_t from, uint64_t valid)
 {
+    int64_t *to = column->values + column->count;
     switch (column->definition->cell) {
     case TRAIL_CELL_I64:
-        return values->i64[row];
+        EACH_VALUE(values->i64[row])
+        break;
     case TRAIL_CELL_I32:
     case TRAIL_CELL_DATE:
-        return values->i32[row];
+        EACH_VALUE(values->i32[row])
+        break;
     case TRAIL_CELL_BOOL:
-        return values->u8[row];
+        EACH_VALUE(values->u8[row])
+        break;
     case TRAIL_CELL_ENUM:
-        return number_of_word(rows, column, values->u8[row]);
+        EACH_VALUE(number_of_word(rows, column, values->u8[row]))
+        break;
     case TRAIL_CELL_TEXT:
-        return number_of_text(rows, column->dictionary, values->text[row]);
+        EACH_VALUE(number_of_text(rows, column->dictionary, values->text[row]))
+        break;
     }
-    return -1;
 }
 
 /* Adds at most STEP rows, from a multiple of STEP on. Returns false if out of memory. */
@@ -182,14 +217,9 @@ static bool add_values(struct parquet_rows *rows, struct column *column, const t
     column->valid[rows->count / 64] |= valid << shift;
     if (shift > 0)
         column->valid[rows->count / 64 + 1] |= valid >> (64 - shift);
-    for (; valid; valid &= valid - 1) {
-        size_t row = from + (size_t)__builtin_ctzll(valid);
-        int64_t value = value_at(rows, column, values, row);
-        if (column->dictionary && value < 0)
-            return false;
-        column->values[column->count++] = value;
-    }
-    return true;
+    put_rows(rows, column, values, from, valid);
+    column->count += (size_t)__builtin_popcountll(valid);
+    return !rows->failed;
 }
 
 static bool add_step(struct parquet_rows *rows, const trail_rows *more, size_t from, size_t count)
@@ -218,31 +248,41 @@ static void rows_clear(struct parquet_rows *rows)
 
 /* MARK: Pages */
 
-static bool pack(struct parquet_rows *rows)
+/* Compresses the page, from `from` on, into `packed`. */
+static bool pack(struct parquet_rows *rows, size_t from)
 {
     struct protobuf *packed = &rows->packed;
-    size_t bound = ZSTD_compressBound(rows->page.size);
+    size_t size = rows->page.size - from, bound = ZSTD_compressBound(size);
     if (rows->page.failed || rows->page.size > INT32_MAX / 2 ||
         !GROW(packed->data, packed->capacity, bound))
         return false;
     packed->size =
-        ZSTD_compressCCtx(rows->zstd, packed->data, bound, rows->page.data, rows->page.size, 1);
+        ZSTD_compressCCtx(rows->zstd, packed->data, bound, rows->page.data + from, size, 1);
     return !ZSTD_isError(packed->size);
 }
 
-/* Moves the page to `out`, compressed, after its header. */
+/* Returns how to compress a column of one page: not if that saves less than a tenth. */
+static int codec_of_page(struct parquet_rows *rows)
+{
+    bool saves = rows->page.size <= SAMPLE || !pack(rows, rows->page.size - SAMPLE) ||
+                 rows->packed.size < SAMPLE - SAMPLE / 10;
+    return saves ? CODEC_ZSTD : CODEC_NONE;
+}
+
+/* Moves the page to `out`, after its header. */
 static void put_page(struct parquet_rows *rows, struct column *column, bool data, size_t count,
                      enum parquet_encoding encoding)
 {
     struct thrift thrift = {.to = &rows->out};
     size_t begin = rows->out.size;
-    if (!pack(rows)) {
+    const struct protobuf *stored = column->codec == CODEC_NONE ? &rows->page : &rows->packed;
+    if (column->codec != CODEC_NONE && !pack(rows, 0)) {
         rows->out.failed = true;
         return;
     }
     thrift_i32(&thrift, 1, data ? DATA_PAGE : DICTIONARY_PAGE);
     thrift_i32(&thrift, 2, (int32_t)rows->page.size);
-    thrift_i32(&thrift, 3, (int32_t)rows->packed.size);
+    thrift_i32(&thrift, 3, (int32_t)stored->size);
     thrift_begin(&thrift, data ? 5 : 7);
     thrift_i32(&thrift, 1, (int32_t)count);
     thrift_i32(&thrift, 2, (int32_t)encoding);
@@ -253,7 +293,7 @@ static void put_page(struct parquet_rows *rows, struct column *column, bool data
     thrift_end(&thrift);
     thrift_end(&thrift);
     column->plain_size += rows->out.size - begin + rows->page.size;
-    protobuf_raw(&rows->out, rows->packed.data, rows->packed.size);
+    protobuf_raw(&rows->out, stored->data, stored->size);
     rows->page.size = 0;
 }
 
@@ -290,6 +330,7 @@ static void put_column(struct parquet_rows *rows, struct column *column)
 {
     column->begin = rows->out.size;
     column->plain_size = 0;
+    column->codec = CODEC_ZSTD;
     if (encoding_of(column) == PARQUET_DICTIONARY)
         put_dictionary(rows, column);
     column->data = rows->out.size;
@@ -297,6 +338,8 @@ static void put_column(struct parquet_rows *rows, struct column *column)
         parquet_put_levels(&rows->page, column->valid, rows->count, column->count);
     if (column->count > 0)
         put_values(&rows->page, column);
+    if (encoding_of(column) == PARQUET_DELTA)
+        column->codec = codec_of_page(rows);
     put_page(rows, column, true, rows->count, encoding_of(column));
     column->end = rows->out.size;
 }
@@ -373,7 +416,7 @@ static void put_chunk(struct thrift *to, const struct parquet_rows *rows,
         thrift_i32(to, 0, PARQUET_PLAIN);
     thrift_list(to, 3, THRIFT_BINARY, 1);
     thrift_word(to, 0, column->definition->name);
-    thrift_i32(to, 4, CODEC_ZSTD);
+    thrift_i32(to, 4, column->codec);
     thrift_i64(to, 5, (int64_t)rows->count);
     thrift_i64(to, 6, (int64_t)column->plain_size);
     thrift_i64(to, 7, (int64_t)(column->end - column->begin));
@@ -605,6 +648,9 @@ static bool add_rows(struct parquet_rows *rows, const trail_rows *more)
 
 bool parquet_rows_add(struct parquet_rows *rows, const trail_rows *more)
 {
+    for (size_t i = 0; i < rows->parquet->column_count; i++)
+        if (rows->columns[i].dictionary)
+            forget_recent(rows->columns[i].dictionary);
     rows->failed = rows->failed || !add_rows(rows, more);
     return !rows->failed;
 }

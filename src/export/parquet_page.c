@@ -32,6 +32,14 @@ static unsigned width_of(uint64_t value)
     return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
 }
 
+/* Writes 8 bytes; compilers make one store of these. */
+static inline uint8_t *put_eight(uint8_t *to, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+    return to + 8;
+}
+
 /* Appends the lowest `width` bits of each value, without gaps, and zeros up to `padded` values,
  * a multiple of 8. */
 static void put_packed(struct protobuf *to, const uint64_t *values, size_t count, size_t padded,
@@ -39,22 +47,22 @@ static void put_packed(struct protobuf *to, const uint64_t *values, size_t count
 {
     uint64_t hold = 0; /* bits that are not appended yet */
     unsigned held = 0;
-    size_t end = to->size + padded * width / 8;
-    if (width == 0 || !room(to, padded * width / 8 + sizeof hold))
+    size_t size = padded * width / 8;
+    if (width == 0 || !room(to, size + sizeof hold))
         return;
+    uint8_t *at = to->data + to->size, *end = at + size;
     for (size_t i = 0; i < count; i++) {
         hold |= values[i] << held;
         held += width;
         if (held < 64)
             continue;
-        parquet_put_fixed(to, hold, sizeof hold);
+        at = put_eight(at, hold);
         held -= 64;
         hold = held > 0 ? values[i] >> (width - held) : 0;
     }
-    while (to->size < end) {
-        to->data[to->size++] = (uint8_t)hold;
-        hold >>= 8;
-    }
+    for (; at < end; hold >>= 8)
+        *at++ = (uint8_t)hold;
+    to->size += size;
 }
 
 void parquet_put_bits(struct protobuf *to, const int64_t *values, size_t count)
@@ -123,11 +131,14 @@ void parquet_put_levels(struct protobuf *to, const uint64_t *valid, size_t rows,
 
 /* MARK: Differences */
 
-/* Differences wrap around in the column's type. */
-static int64_t difference(int64_t from, int64_t to, bool wide)
+/* From each value to the next one, of which there is one more. They wrap around in the column's
+ * type. */
+static void differences(int64_t *deltas, const int64_t *values, size_t count, bool wide)
 {
-    uint64_t bits = (uint64_t)to - (uint64_t)from;
-    return wide ? (int64_t)bits : (int32_t)(uint32_t)bits;
+    for (size_t i = 0; i < count; i++)
+        deltas[i] = (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]);
+    for (size_t i = 0; i < count && !wide; i++)
+        deltas[i] = (int32_t)deltas[i];
 }
 
 static void put_block(struct protobuf *to, const int64_t *deltas, size_t count)
@@ -156,8 +167,7 @@ void parquet_put_deltas(struct protobuf *to, const int64_t *values, size_t count
     protobuf_varint(to, thrift_zigzag(values[0]));
     for (size_t at = 1; at < count; at += BLOCK) {
         size_t n = count - at < BLOCK ? count - at : BLOCK;
-        for (size_t i = 0; i < n; i++)
-            deltas[i] = difference(values[at + i - 1], values[at + i], wide);
+        differences(deltas, values + at - 1, n, wide);
         put_block(to, deltas, n);
     }
 }
