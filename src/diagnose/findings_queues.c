@@ -133,10 +133,11 @@ void finding_queue(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        if (row->function == 0 || row->waits < QUEUE_WAITS || !wait_is_for_room(findings, row) ||
+        if (row->function == 0 || row->waits < QUEUE_WAITS ||
+            time_share(findings, ns) < QUEUE_SHARE || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            waits_for_pool(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
-            fills_cpus(findings, row) || finding_names(findings, "pool-too-small", row->start))
+            waits_for_pool(findings, row) || fills_cpus(findings, row) ||
+            finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
             finding_saves("queue", ns, &row->longest, row->function, row->wait);
@@ -182,9 +183,9 @@ void finding_permits(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
-            !gives_back(findings, row) || time_share(findings, ns) < QUEUE_SHARE ||
-            fills_cpus(findings, row))
+        if (row->function == 0 || row->waits < QUEUE_WAITS ||
+            time_share(findings, ns) < QUEUE_SHARE || !is_for_permit(findings, row) ||
+            !gives_back(findings, row) || fills_cpus(findings, row))
             continue;
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
