@@ -57,13 +57,22 @@ for command in sub_commands(root):
 
 
 findings = {kind.strip('"') for _, kind in table(root, "src/diagnose/findings.def")}
-for page, pattern in (
-    ("man/trail-summary.1", r"\.Sh FINDINGS\n(.*?)\.Sh JSON"),
-    ("docs/analysing-a-trace.md", r"\n\| finding \|(.*?)\n\n"),
-):
-    (part,) = re.findall(pattern, (root / page).read_text(), re.S)
-    listed = set(re.findall(r"^(?:\.It Li |\| `)([a-z-]+)", part, re.M))
-    check(f"{page} has every finding", sorted(findings ^ listed))
+summary, explained = (root / "man/trail-summary.1").read_text(), (root / "docs/findings.md").read_text()
+(part,) = re.findall(r"\.Sh FINDINGS\n(.*?)\.Sh JSON", summary, re.S)
+rows = re.findall(r"^\| \[`([a-z-]+)`\]\(#\1\) \|", explained, re.M)
+sections = re.findall(r"^### `([a-z-]+)`$", explained, re.M)
+for name, listed in {
+    "trail-summary(1)": re.findall(r"^\.It Li ([a-z-]+)", part, re.M),
+    "the index of docs/findings.md": rows,
+    "docs/findings.md": sections,
+}.items():
+    check(f"{name} has every finding", sorted(findings ^ set(listed)))
+tests = "".join(path.read_text() for folder in ("commands", "recording") for path in root.glob(f"tests/{folder}/*.py"))
+check("each finding has a test", sorted(kind for kind in findings if f'"{kind}"' not in tests))
+check("the index of docs/findings.md has the order of its sections", [] if rows == sections else ["it differs"])
+for section in re.split(r"^(?=### `)", explained, flags=re.M)[1:]:
+    missing = [part for part in ("**What to do:**", "**Reported when") if part not in section]
+    check(f"docs/findings.md explains {section.split('`')[1]}", missing)
 
 page = (root / "man/trail-export.1").read_text()
 for name, _, _, _, suffixes, *_ in table(root, "src/export/formats.def"):

@@ -209,9 +209,19 @@ void finding_many_goroutines(struct findings *findings)
 
 """, before="/* MARK: Leaks */"),
     Into("src/diagnose/findings.def", 'FINDING(many_goroutines,  "many-goroutines")\n', after="FINDING(leaks,"),
-    Into("docs/analysing-a-trace.md", """
-| `many-goroutines` | at least 5,000 goroutines were alive at the end |
-""", after="| `leak` |"),
+    Into("docs/findings.md", """
+| [`many-goroutines`](#many-goroutines) | many goroutines were alive at the end |
+""", before="| [`leak`](#leak) |"),
+    Into("docs/findings.md", """
+### `many-goroutines`
+
+Many goroutines were alive at the end.
+
+**What to do:** Look at where they wait.
+
+**Reported when** at least 5,000 goroutines were alive at the end.
+
+""", before="### `leak`"),
     Into("man/trail-summary.1", """
 .It Li many-goroutines
 at least 5,000 goroutines were alive at the end
