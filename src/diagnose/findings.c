@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "diagnose/findings_waits.h"
 #include "diagnose/waits.h"
 #include "words/gain.h"
 #include "words/wrappers.h"
@@ -221,6 +222,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     findings->stuck = analysis_object(analysis, &stuck_part);
     findings->regions = analysis_object(analysis, &regions_part);
     findings->misuses = analysis_object(analysis, &misuses_part);
+    findings->sums = OBJECTS_OF(struct wait_sums);
     return true;
 }
 
@@ -230,6 +232,8 @@ static bool finish(void *part, int64_t ns)
     (void)ns;
     vocabulary_init(&findings->vocabulary, trail_reader_maker(findings->analysis->reader),
                     findings->analysis->options.words);
+    if (findings->waits && !wait_sums_add(findings))
+        return false;
     for (size_t i = 0; findings->activity && i < sizeof all / sizeof *all; i++)
         all[i](findings);
     for (size_t i = 0; i < findings->count; i++)
@@ -243,6 +247,7 @@ static void drop(void *part)
 {
     struct findings *findings = part;
     free(findings->rows);
+    objects_free(&findings->sums);
     arena_free(&findings->texts);
 }
 

@@ -11,6 +11,7 @@
 #include "analyze/part.h"
 #include "base/arena.h"
 #include "base/duration.h"
+#include "base/objects.h"
 #include "base/share.h"
 #include "base/show.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@ struct findings {
     const struct regions *regions;
     const struct misuses *misuses;
     struct vocabulary vocabulary;
+    struct objects sums; /* of waits: wait_sums_add */
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;

@@ -18,29 +18,10 @@
 #define LACKED_SHARE  0.5 /* of its holds, without a CPU */
 #define MOST_RAN      0.1 /* kept the holder from a CPU */
 
-/* Whether both rows are about the same lock. */
-static bool same_lock(const struct blame_row *a, const struct blame_row *b)
-{
-    return a->lock && b->lock && a->wait == b->wait && (a->named ? b->named : a->at == b->at);
-}
-
 /* Whether there are enough waits for the lock to be worth a finding. */
-static bool is_much(const struct blame *blame, const struct blame_row *row)
+static bool is_much(const struct findings *findings, const struct blame_row *row)
 {
-    uint64_t waits = 0;
-    for (size_t i = 0; i < blame->count; i++)
-        waits += same_lock(&blame->rows[i], row) ? blame->rows[i].waits : 0;
-    return waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
-}
-
-/* The time of all waits for the lock, regardless of the holder. */
-static int64_t waited_for(const struct blame *blame, const struct blame_row *row)
-{
-    int64_t ns = 0;
-    for (size_t i = 0; i < blame->count; i++)
-        if (same_lock(&blame->rows[i], row))
-            ns_add(&ns, blame->rows[i].ns);
-    return ns;
+    return wait_sums_of_lock(findings, row)->lock_waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
 }
 
 /*
@@ -48,14 +29,8 @@ static int64_t waited_for(const struct blame *blame, const struct blame_row *row
  */
 static bool is_starved(const struct findings *findings, const struct blame_row *row)
 {
-    const struct idmap *rwlocks = &findings->waits->rwlocks.map;
-    IDMAP_EACH(slot, rwlocks) {
-        const struct rwlock *lock = slot->value;
-        if (lock->wait == row->wait && lock->waiter == row->waiter && lock->ns >= row->ns / 2 &&
-            lock->kept_out > 0)
-            return true;
-    }
-    return false;
+    const struct rwlock *lock = wait_sums_of_lock(findings, row)->rwlock;
+    return lock && lock->waiter == row->waiter && lock->ns >= row->ns / 2 && lock->kept_out > 0;
 }
 
 /* Whether the lock was held by a known function. */
@@ -181,7 +156,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     char lock[200], process[200], of_all[120] = "", longest[120] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_process(findings, row, process, sizeof process);
-    int64_t all_ns = waited_for(&findings->waits->blame, row);
+    int64_t all_ns = wait_sums_of_lock(findings, row)->lock_ns;
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
         (void)snprintf(of_all, sizeof of_all, " (of %s for this lock)", duration(all_ns).text);
     if (row->waits > 1)
@@ -240,7 +215,8 @@ void finding_lock_serialises(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (!is_held(findings, row) ||
-            time_share(findings, blame_union_ns(&row->serial)) < LOCK_SHARE || !is_much(blame, row))
+            time_share(findings, blame_union_ns(&row->serial)) < LOCK_SHARE ||
+            !is_much(findings, row))
             continue;
         for (size_t n = 0; n < MOST_LOCKS && row; n++) {
             const struct blame_row *other = worst[n];
@@ -285,7 +261,7 @@ void finding_lock_contention(struct findings *findings)
     double share = share_of(worst->ns, busy);
     if (share < LOCK_SHARE || time_share(findings, worst->ns) < LOCK_SHARE ||
         time_share(findings, blame_union_ns(&worst->serial)) >= LOCK_SHARE ||
-        !is_much(blame, worst))
+        !is_much(findings, worst))
         return;
     char effect[160];
     (void)snprintf(effect, sizeof effect,
@@ -343,7 +319,7 @@ void finding_holder_not_running(struct findings *findings)
     int64_t most = 0;
     for (size_t i = 0; i < blame->count; i++) {
         int64_t ns = not_running_ns(findings, &blame->rows[i]);
-        if (ns > most && is_much(blame, &blame->rows[i])) {
+        if (ns > most && is_much(findings, &blame->rows[i])) {
             worst = &blame->rows[i];
             most = ns;
         }

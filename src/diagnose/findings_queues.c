@@ -73,9 +73,8 @@ static bool is_host_limit(const struct findings *findings, const struct blame_ro
  */
 static bool gives_back(const struct findings *findings, const struct blame_row *row)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
-    int64_t alike = 0, all = 0;
+    const struct wait_sums *there = wait_sums_there(findings, row);
     if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row) ||
         wait_is_lent(findings, row->waiter, row->start))
         return true;
@@ -83,13 +82,7 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
         return false;
     if (group && group->creator == row->waiter && row->waits <= group->row.created)
         return true;
-    for (size_t i = 0; i < blame->count; i++) {
-        if (blame->rows[i].wait != row->wait || blame->rows[i].at != row->at)
-            continue;
-        ns_add(&alike, blame->rows[i].alike_ns);
-        ns_add(&all, blame->rows[i].direct_ns);
-    }
-    return share_of(alike, all) >= BUSY_SHARE;
+    return share_of(there->alike_ns, there->direct_ns) >= BUSY_SHARE;
 }
 
 /* Whether what a queue of Go delays would get no CPU earlier. Of a C program, what is ready may be
@@ -113,30 +106,34 @@ static bool is_for_pooled(const struct findings *findings, const struct blame_ro
            share_of(row->back_ns, row->direct_ns) >= POOLED_BACK && in != 0 && in != row->function;
 }
 
-/* Whether what takes from a queue waits most of its time for something from a pool: so would more
- * of them. */
-static bool waits_for_pool(const struct findings *findings, const struct blame_row *row)
+/* Collects the kinds that wait most of their time for something from a pool: where they take from
+ * a queue, more of them would not help. */
+static void find_pool_users(struct findings *findings, struct idmap *users)
 {
     const struct blame *blame = &findings->waits->blame;
-    const struct wait_group *group = waits_find_group(findings->waits, row->start);
-    for (size_t i = 0; group && i < blame->count; i++)
-        if (blame->rows[i].waiter == row->start && is_for_pooled(findings, &blame->rows[i]) &&
-            share_of(blame->rows[i].direct_ns, wait_time_of(findings, group).all) >= BUSY_SHARE)
-            return true;
-    return false;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
+        if (group && is_for_pooled(findings, row) &&
+            share_of(row->direct_ns, wait_time_of(findings, group).all) >= BUSY_SHARE &&
+            !idmap_put(users, row->waiter, findings))
+            findings->failed = true;
+    }
 }
 
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
     const struct blame *blame = &findings->waits->blame;
+    struct idmap pool_users = {0};
+    find_pool_users(findings, &pool_users);
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS ||
             time_share(findings, ns) < QUEUE_SHARE || !wait_is_for_room(findings, row) ||
             gives_back(findings, row) || passes_on(findings, row) ||
-            waits_for_pool(findings, row) || fills_cpus(findings, row) ||
+            idmap_find(&pool_users, row->start) || fills_cpus(findings, row) ||
             finding_names(findings, "pool-too-small", row->start))
             continue;
         const struct finding_of of =
@@ -145,6 +142,7 @@ void finding_queue(struct findings *findings)
                  several(row->waits, "wait", row->ns, row->longest.ns));
         wait_explain_own_of(findings, row, "the former");
     }
+    idmap_free(&pool_users);
 }
 
 /* Whether many waits of this kind timed out: what ends the others need not be a signal. */

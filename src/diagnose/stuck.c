@@ -567,16 +567,17 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
 #define TICKS_SHARE 0.9 /* of all its waits */
 #define TICKS_RUN   0.1 /* of its time */
 
-/* Whether goroutines with this start function have ended waits of others. */
-static bool has_woken(const struct blame *blame, trail_name start)
+/* Returns false if out of memory. */
+static bool find_wakers(struct stuck *stuck)
 {
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].start == start)
-            return true;
-    for (size_t i = 0; i < blame->pair_count; i++)
-        if (blame->pairs[i].waker == start)
-            return true;
-    return false;
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    for (size_t i = 0; blame && i < blame->count; i++)
+        if (!idmap_put(&stuck->wakers, blame->rows[i].start, stuck))
+            return false;
+    for (size_t i = 0; blame && i < blame->pair_count; i++)
+        if (!idmap_put(&stuck->wakers, blame->pairs[i].waker, stuck))
+            return false;
+    return true;
 }
 
 bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64_t now)
@@ -599,7 +600,7 @@ bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64
     }
     return may_pass && passed >= TICKS_LEAST && (double)passed >= TICKS_SHARE * (double)all &&
            share_of(g->exec_ns, ns_between(g->creation_ns, now)) <= TICKS_RUN &&
-           !has_woken(&waits->blame, names_kind(&stuck->analysis->names, g->name));
+           !idmap_find(&stuck->wakers, names_kind(&stuck->analysis->names, g->name));
 }
 
 /* Whether a goroutine with this start function waits for others at the end. */
@@ -782,7 +783,7 @@ static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    if (stuck->analysis->counting && !stuck_endless_take(stuck, now))
+    if (stuck->analysis->counting && !(find_wakers(stuck) && stuck_endless_take(stuck, now)))
         return false;
     if (stuck->analysis->counting)
         IDMAP_EACH(slot, alive)
@@ -820,6 +821,7 @@ static void drop(void *part)
     struct stuck *stuck = part;
     free(stuck->waits);
     idmap_free(&stuck->ends);
+    idmap_free(&stuck->wakers);
 }
 
 const struct analysis_part stuck_part = {

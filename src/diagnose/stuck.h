@@ -92,7 +92,8 @@ struct stuck {
     const struct holders *holders;
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
-    struct idmap ends; /* goroutine -> the row about its wait */
+    struct idmap ends;   /* goroutine -> the row about its wait */
+    struct idmap wakers; /* kinds of goroutines that have ended waits of others */
     size_t circles;
     int64_t last_end_ns; /* when the last goroutine ended */
     int64_t still_ns;    /* for how long every goroutine has waited, and none has ended */
