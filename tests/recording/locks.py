@@ -139,6 +139,17 @@ def the_thread_that_took_a_lock_is_its_holder():
 
 
 @test
+def a_lock_that_another_thread_has_released_is_not_held():
+    """The lock itself shows that: the thread that took it for reading does not know."""
+    path = os.path.join(WORK, "lane.trace")
+    record(path, "lane")
+    trace = Trace(TRAIL, path)
+    (runner,) = [of.goroutine for of in trace.named("runs_in_lane")]
+    held = [event["message"] for event in trace.events if event.get("category") == "holds" and event["g"] == runner]
+    assert held == ["mutex bib_mu"], held
+
+
+@test
 def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
     # On a busy machine the main thread may wait longer for the packer to exit, and the packer for
     # the clerk.
