@@ -195,6 +195,9 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter)
 {
     struct lock *lock = waiter->gives_up;
     int64_t begin = ns_between(waiter->held_ns, waiter->given_up_ns);
+    /* The length is rounded. */
+    if (begin < locks->analysis->span.origin_ns)
+        begin = locks->analysis->span.origin_ns;
     waiter->gives_up = NULL;
     if (!lock || waiter->given_up_ns < locks->analysis->from_ns || !locks->analysis->counting)
         return true;
