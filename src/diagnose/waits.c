@@ -384,7 +384,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     const struct last_hold *hold = woken ? hold_of(waits, facts, event->goroutine) : NULL;
     trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
-    bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place);
+    /* A goroutine that had the lock itself waits for a signal, whatever that is made with. */
+    bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place) &&
+                   !(hold && hold->by == g->id);
     int64_t holder = woken ? event->goroutine : TRAIL_NONE;
     if (is_released_for_holder(hold, holder, g->id)) {
         holder = hold->by;
