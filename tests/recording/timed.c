@@ -3,7 +3,6 @@
  * left by the first wait contains the addresses of the condition and the mutex more than once.
  * Prints both addresses, neither of which has a symbol. The main thread sleeps.
  */
-#include <alloca.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static void *wait_twice(void *unused)
 /* Its caller is found by its frame pointer only, which the sleep does not save. */
 __attribute__((noinline)) static int sleep_with_room(void)
 {
-    volatile char *room = alloca((size_t)rand() % 64 + 1);
+    volatile char *room = __builtin_alloca((size_t)rand() % 64 + 1);
     room[0] = 0;
     while (nanosleep(&(struct timespec){100000, 0}, NULL) == 0)
         ;
