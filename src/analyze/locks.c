@@ -163,7 +163,7 @@ static const struct lock_text *text_of_hold(struct locks *locks, trail_string_ha
     known = arena_alloc(&locks->texts, sizeof *known);
     if (!known)
         return NULL;
-    *known = (struct lock_text){.held_ns = text.held_ns};
+    *known = (struct lock_text){.held_ns = text.held_ns, .by = text.by};
     if (wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) {
         known->lock = lock_named(locks, text.kind, wait_kind_put(names, text.kind, 0),
                                  names_put(names, text.object.data, text.object.size));
@@ -191,18 +191,21 @@ static void note_named(const struct locks *locks, trail_longest *longest, trail_
 }
 
 /* Counts the hold, once it is known which waiter its release woke. */
-static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t goroutine)
+static bool count_hold(struct locks *locks, struct lock_waiter *waiter)
 {
     struct lock *lock = waiter->gives_up;
     int64_t begin = ns_between(waiter->held_ns, waiter->given_up_ns);
+    /* The length is rounded. */
+    if (begin < locks->analysis->span.origin_ns)
+        begin = locks->analysis->span.origin_ns;
     waiter->gives_up = NULL;
     if (!lock || waiter->given_up_ns < locks->analysis->from_ns || !locks->analysis->counting)
         return true;
     note_named(locks, &lock->row.longest_hold, &lock->row.longest_hold_name, waiter->held_ns, begin,
-               goroutine);
+               waiter->held_by);
     return trail_histogram_add(&lock->row.hold, waiter->held_ns) &&
            place_count(place_get(locks, lock, LOCK_HELD, waiter->taken, waiter->released),
-                       waiter->held_ns, begin, goroutine);
+                       waiter->held_ns, begin, waiter->held_by);
 }
 
 /* The thread's last wait timed out. */
@@ -227,10 +230,11 @@ static bool take_log(void *part, const trail_event *event)
         return true;
     const struct lock_text *text = text_of_hold(locks, event->log.message);
     struct lock_waiter *waiter = text ? waiter_get(locks, event->goroutine) : NULL;
-    if (!waiter || !count_hold(locks, waiter, event->goroutine))
+    if (!waiter || !count_hold(locks, waiter))
         return false;
     waiter->gives_up = text->lock;
     waiter->held_ns = text->held_ns;
+    waiter->held_by = wait_text_holder(text->by, event->goroutine);
     waiter->given_up_ns = event->time_ns;
     waiter->taken = stacks_of(&locks->analysis->stacks, event->stack);
     waiter->released = 0;
@@ -543,7 +547,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct lock_waiter *waiter = objects_find(&locks->waiters, (uint64_t)g->id);
     if (waiter && waiter->waits && !wait_ends(locks, g, waiter, event))
         return false;
-    if (waiter && waiter->gives_up && !count_hold(locks, waiter, g->id))
+    if (waiter && waiter->gives_up && !count_hold(locks, waiter))
         return false;
     if (to == TRAIL_GO_WAITING)
         return wait_begins(locks, g, event);
@@ -591,7 +595,7 @@ static bool finish_waiters(struct locks *locks, int64_t now)
         struct lock_waiter *waiter = waiters[i].value;
         int64_t id = (int64_t)waiters[i].id;
         const struct goroutine *g = goroutines_find(&locks->analysis->goroutines, id);
-        good = count_hold(locks, waiter, id);
+        good = count_hold(locks, waiter);
         if (good && g && waiter->waits && locks->analysis->counting && counts(locks, g))
             good = count_open(locks, g, waiter, now);
     }

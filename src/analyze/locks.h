@@ -63,6 +63,7 @@ struct lock_waiter {
     struct lock *gives_up;
     trail_stack taken, released;
     int64_t held_ns, given_up_ns;
+    int64_t held_by; /* the goroutine that took it */
     unsigned piece_count;
     struct lock_piece pieces[LOCK_PIECES];
 };
@@ -71,6 +72,7 @@ struct lock_waiter {
 struct lock_text {
     struct lock *lock; /* NULL: not a lock */
     int64_t held_ns;
+    int64_t by; /* as in struct wait_text */
 };
 
 struct lock_chain {

@@ -246,7 +246,7 @@ static void take_hold(struct path *path, const trail_event *event)
         return;
     text = wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
     path->hold = (struct path_hold){
-        .goroutine = event->goroutine,
+        .goroutine = wait_text_holder(text.by, event->goroutine),
         .object = names_put(path->names, text.object.data, text.object.size),
         .kind = text.kind,
         .ns = text.held_ns,

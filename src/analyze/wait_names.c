@@ -13,7 +13,8 @@
 struct wait_text wait_text_of_wait(trail_string text)
 {
     size_t words;
-    struct wait_text found = {.kind = wire_wait_parse(text.data, text.size, &words)};
+    struct wait_text found = {.kind = wire_wait_parse(text.data, text.size, &words),
+                              .by = TRAIL_NONE};
     size_t skip = words < text.size ? words + 1 : words;
     found.object = (trail_string){text.data + skip, text.size - skip};
     return found;
@@ -25,8 +26,27 @@ static int64_t parse_length(const char *at, const char *end)
     return duration_parse(at + (at < end && *at == '~'), end);
 }
 
+/* Takes " by 7" off the end of a text. Returns 7; TRAIL_NONE: it does not end so. */
+static int64_t take_holder(trail_string *text)
+{
+    const char *last = text->size ? memrchr(text->data, ' ', text->size) : NULL;
+    trail_string before = {text->data, last ? (size_t)(last + 1 - text->data) : 0};
+    const char *end = text->data + text->size;
+    uint64_t number = 0;
+    if (!last || !text_ends(before, WIRE_HELD_BY) || last + 1 == end)
+        return TRAIL_NONE;
+    for (const char *at = last + 1; at < end; at++) {
+        if (*at < '0' || *at > '9' || number >= ID_BLOCK)
+            return TRAIL_NONE;
+        number = 10 * number + (uint64_t)(*at - '0');
+    }
+    text->size = before.size - strlen(WIRE_HELD_BY);
+    return (int64_t)number;
+}
+
 struct wait_text wait_text_of_hold(trail_string text)
 {
+    int64_t by = take_holder(&text);
     const char *last = text.size ? memrchr(text.data, ' ', text.size) : NULL;
     int64_t ns = last ? parse_length(last + 1, text.data + text.size) : -1;
     if (ns < 0)
@@ -34,6 +54,7 @@ struct wait_text wait_text_of_hold(trail_string text)
     struct wait_text found =
         wait_text_of_wait((trail_string){text.data, (size_t)(last - text.data)});
     found.held_ns = ns;
+    found.by = by;
     return found;
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "analyze/names.h"
+#include "wire/merged_ids.h"
 #include "wire/waits.h"
 
 /* A parsed log of category "wait" or "held"; `kind` is WIRE_WAIT_NONE if it is unknown. */
@@ -19,13 +20,21 @@ struct wait_text {
     enum wire_wait kind;
     trail_string object; /* within the text; empty: none */
     int64_t held_ns;     /* of "held" */
+    int64_t by;          /* ..., the number of a goroutine in the block of the one that wrote the
+                          * log, which has released the lock for it; TRAIL_NONE: its own */
 };
 
 /* "mutex stats_mu". */
 struct wait_text wait_text_of_wait(trail_string text);
 
-/* "mutex stats_mu 110ms", or "~110ms". */
+/* "mutex stats_mu 110ms", or "~110ms"; or "110ms by 7". */
 struct wait_text wait_text_of_hold(trail_string text);
+
+/* Returns the goroutine that held the lock. `by` is of the log's text, which `writer` wrote. */
+static inline int64_t wait_text_holder(int64_t by, int64_t writer)
+{
+    return by == TRAIL_NONE ? writer : id_beside(writer, (uint64_t)by);
+}
 
 /* "read 512 1.2ms". */
 struct wait_count {

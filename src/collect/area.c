@@ -626,6 +626,7 @@ static bool read_hold(const struct shm_object *shared, size_t slot, struct area_
 
     *hold = (struct area_hold){
         .object = is_shared ? __atomic_load_n(&shared->shared, __ATOMIC_RELAXED) : object,
+        .address = object,
         .since = __atomic_load_n(&shared->held_since, __ATOMIC_RELAXED),
         .pc = __atomic_load_n(&shared->held_pc, __ATOMIC_RELAXED),
         .serial = (uint32_t)(holder >> 32),
@@ -644,6 +645,7 @@ static bool read_reading(const struct shm_reading *shared, uint32_t serial, stru
     uint64_t object = __atomic_load_n(&shared->object, __ATOMIC_ACQUIRE);
     uint64_t other = __atomic_load_n(&shared->shared, __ATOMIC_RELAXED);
     *hold = (struct area_hold){.object = other ? other : object,
+                               .address = object,
                                .since = __atomic_load_n(&shared->since, __ATOMIC_RELAXED),
                                .pc = __atomic_load_n(&shared->pc, __ATOMIC_RELAXED),
                                .serial = serial,

@@ -190,6 +190,7 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
  * missing. */
 struct area_hold {
     uint64_t object, pc; /* the lock, numbered as in waits for it, and where it was taken */
+    uint64_t address;    /* of the lock in the process; 0: none */
     uint64_t since;      /* in ticks; 0: not known */
     uint32_t serial;     /* of the thread */
     uint8_t wait;        /* the lock's kind: the enum shm_wait of a wait for it */

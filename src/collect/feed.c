@@ -241,6 +241,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     op->object2 = r->end;
     op->pc = r->wait == SHM_FILE_LOCK ? 0 : r->object2;
     op->flags = r->flags;
+    op->detail = r->release2;
     op->release = release_add(c, thread, r);
     /* Must happen before the wait that the release ended is written, possibly by a process that
      * does not know where the lock was taken. */

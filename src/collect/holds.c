@@ -193,6 +193,32 @@ void holds_name_shared(struct collect *c, uint64_t object, uint64_t time)
     }
 }
 
+/* Bits of glibc's __readers and __kind, which no header names: readers from the fourth on. */
+#define READERS_SHIFT 3
+#define KIND_ELIDED   256
+
+/*
+ * Whether the lock shows that the thread no longer holds it: another thread or process has released
+ * it, which the thread's own slot does not have. Of a lock that is not declared to be shared, it may
+ * be a stream's, which records its owner differently.
+ */
+static bool is_given_up(struct collect *c, const struct thread *thread,
+                        const struct area_hold *hold)
+{
+    pthread_mutex_t mutex;
+    pthread_rwlock_t lock;
+    if (c->refused || !hold->address || !thread->tid)
+        return false;
+    if (hold->wait == SHM_RDLOCK)
+        return open_copy_memory(c, thread, hold->address, &lock, sizeof lock) == sizeof lock &&
+               (lock.__data.__readers >> READERS_SHIFT == 0 || lock.__data.__cur_writer != 0);
+    if (hold->wait != SHM_MUTEX || !shm_is_memory(hold->object) ||
+        open_copy_memory(c, thread, hold->address, &mutex, sizeof mutex) != sizeof mutex)
+        return false;
+    return !(mutex.__data.__kind & KIND_ELIDED) &&
+           (!mutex.__data.__lock || thread_tid(c, (uint32_t)mutex.__data.__owner) != thread->tid);
+}
+
 /* Logs the locks that do not record their holder. */
 static void log_guards(struct collect *c, struct thread *thread, int64_t ns)
 {
@@ -216,7 +242,8 @@ static void log_holds(struct collect *c, struct thread *thread, bool ended, int6
         return;
     for (size_t i = 0, logged = 0; i < c->holds.count && logged < MOST_HOLDS; i++) {
         const struct area_hold *hold = &c->holds.list[i];
-        const char *name = hold->serial == thread->serial - base ? name_of(c, hold) : NULL;
+        bool is_its = hold->serial == thread->serial - base && !is_given_up(c, thread, hold);
+        const char *name = is_its ? name_of(c, hold) : NULL;
         if (!name)
             continue;
         snprintf(text, sizeof text, "%s %s", wait_kinds[hold->wait].words, name);

@@ -4,7 +4,8 @@
  *
  * A lock that was taken before the recording began, or by an unwrapped call, has no hold in the
  * area. glibc stores the owner of a mutex, and the writer of a reader-writer lock, in the lock: it
- * is read while a thread waits for it.
+ * is read while a thread waits for it. Conversely, a hold in the area may be over, because another
+ * thread has released a lock held for reading, or another process a shared mutex.
  */
 #pragma once
 

@@ -44,12 +44,10 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/*
- * Copies memory of the thread's process. Returns the number of bytes; 0: none. Uses the TID,
- * because the first thread may have ended. It must belong to the process before and after the copy.
- */
-static size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
-                               void *to, size_t size)
+/* Uses the TID, because the first thread may have ended. It must belong to the process before and
+ * after the copy. */
+size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
+                        void *to, size_t size)
 {
     size_t got;
     errno = 0;

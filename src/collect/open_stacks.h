@@ -60,6 +60,10 @@ void open_guards(struct collect *c, struct thread *thread, const struct area_ope
 /* Whether the call has lasted long enough to read its stack and object from outside. */
 bool open_is_long(const struct collect *c, const struct area_open *open);
 
+/* Copies memory of the thread's process. Returns the number of bytes; 0: none. */
+size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
+                        void *to, size_t size);
+
 /*
  * Copies memory of the program that does not change while the thread is in the call. Returns the
  * number of bytes; 0: none, or the call has returned in the meantime.

@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "collect/parts.h"
+#include "wire/merged_ids.h"
 #include "wire/waits.h"
 
 /* MARK: Threads */
@@ -224,7 +225,7 @@ void op_look_at_open_waits(struct collect *c, int64_t ns)
     }
 }
 
-enum { HOLD_SIZE = 640 };
+enum { HOLD_SIZE = 640, HOLDER_SIZE = sizeof WIRE_HELD_BY "4294967295" };
 
 /* Appends as much of a word as leaves room for the rest of a hold. */
 static char *put_word(char *to, const char *end, const char *word)
@@ -238,38 +239,45 @@ static char *put_word(char *to, const char *end, const char *word)
  * Writes "mutex stats_mu 110ms" without printf, which would take longer than everything else about
  * a hold.
  */
-static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
+static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns,
+                      uint64_t holder)
 {
-    const char *end = text + (HOLD_SIZE - DURATION_SIZE - sizeof "  ~");
+    const char *end = text + (HOLD_SIZE - DURATION_SIZE - HOLDER_SIZE - sizeof "  ~");
     char *to = put_word(text, end, wait_kinds[op->wait].words);
     *to++ = ' ';
     to = put_word(to, end, name);
     *to++ = ' ';
     if (op->flags & SHM_COARSE)
         *to++ = '~';
-    *duration_put(to, ns, DURATION_LOG) = '\0';
+    to = duration_put(to, ns, DURATION_LOG);
+    *to = '\0';
+    if (holder)
+        (void)snprintf(to, HOLDER_SIZE, WIRE_HELD_BY "%" PRIu64, holder % ID_BLOCK);
 }
 
 /*
  * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu
  * 110ms", where it was taken. "~" marks a start that is only accurate to a millisecond, because
- * locks were taken very often then.
+ * locks were taken very often then. A lock that another thread had taken: "mutex stats_mu 110ms by
+ * 7"; of that thread's stack only the call is known.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     int64_t since = ticks_to_ns(c->ticks, op->object2);
+    uint64_t holder = op->detail ? thread_serial(c, op->detail) : 0;
+    uint64_t stack = holder ? 0 : op->stack;
     char text[HOLD_SIZE];
     const char *name;
     if (!op->object2 || op->wait == SHM_NO_WAIT || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
     name = op->wait == SHM_FILE_LOCK ? lock_names_file(c, op->object)
-                                     : lock_names_lock(c, op->object, op->pc, op->stack);
+                                     : lock_names_lock(c, op->object, op->pc, stack);
     if (!name)
         return;
-    hold_text(text, op, name, ns - since);
+    hold_text(text, op, name, ns - since, holder);
     EVENT(c, thread, ns, V2_UserLog, 0, names_held_category(c), names_string(c, text),
-          op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
+          op->pc ? lock_names_hold(c, op->pc, stack) : 0);
 }
 
 /*

@@ -49,8 +49,8 @@ struct op {
     enum op_kind kind;
     uint8_t wait;
     uint8_t flags;
-    uint32_t detail;
-    uint64_t stack; /* of the area */
+    uint32_t detail; /* as in the record; release: the serial of another thread that had the lock */
+    uint64_t stack;  /* of the area */
     /* block: object2 is where the lock's holder took it. wake: the thread that woke it, and the
      * time of the release, 0 if that was written before the two were matched */
     uint64_t object, object2;

@@ -123,11 +123,11 @@ static uint64_t hold_key(trail_name object, trail_name function)
  * Returns the frame that took a lock. Functions that only lock for others, as their names
  * show, are skipped; if there are no others, the frame has the goroutine's start function.
  */
-static trail_place taking_frame(struct waits *waits, const trail_event *event, trail_stack stack)
+static trail_place taking_frame(struct waits *waits, int64_t holder, trail_stack stack)
 {
     struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
     const struct names *names = &waits->analysis->names;
-    trail_name start = waits_start(waits, event->goroutine);
+    trail_name start = waits_start(waits, holder);
     for (size_t i = row.own; i < row.count; i++)
         if (stacks_rank(&waits->analysis->stacks, &row.places[i]) >=
                 stacks_rank(&waits->analysis->stacks, &row.places[row.own]) &&
@@ -147,22 +147,23 @@ static bool take_hold(struct waits *waits, const trail_event *event)
         return true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->stack);
     trail_name object = names_put(names, text.object.data, text.object.size);
-    trail_place at = taking_frame(waits, event, stack);
+    int64_t holder = wait_text_holder(text.by, event->goroutine);
+    trail_place at = taking_frame(waits, holder, stack);
     struct hold_sum *sum = objects_get(&waits->hold_sums, hold_key(object, at.function));
     struct last_hold *last = objects_get(&waits->last_holds, (uint64_t)event->goroutine);
     if (!sum || !last)
         return false;
     sum->kind = sum->ns == 0 || sum->kind == text.kind ? text.kind : WIRE_WAIT_NONE;
     ns_add(&sum->ns, text.held_ns);
-    *last = (struct last_hold){text.kind, object, at};
+    *last = (struct last_hold){text.kind, object, at, holder};
     if (names->failed || waits->analysis->stacks.failed)
         return false;
     /* Readers share an rwlock: a release by one does not mean that it alone kept others out. */
     if (!waits->given_up || text_begins(message, "rwlock to read"))
         return true;
     struct held held = {
-        .goroutine = event->goroutine,
-        .start = waits_start(waits, event->goroutine),
+        .goroutine = holder,
+        .start = waits_start(waits, holder),
         .function = at.function,
         .place = waits_name_frame(waits, &at),
         .taken_ns = event->time_ns,
@@ -364,6 +365,12 @@ static bool is_once(const struct waits *waits, const struct wait_facts *facts,
                  : place && place->kind == PLACE_ONCE;
 }
 
+/* Whether the lock was released for another goroutine that had it, and is not the waiting one. */
+static bool is_released_for_holder(const struct last_hold *hold, int64_t releaser, int64_t waiter)
+{
+    return hold && hold->by != releaser && hold->by != waiter;
+}
+
 bool waits_blame(struct waits *waits, const struct goroutine *g, const struct place *place,
                  int64_t serial_at, trail_name wait, const trail_event *event)
 {
@@ -377,8 +384,14 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
     const struct last_hold *hold = woken ? hold_of(waits, facts, event->goroutine) : NULL;
     trail_place by = pool ? calling_frame(waits, stack) : holder_frame(waits, stack, facts, hold);
     trail_place at = pool ? calling_frame(waits, g->outer) : (trail_place){0};
-    bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place);
-    if (is_lock)
+    /* A goroutine that had the lock itself waits for a signal, whatever that is made with. */
+    bool is_lock = place && place->kind == PLACE_LOCK && !is_once(waits, facts, place) &&
+                   !(hold && hold->by == g->id);
+    int64_t holder = woken ? event->goroutine : TRAIL_NONE;
+    if (is_released_for_holder(hold, holder, g->id)) {
+        holder = hold->by;
+        by = hold->at;
+    } else if (is_lock)
         by = facts && facts->kind == WIRE_WAIT_FILE_LOCK
                  ? caller_if_same(waits, stack, parked_at(waits, g), by)
                  : taker_if_last(waits, parked_at(waits, g), hold, by);
@@ -402,9 +415,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .once = is_once(waits, facts, place),
         .held_ns = held_ns(waits, hold, by.function),
         .hands_over = !is_lock && (waits_hands_over(waits, wait) || waits_for_result(waits, wait)),
-        .waker = woken ? event->goroutine : TRAIL_NONE,
+        .waker = holder,
         .own_start = names_kind(&waits->analysis->names, g->name),
-        .start = woken ? waits_start(waits, event->goroutine) : 0,
+        .start = woken ? waits_start(waits, holder) : 0,
         .function = by.function,
         .place = waits_name_frame(waits, &by),
         .caller = caller_of(waits, stack, place, &by),

@@ -187,6 +187,7 @@ struct last_hold {
     enum wire_wait kind;
     trail_name object;
     trail_place at; /* where it was taken */
+    int64_t by;     /* the goroutine that took it */
 };
 
 /*

@@ -56,15 +56,16 @@ void object_held_together(const volatile void *object, enum shm_wait kind, uintp
 }
 
 /*
- * Writes the record of a release, and of the hold that ends with it: `since` as in struct shm_object; 0: not known. False:
- * the thread is in the middle of another record.
+ * Writes the record of a release, and of the hold that ends with it: `since` as in struct shm_object; 0: not known. `holder`:
+ * the serial of the thread that took the lock. False: the thread is in the middle of another record.
  */
 static bool release(const volatile void *object, uint64_t shared, enum shm_wait kind, uint8_t flags,
-                    const struct unwind_start *caller, uint64_t since, uint64_t pc)
+                    const struct unwind_start *caller, uint64_t since, uint64_t pc, uint32_t holder)
 {
     struct shm_record record = {.kind = SHM_RELEASED,
                                 .wait = (uint8_t)kind,
                                 .flags = flags,
+                                .release2 = holder == self.slot->serial ? 0 : holder,
                                 .object = (uint64_t)(uintptr_t)object};
     int old_errno = errno;
     if (!record_begin())
@@ -98,8 +99,8 @@ void object_released_as(const volatile void *object, uint64_t shared, enum shm_w
 {
     struct shm_object *slot = object_slot(object);
     bool is_held = slot->held == (uint64_t)(uintptr_t)object;
-    if (release(object, shared, kind, flags, caller, is_held ? slot->held_since : 0,
-                slot->held_pc) &&
+    if (release(object, shared, kind, flags, caller, is_held ? slot->held_since : 0, slot->held_pc,
+                is_held ? shm_holder_of(slot->holder, (uint64_t)(uintptr_t)object) : 0) &&
         is_held)
         slot->held = 0;
 }
@@ -163,7 +164,7 @@ void object_reading_ends(const volatile void *object, struct shm_reading *readin
 {
     if (contended || object_held_long(reading->since))
         (void)release(object, object_shared(SHM_RDLOCK, object), SHM_RDLOCK, SHM_ALL, caller,
-                      reading->since, reading->pc);
+                      reading->since, reading->pc, self.slot->serial);
     leave_reading(reading);
 }
 

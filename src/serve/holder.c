@@ -2,8 +2,8 @@
  * The holder of the lock that a span waits for.
  *
  * In recordings of C programs, a log "held: mutex cache_mu 15.1ms" at each release that mattered
- * gives the hold, and a log "holds: mutex cache_mu" before a wait names the locks that its thread
- * keeps. For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for
+ * gives the hold, with "by 7" that of another thread, and a log "holds: mutex cache_mu" before a
+ * wait names the locks that its thread keeps. For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for
  * the holder since the end of its own last wait for a mutex; before that, the goroutine that ended
  * that wait is.
  */
@@ -63,17 +63,26 @@ static bool is_about(const trail_lanes *lanes, const struct wait_text *text,
            text_equal(text->object, trail_lanes_text(lanes, lock->object));
 }
 
-/*
- * Returns the length of the hold whose end this log records; -1: this is no such log, or of another
- * lock.
- */
-static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
+/* Whether the log records the end of a hold of the lock, which is then in *hold. */
+static bool is_hold(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock,
+                    struct wait_text *hold)
 {
     trail_string text = trail_lanes_text(lanes, log->name);
     if (!text_take(&text, "held: "))
-        return -1;
-    struct wait_text hold = wait_text_of_hold(text);
-    return is_about(lanes, &hold, lock) ? hold.held_ns : -1;
+        return false;
+    *hold = wait_text_of_hold(text);
+    return is_about(lanes, hold, lock);
+}
+
+/* Returns the lane of the holder, for which the log's may have released the lock. */
+static int64_t holder_of_log(const trail_lanes *lanes, const trail_mark *log,
+                             const struct wait_text *hold)
+{
+    trail_lane writer;
+    if (hold->by == TRAIL_NONE)
+        return log->lane;
+    trail_lanes_get(lanes, TRAIL_LANE_GOROUTINE, log->lane, &writer);
+    return trail_lanes_find(lanes, TRAIL_LANE_GOROUTINE, wait_text_holder(hold->by, writer.id));
 }
 
 /* Whether the log is about a lock that its thread holds while it waits. */
@@ -104,13 +113,13 @@ static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64
         bool is_late = logs[i].time_ns > row->end_ns + LATE_NS;
         if (is_late && !may_be_given_up)
             break;
-        int64_t ns = hold_ns(lanes, &logs[i], lock);
-        if (ns >= 0 && logs[i].lane != UINT32_MAX) {
-            int64_t part =
-                common_ns(logs[i].time_ns - ns, logs[i].time_ns, row->begin_ns, row->end_ns);
+        struct wait_text hold;
+        if (logs[i].lane != UINT32_MAX && is_hold(lanes, &logs[i], lock, &hold)) {
+            int64_t part = common_ns(logs[i].time_ns - hold.held_ns, logs[i].time_ns, row->begin_ns,
+                                     row->end_ns);
             if (part > most) {
                 most = part;
-                found.lane = logs[i].lane;
+                found.lane = holder_of_log(lanes, &logs[i], &hold);
             }
             if (is_late)
                 break;

@@ -45,11 +45,15 @@ const struct sql_named sql_views[] = {
     {"counters", "values over time: heap, goal, GOMAXPROCS",
      "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
     {"holds", "recordings of C programs: how long locks were held (to three digits; is_coarse: to a millisecond), and the holder",
-     "SELECT end_ns, goroutine, hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
+     /* Another goroutine than the holder may have released it: the last digits of the holder's. */
+     "SELECT end_ns, CASE WHEN hold.taker = '' THEN goroutine\n"
+     "       ELSE goroutine // 1000000000 * 1000000000 + CAST(hold.taker AS BIGINT) END AS goroutine,\n"
+     "       hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
      "       CASE hold.unit WHEN 'ns' THEN 1 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 ELSE 1e9 END AS BIGINT) AS held_ns,\n"
      "       hold.about = '~' AS is_coarse, stack, trace, file\n"
      "FROM (SELECT time_ns AS end_ns, goroutine, stack, trace, file,\n"
-     "             regexp_extract(message, '^(.*) (~?)([0-9.]+)(ns|us|ms|s)$', ['object', 'about', 'length', 'unit']) AS hold\n"
+     "             regexp_extract(message, '^(.*) (~?)([0-9.]+)(ns|us|ms|s)(?: by ([0-9]{1,9}))?$',\n"
+     "                            ['object', 'about', 'length', 'unit', 'taker']) AS hold\n"
      "      FROM logs WHERE category = 'held')\n"
      "WHERE hold.length != ''"},
     {"threads", "threads (M): when they were seen, and for how long they ran",

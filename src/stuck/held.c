@@ -26,6 +26,7 @@
 #include "base/small_file.h"
 #include "collect/process.h"
 #include "collect/socket_limit.h"
+#include "stuck/container.h"
 #include "stuck/tracer.h"
 
 /* MARK: What /proc says */
@@ -447,7 +448,7 @@ static bool add_thread(struct take *take, pid_t tid)
     if (!GROW(held->threads, held->capacity, held->count + 1))
         return false;
     read_name(held->pid, tid, thread.name, sizeof thread.name);
-    thread.is_filtered = held_is_filtered(tid);
+    thread.is_filtered = held_is_filtered(tid) && !container_lets_restart(tid);
     held->threads[held->count++] = thread;
     return true;
 }

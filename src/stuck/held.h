@@ -44,7 +44,7 @@ struct held_thread {
     pid_t tid;        /* in our PID namespace */
     char name[64];    /* empty: the thread has ended */
     char state;       /* of proc(5): R, S, D, T, Z, ... */
-    bool is_filtered; /* see held_is_filtered */
+    bool is_filtered; /* a filter may not allow restart_syscall(2) */
     bool is_copied;   /* whether pc, sp and the stack are known */
     size_t group; /* from 1: threads of one group were seen at one instant; 0: not stopped, or its
                      * registers do not show whether it still waited */

@@ -13,3 +13,9 @@ static inline uint64_t id_block(int64_t id)
 {
     return (uint64_t)id / ID_BLOCK;
 }
+
+/* Returns the ID in the block of another one that ends with these digits. */
+static inline int64_t id_beside(int64_t other, uint64_t digits)
+{
+    return (int64_t)(id_block(other) * ID_BLOCK + digits % ID_BLOCK);
+}

@@ -17,7 +17,12 @@
 #define WIRE_HOLDS_ENDED "holds, ended" /* a lock with which the thread ends */
 #define WIRE_SIGNALLED                                                                             \
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
-#define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
+#define WIRE_HELD_CATEGORY "held" /* "mutex stats_mu 110ms" */
+/*
+ * Before the goroutine that took the lock, if another one released it and so wrote the log: "mutex
+ * stats_mu 110ms by 7". Without its block, which is the other one's: see merged_ids.h.
+ */
+#define WIRE_HELD_BY        " by "
 #define WIRE_WAIT_TIMED_OUT "timed out"
 #define WIRE_WAIT_UNTIL     "until a time" /* after a sleep that was not for a length of time */
 /* Before the address of the peer of a TCP connection that the process made: "read server 10.0.0.1:5432". */

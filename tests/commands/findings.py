@@ -836,6 +836,19 @@ def where_a_lock_was_taken_counts_if_its_release_shows_no_function_of_the_progra
 
 
 @test
+def a_lock_that_another_one_releases_was_held_where_it_was_taken():
+    by = ("main.sweep", "main.worker")
+    text = released(("mutex m 90ms by 3", "main.vacuum"), by=by)["text"]
+    assert text.startswith("main.vacuum (main.go:10) held mutex m for 90.0 ms while others waited. "), text
+    # The goroutine that waits has taken the lock itself: this is a signal.
+    try:
+        text = released(("mutex m 90ms by 1", "main.vacuum"), by=by)["text"]
+    except KeyError as missing:
+        text = str(missing)
+    equal(text, "'lock-serialises'")
+
+
+@test
 def what_names_functions_without_symbols_is_said_once():
     def text(*by):
         return released(by=by)["text"]

@@ -16,7 +16,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, FEW_EXAMPLES, ROOT, SHARED, answer, assembled, equal, good_text, run_text, text_of, trace  # noqa: E402
+from command import EXAMPLES, FEW_EXAMPLES, ROOT, SHARED, WORK, answer, assembled, equal, good_text, run_text, text_of, trace  # noqa: E402
 import tap
 from tap import test
 
@@ -50,11 +50,26 @@ def holds_are_as_long_as_their_text_says():
         "9ns": 9, "999ns": 999, "1us": 1000, "~1.5us": 1500, "10.25us": 10250, "0.5ms": 500_000, "3ms": 3_000_000,
         "110ms": 110_000_000, "1s": 10**9, "1.5s": 1_500_000_000, "~12s": 12 * 10**9,
         "9": None, "us": None, "~": None, "1m": None, "1.2.3us": None, "1 us": None, "-1us": None,
+        "110ms by 7": 110_000_000, "~3ms by 999999999": 3_000_000, "3ms by": None, "3ms by x": None, "3ms by 7x": None,
+        "3ms by 12345678901234567890123": None, "3ms 7": None, "by 7": None,
     }.items():
         path = assembled("length", text.replace("mutex b_mu 140ns", f"mutex b_mu {length}"))
         lock = by_name(answer("locks", path))["b_mu"]
         # The other hold is 20 ns long.
         equal((length, lock["holds"], lock["hold_ns"]), (length, 1, 20) if right is None else (length, 2, 20 + right))
+
+
+@test
+def a_hold_that_another_goroutine_ends_is_the_takers():
+    """Its length is rounded, but it does not begin before the trace."""
+    text = text_of("locks-1.26").replace("mutex b_mu 140ns", "mutex b_mu 3ms by 4")
+    path = assembled("by", text)
+    longest = by_name(answer("locks", path))["b_mu"]["longest_hold"]
+    equal(longest, {"ns": 3_000_000, "begin_ns": answer("threads", path)["begin_ns"], "goroutine": 4})
+    # In a merged trace, goroutines have blocks of numbers: it is in the block of the one that wrote the log.
+    merged = os.path.join(WORK, "by-merged.trace")
+    good_text("merge", "-o", merged, assembled("other", text_of("locks-1.26").replace(" b_mu", " z_mu")), path)
+    equal(by_name(answer("locks", merged))["b_mu"]["longest_hold"]["goroutine"], 1_000_000_004)
 
 
 @test

@@ -4,7 +4,9 @@
  * is. With "readers": three threads that hold one lock for reading at the same time. With "late": a
  * reader that is woken by a writer, and continues after another reader has released the lock. With
  * "kept": mutexes that another thread tries to unlock in vain. With "spin": a spin lock; "spins" is
- * how long its waiter has spun, at least by its CPU clock.
+ * how long its waiter has spun, at least by its CPU clock. With "baton": a mutex that one thread
+ * takes and another releases while a third waits. With "lane": a lock held for reading that another
+ * thread releases during a long wait.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
  * "coarse" if the recorder's library took the start of the hold from the recorder's coarse clock,
@@ -485,8 +487,100 @@ static int spin(void)
     return 0;
 }
 
+/* MARK: Released by another thread */
+
+static pthread_mutex_t baton_mu = PTHREAD_MUTEX_INITIALIZER;
+static about_to_wait finisher_waits;
+static sem_t baton_taken, baton_back;
+
+static IN_STACKS void takes_baton(void)
+{
+    pthread_mutex_lock(&baton_mu);
+    sem_post(&baton_taken);
+    while (sem_wait(&baton_back) != 0)
+        ;
+}
+
+static void *starter(void *unused)
+{
+    takes_baton();
+    return unused;
+}
+
+static IN_STACKS void awaits_baton(void)
+{
+    about(&finisher_waits);
+    pthread_mutex_lock(&baton_mu);
+    pthread_mutex_unlock(&baton_mu);
+}
+
+static void *finisher(void *unused)
+{
+    awaits_baton();
+    return unused;
+}
+
+static IN_STACKS void drops_baton(void)
+{
+    pthread_mutex_unlock(&baton_mu);
+}
+
+static int baton(void)
+{
+    pthread_t threads[2];
+    sem_init(&baton_taken, 0, 0);
+    sem_init(&baton_back, 0, 0);
+    threads[0] = start(starter, NULL);
+    while (sem_wait(&baton_taken) != 0)
+        ;
+    threads[1] = start(finisher, NULL);
+    until_it_waits(&finisher_waits);
+    sleep_ns(2 * MS);
+    drops_baton();
+    pthread_join(threads[1], NULL);
+    sem_post(&baton_back);
+    pthread_join(threads[0], NULL);
+    return 0;
+}
+
+/* MARK: Given up */
+
+static pthread_rwlock_t lane_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t bib_mu = PTHREAD_MUTEX_INITIALIZER;
+
+/* Another thread gives up the lane, but not the bib, while this one waits. */
+static void *runs_in_lane(void *unused)
+{
+    pthread_mutex_lock(&bib_mu);
+    pthread_rwlock_rdlock(&lane_lock);
+    sem_post(&baton_taken);
+    while (sem_wait(&baton_back) != 0)
+        ;
+    pthread_mutex_unlock(&bib_mu);
+    return unused;
+}
+
+static int lane(void)
+{
+    pthread_t thread;
+    sem_init(&baton_taken, 0, 0);
+    sem_init(&baton_back, 0, 0);
+    thread = start(runs_in_lane, NULL);
+    while (sem_wait(&baton_taken) != 0)
+        ;
+    pthread_rwlock_unlock(&lane_lock);
+    sleep_ns(1000 * MS);
+    sem_post(&baton_back);
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "lane") == 0)
+        return lane();
+    if (argc > 1 && strcmp(argv[1], "baton") == 0)
+        return baton();
     if (argc > 1 && strcmp(argv[1], "spin") == 0)
         return spin();
     if (argc > 1 && strcmp(argv[1], "kept") == 0)

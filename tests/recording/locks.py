@@ -124,6 +124,32 @@ def an_unlock_that_fails_ends_no_hold():
 
 
 @test
+def the_thread_that_took_a_lock_is_its_holder():
+    """Another one releases it, and so wakes the waiter, but has never held it."""
+    trace = os.path.join(WORK, "baton.trace")
+    record(trace, "baton")
+    found = json.loads(run(TRAIL, "locks", "--json", trace))
+    (lock,) = [lock for lock in found["locks"] if lock["name"] == "baton_mu"]
+    (held,) = [row for row in lock["held"] if "awaits_baton" not in functions([row])[0]]
+    assert functions([held]) == [{"takes_baton"}] and "drops_baton" in functions([held], "released")[0], held
+    (starter,) = [of.goroutine for of in Trace(TRAIL, trace).named("starter")]
+    assert held["longest"]["goroutine"] == lock["longest_hold"]["goroutine"] == starter, (lock, starter)
+    found = json.loads(run(TRAIL, "find", "--json", trace, "log[wait] then directly block[sync] by drops_baton"))
+    assert [hit["group"] for hit in found["hits"]] == ["finisher"], found
+
+
+@test
+def a_lock_that_another_thread_has_released_is_not_held():
+    """The lock itself shows that: the thread that took it for reading does not know."""
+    path = os.path.join(WORK, "lane.trace")
+    record(path, "lane")
+    trace = Trace(TRAIL, path)
+    (runner,) = [of.goroutine for of in trace.named("runs_in_lane")]
+    held = [event["message"] for event in trace.events if event.get("category") == "holds" and event["g"] == runner]
+    assert held == ["mutex bib_mu"], held
+
+
+@test
 def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
     # On a busy machine the main thread may wait longer for the packer to exit, and the packer for
     # the clerk.

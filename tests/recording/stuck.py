@@ -725,6 +725,60 @@ sys.exit(poll.poll(3600000) != [(0, select.POLLHUP)])"""
         assert process.wait() == 0, process.returncode
 
 
+def timed_stack(look):
+    """Returns the functions of the thread that sleeps."""
+    (process,) = json.loads(look)["processes"]
+    stacks = [[frame["function"] for frame in thread["stack"]] for thread in process["threads"]]
+    return next(stack for stack in stacks if "sleep_with_room" in stack)
+
+
+def stacks_in_container(all_have, one_has):
+    """Returns the stack in a program with the container's filter, and in one with its own as well: each filter ends the
+    process for these calls. Checks that both processes go on."""
+    code = filters.CODE + f"""import os, subprocess, sys, time
+def run():
+    program = subprocess.Popen([{TIMED!r}], stdout=subprocess.PIPE)
+    program.stdout.readline()
+    while len(os.listdir(f"/proc/{{program.pid}}/task")) < 2 or any(
+            open(f"/proc/{{program.pid}}/task/{{tid}}/stat").read().rsplit(")")[-1].split()[0] != "S" for tid in os.listdir(f"/proc/{{program.pid}}/task")):
+        time.sleep(0.01)
+    return program
+confine(*{all_have!r})
+program = run()
+get, put = os.pipe()
+child = os.fork()
+if child == 0:
+    confine(*{one_has!r})
+    own = run()
+    os.write(put, str(own.pid).encode())
+    os._exit(own.wait() != -9)
+own = int(os.read(get, 100))
+for pid in program.pid, own:
+    print(subprocess.run([{TRAIL!r}, "stuck", "--limit=100s", "--json", str(pid)], stdout=subprocess.PIPE, text=True).stdout.strip(), flush=True)
+    os.kill(pid, 9)
+statuses = program.wait(), os.waitpid(child, 0)[1]
+assert statuses == (-9, 0), statuses"""
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    if "unshare failed" in done.stderr:
+        raise Skip("no PID namespaces")
+    assert done.returncode == 0, done.stderr
+    return list(map(timed_stack, done.stdout.splitlines()))
+
+
+@test
+def the_filter_of_a_container_is_trails_own_too():
+    """It is known what it allows: a thread that sleeps is stopped, and its stack is whole."""
+    with subprocess.Popen([TIMED], stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        states.until_all_wait([process.pid], 2)
+        whole = timed_stack(stuck_whole("--json", process.pid))
+        process.kill()
+    same, more = stacks_in_container((), (filters.RESTART_SYSCALL,))
+    assert "main" in whole and same == whole and more == whole[: len(more)], (whole, same, more)
+    none, more = stacks_in_container((filters.RESTART_SYSCALL,), ())
+    assert none == whole[: len(none)] and more == whole[: len(more)], (whole, none, more)
+
+
 @test
 def a_stopped_process_stays_stopped():
     with Program() as program:

@@ -1,7 +1,7 @@
 /*
  * A thread that waits for a condition variable with a time limit, for the second time: the stack
  * left by the first wait contains the addresses of the condition and the mutex more than once.
- * Prints both addresses, neither of which has a symbol.
+ * Prints both addresses, neither of which has a symbol. The main thread sleeps.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,6 +24,16 @@ static void *wait_twice(void *unused)
     return unused;
 }
 
+/* Its caller is found by its frame pointer only, which the sleep does not save. */
+__attribute__((noinline)) static int sleep_with_room(void)
+{
+    volatile char *room = __builtin_alloca((size_t)rand() % 64 + 1);
+    room[0] = 0;
+    while (nanosleep(&(struct timespec){100000, 0}, NULL) == 0)
+        ;
+    return room[0];
+}
+
 int main(void)
 {
     pthread_t thread;
@@ -33,5 +43,6 @@ int main(void)
     printf("%p %p\n", (void *)condition, (void *)mutex);
     fflush(stdout);
     CHECK(pthread_create(&thread, NULL, wait_twice, NULL) == 0);
+    CHECK(sleep_with_room() == 0);
     return pthread_join(thread, NULL);
 }
