@@ -641,6 +641,11 @@ for (const [name, whose, kind] of [
             await until(`"${wanted}"`, () =>
                 page.evaluate((text) => globalThis.drawn.has(text), wanted),
             );
+            /* Where its place has no room, the holder has. */
+            const short = wanted.replace(/ in [^,]+/, "");
+            ok(await page.evaluate((text) => globalThis.drawn.has(text), short), short);
+            const buttons = await page.locator(".details .buttons").boundingBox();
+            ok(buttons.y + buttons.height <= 800, "the buttons are in view");
             const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
             const long = spans.filter(
                 (of) =>
