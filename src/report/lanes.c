@@ -195,7 +195,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
         out_str(out, "</b> ");
-        html_name(out, name.size ? name : text_from("(unknown)"));
+        html_lane_name(out, name.size ? name : text_from("(unknown)"));
         out_str(out, "</li>");
     }
     out_str(out, "</ol>");

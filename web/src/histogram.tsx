@@ -37,8 +37,8 @@ export function Histogram(props: {
     const all = last - first + 1;
     const { median } = props;
     return (
-        <>
-            <div class="histogram tall">
+        <div class="distribution">
+            <div class="histogram">
                 {Array.from({ length: all }, (_, i) => {
                     const at = first + i;
                     const empty = { from: 2 ** (at / 2), to: 2 ** ((at + 1) / 2), many: 0 };
@@ -67,6 +67,6 @@ export function Histogram(props: {
                 <span>logarithmic</span>
                 <span>{duration(bars.get(last)?.to ?? 0)}</span>
             </p>
-        </>
+        </div>
     );
 }

@@ -865,7 +865,7 @@ test("of the requests the slowest is shown at first, with its cause", async () =
                 .waitFor();
             const select = await page.locator(".panel select").boundingBox();
             const bars = await page
-                .locator(".histogram.tall button")
+                .locator(".distribution button")
                 .evaluateAll((all) => Math.min(...all.map((of) => of.getBoundingClientRect().top)));
             ok(bars >= select.y + select.height, "no bar is over the choice");
         });
@@ -1517,6 +1517,32 @@ test("a phone shows two traces and their differences", async () => {
     } finally {
         server.kill();
     }
+});
+
+test("a phone shows the cause of the slowest request at once, and its lanes whole", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=requests", { viewport: { width: 390, height: 844 } });
+        const cause = page.locator(".request .say");
+        await cause.waitFor();
+        const { y, height } = await cause.boundingBox();
+        ok(y + height < 400, `the cause ends at ${y + height}`);
+        const ends = await page
+            .locator(".waterfall .track")
+            .evaluateAll((all) => all.map((of) => of.getBoundingClientRect().right));
+        ok(ends.length > 4 && Math.max(...ends) <= 390, `lanes end at ${ends}`);
+    });
+});
+
+test("where several findings are folded at 1280 pixels their words have the room of the last figures", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open("#tab=locks&top=0", { viewport: { width: 1280, height: 800 } });
+        await page.locator(".chip").nth(1).waitFor();
+        await idle(page);
+        const figures = await page
+            .locator(".tile")
+            .evaluateAll((all) => all.filter((of) => of.checkVisibility()).length);
+        equal(figures, 2, "figures");
+    });
 });
 
 test("a phone is tapped, and has no arrow keys", async () => {
