@@ -57,7 +57,7 @@ function exactly({ unit }: Column<never>, value: string | number, text: string):
 
 /* The greatest width of a cell, in widths of a digit, as in app.css; its padding, in pixels; and how many characters of
  * the end are kept. */
-const mostDigits = () => (isPhone() ? 32 : innerWidth < 1440 ? 36 : 48);
+const mostDigits = () => (isPhone() ? 32 : 48);
 const PADDING = 16;
 const TAIL = 20;
 
