@@ -644,6 +644,11 @@ for (const [name, whose, kind] of [
             /* Where its place has no room, the holder has. */
             const short = wanted.replace(/ in [^,]+/, "");
             ok(await page.evaluate((text) => globalThis.drawn.has(text), short), short);
+            /* Its lane is the first. */
+            const rows = await page.locator("canvas.rows").boundingBox();
+            await page.mouse.move(rows.x + rows.width / 2, rows.y + measure("lane-height") / 2);
+            const tip = await page.locator(".tip").textContent();
+            ok(tip.includes(`waiting: ${wanted}, 1`), `the tip: ${tip}`);
             const buttons = await page.locator(".details .buttons").boundingBox();
             ok(buttons.y + buttons.height <= 800, "the buttons are in view");
             const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
@@ -1516,6 +1521,25 @@ test("a phone shows two traces and their differences", async () => {
         await leavePage(page);
     } finally {
         server.kill();
+    }
+});
+
+test("stacks are those of CPU samples where the trace has any", async () => {
+    for (const [samples, wanted] of [
+        [1, "cpu"],
+        [0, "sync"],
+    ]) {
+        const path = ofOne(
+            `stacks-${wanted}`,
+            "GoBlock dt=8000000 reason_string=1 stack=0",
+            { 1: "sync" },
+            samples ? SAMPLES : "",
+        );
+        await serving(path, async (open, ask) => {
+            equal((await ask("status")).samples, samples, "samples");
+            const page = await open("#tab=flame");
+            equal(await page.getByLabel("Stacks of").inputValue(), wanted, "stacks");
+        });
     }
 });
 
