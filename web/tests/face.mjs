@@ -621,6 +621,18 @@ test("a slow answer is shown where what gave it slept", async () => {
     });
 });
 
+test("a pool that is too small is shown where one of it sleeps", async () => {
+    for (const name of ["pool", "pool-six"])
+        await serving(example(name), async (open) => {
+            equal(runJson("summary", example(name)).findings[0].kind, "pool-too-small", name);
+            const page = await open();
+            await until("one of the pool", async () =>
+                /main\.answer$/.test((await page.textContent(".details h2").catch(() => "")) ?? ""),
+            );
+            ok(/sleep/.test(await page.textContent(".details dd")), "it sleeps");
+        });
+});
+
 /* In the shops flush sleeps with the lock, as their sources have it. */
 for (const [name, whose, kind] of [
     ["shop-c", "flush", "mutex cache_mu"],
