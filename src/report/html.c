@@ -103,18 +103,14 @@ void html_name(struct out *out, trail_string name)
     out_str(out, "</bdi>");
 }
 
-/* Up to this many bytes a name is left to its column whole; of a longer one the end stays. */
-enum { LANE_NAME_WHOLE = 24, LANE_NAME_END = 12 };
+/* The end of a name, in bytes, that stays where the rest is shortened. */
+enum { LANE_NAME_END = 12 };
 
 void html_lane_name(struct out *out, trail_string name)
 {
-    if (name.size <= LANE_NAME_WHOLE) {
-        html_name(out, name);
-        return;
-    }
     trail_string end = utf8_last(name, LANE_NAME_END);
     size_t rest = name.size - end.size;
-    out_str(out, "<bdi class=\"name cut\" title=\"");
+    out_str(out, "<bdi class=\"cut\" title=\"");
     put_whole(out, utf8_first(name, HTML_TIP_MOST));
     out_str(out, "\"><span>");
     html_text(out, utf8_first(name, rest < HTML_NAME_MOST / 2 ? rest : HTML_NAME_MOST / 2));

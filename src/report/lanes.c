@@ -145,7 +145,10 @@ static double bin_at(const struct moment *moment, int64_t ns)
 
 static size_t shown_lanes(const struct moment *moment)
 {
-    return moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    size_t count = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    while (count > 0 && moment->lanes[count - 1]->is_aside)
+        count--;
+    return count;
 }
 
 /* Returns the lane of a goroutine among those shown; -1: none. */
