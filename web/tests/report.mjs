@@ -205,6 +205,19 @@ test("long names of locks and lanes stay within the page, and lanes have its wid
     ok(end >= 0, `the end of a name is ${-end} px outside`);
 });
 
+test("on a phone the times below lanes and plots do not overlap", async () => {
+    const page = await open(ofExample("shop-c"), { viewport: { width: 390, height: 844 } });
+    const close = await page.$$eval(".x", (all) =>
+        all.flatMap((axis) => {
+            const boxes = [...axis.querySelectorAll("text")]
+                .map((of) => of.getBoundingClientRect())
+                .filter((of) => of.width > 0);
+            return boxes.slice(1).filter((of, i) => of.left < boxes[i].right);
+        }),
+    );
+    equal(close.length, 0, "times that overlap");
+});
+
 test("axe has no complaint, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
         for (const name of ALL || colorScheme === "light"
