@@ -118,7 +118,7 @@ export function LargestParts(props: { of: Path }) {
     return (
         <p class="say">
             <bdi>
-                <Breaking of={`Largest parts: ${texts.join("; ")}.`} />
+                <Breaking of={`Largest part${texts.length > 1 ? "s" : ""}: ${texts.join("; ")}.`} />
             </bdi>
         </p>
     );
@@ -322,6 +322,7 @@ export function PathPanel() {
                 {of.complete === false && ", not all of it in the trace"}. Each row was what the end
                 had to wait for at that time.
             </p>
+            <LargestParts of={of} />
             <PathTable of={of} />
         </div>
     );

@@ -1536,6 +1536,26 @@ test("a phone shows two traces and their differences", async () => {
     }
 });
 
+test("at 1600 pixels a lock over time is beside the table, and a critical path has its largest parts", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=locks", { viewport: { width: 1600, height: 1000 } });
+        await page.locator(".table tbody tr", { hasText: "cache_mu" }).first().click();
+        const chart = page.locator(".lock-time");
+        await chart.locator(".waterfall").waitFor();
+        const [lock, table] = [
+            await chart.boundingBox(),
+            await page.locator(".table").boundingBox(),
+        ];
+        ok(lock.x >= table.x + table.width, `at ${lock.x}, beside ${table.x + table.width}`);
+        await page.getByRole("tab", { name: "Requests" }).click();
+        await page.getByRole("tab", { name: "Critical path" }).click();
+        const parts = page.locator(".panel .say", { hasText: "Largest parts" });
+        await until("what held the lock", async () =>
+            /mutex cache_mu, held by thread 3 flush/.test(await parts.textContent()),
+        );
+    });
+});
+
 test("stacks are those of CPU samples where the trace has any", async () => {
     for (const [samples, wanted] of [
         [1, "cpu"],
