@@ -1556,6 +1556,18 @@ test("at 1600 pixels a lock over time is beside the table, and a critical path h
     });
 });
 
+test("only what a Go program wrote is said to have Go's format", async () => {
+    for (const [name, isGo] of [
+        ["pool", true],
+        ["shop-c", false],
+        ["coroutines", false],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            equal(/Go 1\./.test(await page.textContent(".facts")), isGo, name);
+        });
+});
+
 test("stacks are those of CPU samples where the trace has any", async () => {
     for (const [samples, wanted] of [
         [1, "cpu"],
