@@ -1601,18 +1601,6 @@ test("a phone shows the cause of the slowest request at once, and its lanes whol
     });
 });
 
-test("where several findings are folded at 1280 pixels their words have the room of the last figures", async () => {
-    await serving(example("shop-c-stuck"), async (open) => {
-        const page = await open("#tab=locks&top=0", { viewport: { width: 1280, height: 800 } });
-        await page.locator(".chip").nth(1).waitFor();
-        await idle(page);
-        const figures = await page
-            .locator(".tile")
-            .evaluateAll((all) => all.filter((of) => of.checkVisibility()).length);
-        equal(figures, 2, "figures");
-    });
-});
-
 test("a phone is tapped, and has no arrow keys", async () => {
     await serving(example("shop-c"), async (open) => {
         const page = await open("#w=0-9000000", { viewport: { width: 390, height: 844 } });
