@@ -252,8 +252,8 @@ static bool is_bottleneck(const struct findings *findings, const struct blame_ro
            is_wanted(findings, row);
 }
 
-/* Whether others waited for the same goroutine at the same function, as on another connection, for
- * longer. */
+/* Whether others waited for the same goroutine for longer, as on another connection, or on the other
+ * side of a queue. */
 static bool is_said_elsewhere(const struct findings *findings, const struct blame_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -262,7 +262,6 @@ static bool is_said_elsewhere(const struct findings *findings, const struct blam
         const struct blame_row *other = &blame->rows[i];
         int64_t longer = blame_union_ns(&other->held);
         if (other != row && other->goroutine.key == row->goroutine.key &&
-            other->function == row->function && other->at == row->at &&
             (longer > ns || (longer == ns && other < row)) && is_bottleneck(findings, other))
             return true;
     }

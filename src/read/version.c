@@ -43,7 +43,7 @@ int reader_peek_version(trail_source *source, trail_error *err)
     if (n < WIRE_HEADER_SIZE) {
         error_set(err, TRAIL_NOT_A_TRACE,
                   n == 0 ? "the input is empty: not a Go execution trace"
-                         : "failed to read header: only %zd of 16 bytes: not a Go execution trace",
+                         : "the input has only %zd bytes: not a Go execution trace",
                   n);
         if (err)
             err->offset = 0;

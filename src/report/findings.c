@@ -36,7 +36,8 @@ static void put_severity(struct out *out, double weight)
                severities[i].name, severities[i].name, severities[i].shape);
 }
 
-static void put_moment_link(const struct report *report, const trail_finding *finding)
+/* Returns whether the finding's moment is drawn: the command for it is there. */
+static bool put_moment_link(const struct report *report, const trail_finding *finding)
 {
     const struct moments *all = report->moments;
     const struct moment *moment =
@@ -45,6 +46,7 @@ static void put_moment_link(const struct report *report, const trail_finding *fi
             : NULL;
     if (moment)
         out_format(report->out, " <a href=\"#moment-%zu\">See it.</a>", moment - all->list + 1);
+    return moment != NULL;
 }
 
 static void put_card(const struct report *report, const trail_finding *finding)
@@ -63,13 +65,13 @@ static void put_card(const struct report *report, const trail_finding *finding)
         out_str(out, "</b></p>");
     }
     put_text(out, "p class=\"why\"", finding->details, "");
-    put_moment_link(report, finding);
+    bool is_drawn = put_moment_link(report, finding);
     out_str(out, "</p>");
     if (*remedy)
         put_text(out, "p class=\"remedy\"", remedy, "</p>");
     if (finding->replayed)
         put_text(out, "p class=\"remedy\"", finding->replayed, "</p>");
-    if (finding->has_moment) {
+    if (finding->has_moment && !is_drawn) {
         out_str(out, "<code>");
         html_word(out, report_command(report, finding->goroutine, finding->begin_ns,
                                       ns_between(finding->begin_ns, finding->end_ns), command,

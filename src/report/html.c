@@ -103,6 +103,22 @@ void html_name(struct out *out, trail_string name)
     out_str(out, "</bdi>");
 }
 
+/* The end of a name, in bytes, that stays where the rest is shortened. */
+enum { LANE_NAME_END = 12 };
+
+void html_lane_name(struct out *out, trail_string name)
+{
+    trail_string end = utf8_last(name, LANE_NAME_END);
+    size_t rest = name.size - end.size;
+    out_str(out, "<bdi class=\"cut\" title=\"");
+    put_whole(out, utf8_first(name, HTML_TIP_MOST));
+    out_str(out, "\"><span>");
+    html_text(out, utf8_first(name, rest < HTML_NAME_MOST / 2 ? rest : HTML_NAME_MOST / 2));
+    out_str(out, "</span><span>");
+    html_text(out, end);
+    out_str(out, "</span></bdi>");
+}
+
 void html_word(struct out *out, const char *text)
 {
     html_text(out, text_from(text));

@@ -27,6 +27,9 @@ void html_word(struct out *out, const char *text);
  * text around it. */
 void html_name(struct out *out, trail_string name);
 
+/* Writes a name for a column of lanes: there it is shortened in the middle, since names differ at their ends. */
+void html_lane_name(struct out *out, trail_string name);
+
 /* Like html_text, for text of any length with durations: microseconds get their sign, and a
  * number stays on one line with its unit. */
 void html_figures(struct out *out, const char *text);

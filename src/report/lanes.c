@@ -145,7 +145,10 @@ static double bin_at(const struct moment *moment, int64_t ns)
 
 static size_t shown_lanes(const struct moment *moment)
 {
-    return moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    size_t count = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
+    while (count > 0 && moment->lanes[count - 1]->is_aside)
+        count--;
+    return count;
 }
 
 /* Returns the lane of a goroutine among those shown; -1: none. */
@@ -195,7 +198,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
         out_str(out, "</b> ");
-        html_name(out, name.size ? name : text_from("(unknown)"));
+        html_lane_name(out, name.size ? name : text_from("(unknown)"));
         out_str(out, "</li>");
     }
     out_str(out, "</ol>");

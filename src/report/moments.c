@@ -6,6 +6,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "base/whole.h"
 #include "report/overview.h"
 
@@ -280,6 +281,8 @@ static int by_interest(const void *a, const void *b, void *context)
         return x->id == moment->goroutine ? -1 : 1;
     if ((x->id == moment->ended_by) != (y->id == moment->ended_by))
         return x->id == moment->ended_by ? -1 : 1;
+    if (x->is_aside != y->is_aside)
+        return x->is_aside ? 1 : -1;
     if (x->shared_ns != y->shared_ns)
         return x->shared_ns > y->shared_ns ? -1 : 1;
     if (x->wakes != y->wakes)
@@ -322,6 +325,22 @@ static void note_shared(struct moments *all, struct moment *moment)
     }
 }
 
+/* Above this share of the moment, what the runtime ran kept others from it. */
+#define RAN_MUCH 0.1
+
+static void note_aside(struct moments *all, struct moment *moment)
+{
+    for (size_t i = 0; i < moment->lane_count; i++) {
+        struct lane *lane = moment->lanes[i];
+        trail_string name = names_text(&all->drawn.names, lane->name);
+        lane->is_aside =
+            (text_begins(name, "runtime.") || text_begins(name, "runtime/")) &&
+            !text_is(name, "runtime.main") && lane->id != moment->goroutine &&
+            lane->id != moment->ended_by && lane->wakes + lane->woken == 0 &&
+            lane->run_ns < RAN_MUCH * (double)ns_between(moment->from_ns, moment->to_ns);
+    }
+}
+
 /* Ends open states, and gives a lane to goroutines that did not only wait. */
 static void close_moment(struct moments *all, struct moment *moment)
 {
@@ -338,6 +357,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         lane_add(all, moment, lane, g->drawn, g->wait, g->drawn_ns, moment->to_ns);
     }
     note_shared(all, moment);
+    note_aside(all, moment);
     if (moment->lane_count > 1)
         qsort_r(moment->lanes, moment->lane_count, sizeof(void *), by_interest, moment);
     moment->closed = true;

@@ -15,7 +15,7 @@ static const struct {
     {"median", "median task would take", true},
     {"p99", "99 % of tasks would take at most", true},
     {"waits", "less waiting", false},
-    {"threads", "waiting threads done after", true},
+    {"threads", "same work done after", true},
 };
 
 int64_t gain_ns(const trail_finding *finding)

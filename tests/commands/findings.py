@@ -4241,28 +4241,29 @@ def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
 
 
 @test
-def a_bottleneck_that_others_wait_for_at_several_connections_is_said_once():
-    trace = Trace(4)
-    trace.string("trail.made by=record")
-    trace.here(1, 2, 0)
-    for g, start in ((2, "main.loop"), (3, "main.user"), (4, "main.user")):
-        trace.create(10 + g, 0, g, (start,))
-        trace.start(20 + g, g - 1, g)
-    trace.log(30, 0, "wait", "join main.user")
-    trace.block(40, 0, "sync", ("main.main",))
-    for i in range(20):
-        now = MS + i * 10 * MS
+def a_bottleneck_that_others_wait_for_at_several_connections_or_places_is_said_once():
+    for place, ended in (("main.ask", "main.serve"), ("main.offer", "main.take")):
+        trace = Trace(4)
+        trace.string("trail.made by=record")
+        trace.here(1, 2, 0)
+        for g, start in ((2, "main.loop"), (3, "main.user"), (4, "main.user")):
+            trace.create(10 + g, 0, g, (start,))
+            trace.start(20 + g, g - 1, g)
+        trace.log(30, 0, "wait", "join main.user")
+        trace.block(40, 0, "sync", ("main.main",))
+        for i in range(20):
+            now = MS + i * 10 * MS
+            for g, at, by in ((3, "main.ask", "main.serve"), (4, place, ended)):
+                trace.log(now, g - 1, "wait", f"read socket:[{g}]")
+                trace.block(now + 10, g - 1, "network", (at, "main.user"))
+                trace.wake(now + 9 * MS + g, 1, g, (by, "main.loop"))
+                trace.start(now + 9 * MS + 10 + g, g - 1, g)
+        trace.wake(202 * MS, 2, 1, ("main.user",))
         for g in 3, 4:
-            trace.log(now, g - 1, "wait", f"read socket:[{g}]")
-            trace.block(now + 10, g - 1, "network", ("main.ask", "main.user"))
-            trace.wake(now + 9 * MS + g, 1, g, ("main.serve", "main.loop"))
-            trace.start(now + 9 * MS + 10 + g, g - 1, g)
-    trace.wake(202 * MS, 2, 1, ("main.user",))
-    for g in 3, 4:
-        trace.at(202 * MS + 10, g - 1, "GoDestroy")
-    trace.start(202 * MS + 20, 0, 1)
-    kinds = [f["kind"] for f in trace.summary(203 * MS, "--from=0ns", f"--to={203 * MS}ns")["findings"]]
-    equal(kinds, ["bottleneck"])
+            trace.at(202 * MS + 10, g - 1, "GoDestroy")
+        trace.start(202 * MS + 20, 0, 1)
+        kinds = [f["kind"] for f in trace.summary(203 * MS, "--from=0ns", f"--to={203 * MS}ns")["findings"]]
+        equal(kinds, ["bottleneck"])
 
 
 def awaited(wanted="poll pipe:[7]", works="sleep", rounds=4, limit=0, pause=20 * US, waiter=1, others=0, alone=False):

@@ -677,7 +677,17 @@ def a_finding_leads_to_its_moment():
     finding = next(page.root.one("ol", class_="findings").all("li"))
     moment = page.root.one("figure", id=finding.one("a").attributes["href"][1:])
     equal(moment.one("h3").text(), finding.one("h3").text())
-    equal(moment.one("code").text(), finding.one("code").text())
+    assert moment.one("code").text().startswith("trail print "), "the command is where it is drawn"
+    equal(list(finding.all("code")), [])
+
+
+@test
+def what_the_runtime_does_aside_is_not_in_the_picture_of_a_finding():
+    """In the shop of Go the collector's workers run for microseconds, and wake none of its goroutines."""
+    page = report(os.path.join(ROOT, "examples", "traces", "shop-go.trace"))[1]
+    moment = next(page.root.all("figure", class_="moment"))
+    lanes = [li.one("bdi").text() for li in moment.one("ol", class_="lanes").all("li")]
+    equal(sorted(lanes), ["main.(*shop).flush", "main.(*shop).work", "main.(*shop).work", "main.main"])
 
 
 @test

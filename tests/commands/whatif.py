@@ -507,7 +507,7 @@ def a_lock_off_the_critical_path_gains_nothing():
     equal(found["replayed_of"], "threads")
     near(found["replayed_now_ns"], 402)
     near(found["replayed_then_ns"], 102)
-    equal((found["gain_title"], found["gain_figure"]), ("waiting threads done after", "102 ms instead of 402 ms"))
+    equal((found["gain_title"], found["gain_figure"]), ("same work done after", "102 ms instead of 402 ms"))
     assert "would be saved" not in found["text"], found
 
 

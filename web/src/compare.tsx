@@ -199,9 +199,9 @@ function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metri
 }
 
 const columns: Column<Metric>[] = [
-    { title: "of", value: partOf },
+    { title: "kind", value: partOf },
     { title: "name", value: (row) => row.name },
-    { title: "figure", value: (row) => row.figure },
+    { title: "measure", value: (row) => row.figure },
     figures("", "value", "a"),
     figures("", "value", "b"),
     { title: "change", value: (row) => row.change, text: signed, unit: "number" },
@@ -276,7 +276,7 @@ function Differences() {
                 label="Sums"
                 value={per.value}
                 options={[
-                    ["", "as they are"],
+                    ["", "of the whole trace"],
                     ["second", "for each second"],
                 ]}
                 onChoose={(text) => {
@@ -415,9 +415,6 @@ export function Compare() {
         <main class="two">
             <h1 class="hidden">Two traces</h1>
             <div class="bar">
-                <span>
-                    <b>A</b> <Title which={0} />
-                </span>
                 <Verdict />
                 <button
                     type="button"
@@ -437,6 +434,9 @@ export function Compare() {
                 >
                     {{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}
                 </button>
+                <span class="name">
+                    <b>A</b> <Title which={0} />
+                </span>
             </div>
             <Frame which={0} />
             <Bar />

@@ -2,7 +2,7 @@
  * The stacks of the selected range: time waiting or running, as a flame graph, as a tree of calls, and by function. The
  * boxes are buttons, so that the keyboard reaches them; a click zooms a box to the whole width.
  */
-import { type Signal, signal, useSignal } from "@preact/signals";
+import { computed, type Signal, signal, useSignal } from "@preact/signals";
 import { CallTree } from "./calltree";
 import { Choice } from "./choice";
 import { nameColor, palette } from "./colors";
@@ -29,7 +29,9 @@ const types = [
 /* Those in which the root of a stack is the start function of the goroutine whose time it is. */
 const ofGoroutines = ["sync", "net", "syscall", "running"];
 
-const type = signal("sync");
+/* "": CPU samples if there are any. */
+const chosen = signal("");
+const type = computed(() => chosen.value || (status.value?.samples ? "cpu" : "sync"));
 
 /* A profile without the runtime's own goroutines, and their time in it. */
 function foldedProfile(profile: Profile): [Profile, number] {
@@ -45,7 +47,7 @@ export const stackEntries = () =>
         what: "stacks",
         text: typeText(name, text),
         run: () => {
-            type.value = name;
+            chosen.value = name;
             tab.value = "flame";
         },
     }));
@@ -271,7 +273,7 @@ export function Flame() {
                     value={type.value}
                     options={types.map(([name, text]) => [name, typeText(name, text)] as const)}
                     onChoose={(name) => {
-                        type.value = name;
+                        chosen.value = name;
                         zoomed.value = [];
                         focus.value = "";
                         current.value = -1;

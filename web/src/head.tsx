@@ -15,8 +15,7 @@ function Facts() {
     if (!now) return <span class="faint">opening …</span>;
     if (isNoTrace()) return null;
     /* A recording of a C program has Go's format, but is not from Go. */
-    const version =
-        now.version && now.made_by !== "trail record" ? `Go 1.${now.version} format` : "";
+    const version = now.version && now.made_by === "Go" ? `Go 1.${now.version} format` : "";
     const more = [
         version,
         eventsText(now.events),

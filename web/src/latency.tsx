@@ -72,17 +72,10 @@ function Lengths(props: { of: Distribution; without: number }) {
         );
     if (all === 1) return <p>Once, for {duration(ns)}</p>;
     return (
-        <>
-            <p class="faint">
-                {times.min_ns === times.max_ns
-                    ? `all ${duration(times.min_ns)}`
-                    : `${duration(times.min_ns)} … ${duration(times.max_ns)}, logarithmic`}
-            </p>
-            <p>
-                {count(all)} times, {duration(ns)} in all; median {duration(times.p50_ns)}, p95{" "}
-                {duration(times.p95_ns)}, p99 {duration(times.p99_ns)}
-            </p>
-        </>
+        <p>
+            {count(all)} times, {duration(ns)} in all; median {duration(times.p50_ns)}, p95{" "}
+            {duration(times.p95_ns)}, p99 {duration(times.p99_ns)}
+        </p>
     );
 }
 

@@ -177,18 +177,20 @@ export function LocksPanel() {
             {isMany && (
                 <First shown={of.locks.length} all={of.all} rows={first} by="by the time waited" />
             )}
-            <Table
-                name="locks"
-                columns={columnsFor(of.locks)}
-                rows={of.locks}
-                onWords={isMany ? first.onWords : undefined}
-                mark={(row) => row.unfinished > 0}
-                isShown={(row) => row.title === chosenLock.value}
-                order="most waiting first, waits for work last"
-                empty="No waits for locks or channels."
-                onRow={(row) => void showLock(row, of.origin_ns)}
-            />
-            {lock && <LockOverTime key={lock.title} of={lock} title={titleOf(lock)} />}
+            <div class="with-chart">
+                <Table
+                    name="locks"
+                    columns={columnsFor(of.locks)}
+                    rows={of.locks}
+                    onWords={isMany ? first.onWords : undefined}
+                    mark={(row) => row.unfinished > 0}
+                    isShown={(row) => row.title === chosenLock.value}
+                    order="most waiting first, waits for work last"
+                    empty="No waits for locks or channels."
+                    onRow={(row) => void showLock(row, of.origin_ns)}
+                />
+                {lock && <LockOverTime key={lock.title} of={lock} title={titleOf(lock)} />}
+            </div>
         </div>
     );
 }

@@ -6,7 +6,16 @@ import { Choice } from "./choice";
 import { count, duration, percent, shortName } from "./format";
 import { type Bar, Histogram } from "./histogram";
 import { Waiting } from "./panel";
-import { named, type Path, PathTable, queryOf, type Sum, sumsOf, useOverLanes } from "./path";
+import {
+    LargestParts,
+    named,
+    type Path,
+    PathTable,
+    queryOf,
+    type Sum,
+    sumsOf,
+    useOverLanes,
+} from "./path";
 import {
     type Answers,
     fullTitle,
@@ -117,6 +126,7 @@ export function List(props: {
             <Histogram
                 buckets={of.buckets}
                 title={of.title}
+                median={median && lengthOf(median)}
                 onBar={(chosen) => {
                     bar.value = bar.value?.from === chosen.from ? null : chosen;
                 }}
@@ -345,6 +355,7 @@ export function Chosen(props: Shown) {
                 <Waiting answer={answer} />
             ) : (
                 <>
+                    <LargestParts of={path} />
                     {other ? (
                         <Beside key={other.why} {...props} median={other} path={path} />
                     ) : (

@@ -36,7 +36,8 @@ const MOST = 600;
 
 /*
  * "mutex cache_mu, held by flush", "mutex cache_mu", "cache_mu"; "sleep";
- * "sync.(*Mutex).Lock in main.chargeAccount, held by main.audit (inferred)", ..., "Mutex".
+ * "sync.(*Mutex).Lock in main.chargeAccount, held by main.audit (inferred)", "sync.(*Mutex).Lock, held by ...", ...,
+ * "Mutex".
  */
 function waitForms(of: Listed): string[] {
     const named = of.wait_kind ?? of.reason;
@@ -56,7 +57,10 @@ function withHolder({ held_by: holder }: Listed, forms: string[]): string[] {
     const inferred = holder.inferred ? " (inferred)" : "";
     const isOne = holder.name && !sharedNames.value.has(holder.name);
     const name = isOne ? shortName(holder.name ?? "") : laneTitle("goroutine", holder);
-    return [`${forms[0]}, held by ${name}${inferred}`, ...forms];
+    /* What the wait is for: without its place, which says less than the holder. */
+    const [short] = forms.slice(1).filter((form) => forms[0].startsWith(`${form} `));
+    const withIt = [forms[0], short].filter(Boolean);
+    return [...withIt.map((form) => `${form}, held by ${name}${inferred}`), ...forms];
 }
 
 function formsOf(of: Listed): string[] {

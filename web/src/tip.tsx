@@ -13,6 +13,7 @@ import { kindWord } from "./panel";
 import { cellAt, cellIndex, sharesAt } from "./pictures";
 import { markWord } from "./select";
 import { kind, scroll, size } from "./state";
+import { textsOf } from "./texts";
 import { inWords } from "./words";
 
 export interface Tip {
@@ -56,6 +57,16 @@ function heldText(lane: number, at: number): string {
     return now.isInferred
         ? `; holds ${now.lock} for at least ${length}, as is inferred`
         : `; holds ${now.lock} for about ${length}`;
+}
+
+/* "waiting: mutex cache_mu, held by flush, 14.8 ms", of a span that is wide enough to have a text in its lane. */
+function spanText(lane: number, at: number, state: string): string | undefined {
+    const known = textsOf(kind.value).find(
+        (of) => of.lane === lane && of.begin <= at && at < of.end,
+    );
+    if (!known) return undefined;
+    const [what] = known.forms;
+    return `${what.startsWith(state) ? "" : `${state}: `}${what}, ${known.time}`;
 }
 
 /* "2.3", "0.04", "120" */
@@ -128,12 +139,10 @@ export function tipAt(x: number, y: number): Tip | null {
         return { x, y, title, text };
     }
     const scale = (picture.to - picture.from) / picture.width;
-    return {
-        x,
-        y,
-        title,
-        text: `${inWords(stateNames[cell.state])}, about ${duration(cell.pixels * scale)}${holds}`,
-    };
+    const state = inWords(stateNames[cell.state]);
+    const text =
+        spanText(row.lane.lane, at, state) ?? `${state}, about ${duration(cell.pixels * scale)}`;
+    return { x, y, title, text: text + holds };
 }
 
 export function TipBox(props: { of: Tip }) {

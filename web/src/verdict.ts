@@ -73,8 +73,9 @@ export function changeText(before: number, change: number): string {
     return `${percent > 0 ? "+" : ""}${text} %`;
 }
 
-/* "waits for mutex cache_mu −99.9 % (78.4 ms, now 47.5 µs)" */
-function waits({ name, a, b, change }: Metric): string {
+/* "waits for mutex cache_mu −99.9 % (78.4 ms, now 47.5 µs)", "waits for sync.(*Mutex).Lock in get, called by work, are gone" */
+function waits({ name: place, a, b, change }: Metric): string {
+    const name = place.includes(" < ") ? `${place.replaceAll(" < ", ", called by ")},` : place;
     const [before, now] = [a?.value ?? 0, b?.value ?? 0];
     if (!before) return `waits for ${name} are new (${duration(now)})`;
     if (!now) return `waits for ${name} are gone (${duration(before)})`;

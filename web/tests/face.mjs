@@ -621,6 +621,18 @@ test("a slow answer is shown where what gave it slept", async () => {
     });
 });
 
+test("a pool that is too small is shown where one of it sleeps", async () => {
+    for (const name of ["pool", "pool-six"])
+        await serving(example(name), async (open) => {
+            equal(runJson("summary", example(name)).findings[0].kind, "pool-too-small", name);
+            const page = await open();
+            await until("one of the pool", async () =>
+                /main\.answer$/.test((await page.textContent(".details h2").catch(() => "")) ?? ""),
+            );
+            ok(/sleep/.test(await page.textContent(".details dd")), "it sleeps");
+        });
+});
+
 /* In the shops flush sleeps with the lock, as their sources have it. */
 for (const [name, whose, kind] of [
     ["shop-c", "flush", "mutex cache_mu"],
@@ -641,6 +653,16 @@ for (const [name, whose, kind] of [
             await until(`"${wanted}"`, () =>
                 page.evaluate((text) => globalThis.drawn.has(text), wanted),
             );
+            /* Where its place has no room, the holder has. */
+            const short = wanted.replace(/ in [^,]+/, "");
+            ok(await page.evaluate((text) => globalThis.drawn.has(text), short), short);
+            /* Its lane is the first. */
+            const rows = await page.locator("canvas.rows").boundingBox();
+            await page.mouse.move(rows.x + rows.width / 2, rows.y + measure("lane-height") / 2);
+            const tip = await page.locator(".tip").textContent();
+            ok(tip.includes(`waiting: ${wanted}, 1`), `the tip: ${tip}`);
+            const buttons = await page.locator(".details .buttons").boundingBox();
+            ok(buttons.y + buttons.height <= 800, "the buttons are in view");
             const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
             const long = spans.filter(
                 (of) =>
@@ -860,7 +882,7 @@ test("of the requests the slowest is shown at first, with its cause", async () =
                 .waitFor();
             const select = await page.locator(".panel select").boundingBox();
             const bars = await page
-                .locator(".histogram.tall button")
+                .locator(".distribution button")
                 .evaluateAll((all) => Math.min(...all.map((of) => of.getBoundingClientRect().top)));
             ok(bars >= select.y + select.height, "no bar is over the choice");
         });
@@ -1512,6 +1534,71 @@ test("a phone shows two traces and their differences", async () => {
     } finally {
         server.kill();
     }
+});
+
+test("at 1600 pixels a lock over time is beside the table, and a critical path has its largest parts", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=locks", { viewport: { width: 1600, height: 1000 } });
+        await page.locator(".table tbody tr", { hasText: "cache_mu" }).first().click();
+        const chart = page.locator(".lock-time");
+        await chart.locator(".waterfall").waitFor();
+        const [lock, table] = [
+            await chart.boundingBox(),
+            await page.locator(".table").boundingBox(),
+        ];
+        ok(lock.x >= table.x + table.width, `at ${lock.x}, beside ${table.x + table.width}`);
+        await page.getByRole("tab", { name: "Requests" }).click();
+        await page.getByRole("tab", { name: "Critical path" }).click();
+        const parts = page.locator(".panel .say", { hasText: "Largest parts" });
+        await until("what held the lock", async () =>
+            /mutex cache_mu, held by thread 3 flush/.test(await parts.textContent()),
+        );
+    });
+});
+
+test("only what a Go program wrote is said to have Go's format", async () => {
+    for (const [name, isGo] of [
+        ["pool", true],
+        ["shop-c", false],
+        ["coroutines", false],
+    ])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            equal(/Go 1\./.test(await page.textContent(".facts")), isGo, name);
+        });
+});
+
+test("stacks are those of CPU samples where the trace has any", async () => {
+    for (const [samples, wanted] of [
+        [1, "cpu"],
+        [0, "sync"],
+    ]) {
+        const path = ofOne(
+            `stacks-${wanted}`,
+            "GoBlock dt=8000000 reason_string=1 stack=0",
+            { 1: "sync" },
+            samples ? SAMPLES : "",
+        );
+        await serving(path, async (open, ask) => {
+            equal((await ask("status")).samples, samples, "samples");
+            const page = await open("#tab=flame");
+            equal(await page.getByLabel("Stacks of").inputValue(), wanted, "stacks");
+        });
+    }
+});
+
+test("a phone shows the cause of the slowest request at once, and its lanes whole", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#tab=requests", { viewport: { width: 390, height: 844 } });
+        const cause = page.locator(".request .say");
+        await cause.waitFor();
+        const { y, height } = await cause.boundingBox();
+        ok(y + height < 400, `the cause ends at ${y + height}`);
+        const ends = await page
+            .locator(".waterfall .track")
+            .evaluateAll((all) => all.map((of) => of.getBoundingClientRect().right));
+        ok(ends.length > 4 && Math.max(...ends) <= 390, `lanes end at ${ends}`);
+    });
 });
 
 test("a phone is tapped, and has no arrow keys", async () => {

@@ -184,6 +184,40 @@ test("names that run the other way leave what is around in its order", async () 
     );
 });
 
+test("long names of locks and lanes stay within the page, and lanes have its width", async () => {
+    const text = readFileSync(join(root, "tests", "data", "locks-1.26.txt"), "utf8");
+    const name = "answer_requests_of_the_outside_world_until_the_server_is_told_to_stop";
+    const source = join(folder, "long.txt");
+    writeFileSync(source, text.replaceAll(/(String id=\d+[^\n]*\n\tdata=")/g, `$1${name}`));
+    const trace = join(folder, "long.trace");
+    execFileSync(trail, ["assemble", source, "-o", trace]);
+    const page = await open(report(trace), { viewport: { width: 1000, height: 800 } });
+    equal(await page.evaluate(() => document.documentElement.scrollWidth), 1000, "the page");
+    const names = await page.$$eval(".lanes", (all) => all.map((of) => of.offsetWidth));
+    ok(names.length > 0 && Math.max(...names) < 300, `names of ${names} px`);
+    /* Names differ at their ends. */
+    const [end] = await page.$$eval(".lanes .cut span:last-child", (all) =>
+        all.map((of) => {
+            const { right } = of.closest(".lanes").getBoundingClientRect();
+            return right - of.getBoundingClientRect().right;
+        }),
+    );
+    ok(end >= 0, `the end of a name is ${-end} px outside`);
+});
+
+test("on a phone the times below lanes and plots do not overlap", async () => {
+    const page = await open(ofExample("shop-c"), { viewport: { width: 390, height: 844 } });
+    const close = await page.$$eval(".x", (all) =>
+        all.flatMap((axis) => {
+            const boxes = [...axis.querySelectorAll("text")]
+                .map((of) => of.getBoundingClientRect())
+                .filter((of) => of.width > 0);
+            return boxes.slice(1).filter((of, i) => of.left < boxes[i].right);
+        }),
+    );
+    equal(close.length, 0, "times that overlap");
+});
+
 test("axe has no complaint, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
         for (const name of ALL || colorScheme === "light"

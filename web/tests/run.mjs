@@ -613,6 +613,7 @@ test("latency: a bar of the histogram leads to its spans", async () => {
 
 test("the flame graph adds up to the profile, follows the selected range, and zooms by click", async () => {
     await openTab("Stacks");
+    await page.getByLabel("Stacks of").selectOption("sync");
     const profile = runJson("profile", "--type=sync", trace);
     const title = await until("a graph", () =>
         page.locator(".boxes button").first().getAttribute("title"),

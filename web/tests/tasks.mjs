@@ -366,7 +366,14 @@ ask("which request is the slowest, and why", async (page, click, name) => {
     const { task: id, text } = tiles.find(({ key }) => key === "slowest_task_ns");
     await click(tile(page, "slowest_task_ns"));
     await page.locator(".panel h2", { hasText: `task ${id} request: ${text}` }).waitFor();
-    await page.locator(".request", { hasText: "supply" }).waitFor();
+    /* As the sources have it: it waits for supply's answer and for flush's lock. Seen without scrolling. */
+    const cause = page.locator(".request .say");
+    await cause.waitFor();
+    const said = await cause.textContent();
+    for (const by of ["supply", "flush"])
+        ok(new RegExp(`ms [^;]*, (held|woken) by [^;]*${by}`).test(said), said);
+    const { y, height } = await cause.boundingBox();
+    ok(y + height <= 800, `the cause ends at ${y + height}`);
 });
 
 ask(
@@ -485,6 +492,10 @@ for (const name of Object.keys(shops))
             await until("the verdict", async () =>
                 /request \d\.\d+ times faster/.test(await shownIn(page, ".verdict")),
             );
+            const verdict = page.locator(".verdict");
+            ok(!(await verdict.textContent()).includes("<"), "callers in words");
+            const size = await verdict.evaluate((of) => getComputedStyle(of).fontSize);
+            equal(Number.parseFloat(size), measure("t-16"), "larger than what is around it");
         },
         "iframe",
         0,
