@@ -6,7 +6,8 @@
 #include "diagnose/waits.h"
 #include "words/place.h"
 
-#define ABOUT_ALL 0.995 /* shown as 100 % */
+#define ABOUT_ALL  0.995 /* shown as 100 % */
+#define MOST_LINKS 2     /* that wait for each other in turn, from the program's end on */
 
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
@@ -84,10 +85,41 @@ bool finding_all_awaited(const struct findings *findings, trail_name start, doub
     return false;
 }
 
+bool wait_is_for_process(const struct findings *findings, trail_name start, double share)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (row->kind == WIRE_WAIT_CHILD && row->peer.start == start &&
+            time_share(findings, blame_union_ns(&row->at_least_one)) >= share)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the program's end needs those with this start function, as seen through `links` others
+ * that wait for what these make. */
+static bool is_needed(const struct findings *findings, const trail_longest *longest,
+                      trail_name start, double share, unsigned links)
+{
+    const struct blame *blame = &findings->waits->blame;
+    if (longest->goroutine == 1 || finding_all_awaited(findings, start, share) ||
+        wait_is_for_process(findings, start, share))
+        return true;
+    for (size_t i = 0; links > 0 && i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        if (pair->waker == start && pair->waiter != start &&
+            time_share(findings, blame_union_ns(&pair->waiting)) >= share &&
+            is_needed(findings, &pair->longest, pair->waiter, share, links - 1))
+            return true;
+    }
+    return false;
+}
+
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share)
 {
-    return longest->goroutine == 1 || finding_all_awaited(findings, start, share);
+    return is_needed(findings, longest, start, share, MOST_LINKS);
 }
 
 int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start)
@@ -180,7 +212,8 @@ const struct outside_row *wait_mostly_in(const struct findings *findings,
     int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
-        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
+        bool of_others = row->waiter != group->row.name && !row->waiters_differ;
+        if (of_others || wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
             continue;
         ns_add(&all_ns, row->spread.sum_ns);
         if (!most || row->spread.sum_ns > most->spread.sum_ns)
