@@ -46,6 +46,7 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
                     SHOWN(wait), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
+    wait_put_before_locks(findings, of->object);
 }
 
 /*
@@ -447,6 +448,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                     waits.text);
     finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                    word(findings, TERM_tasks));
+    wait_put_before_locks(findings, of->object);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "words/place.h"
 
 #define ABOUT_ALL  0.995 /* shown as 100 % */
+#define AFTER      0.9   /* of the weight of what comes first */
 #define MOST_LINKS 2     /* that wait for each other in turn, from the program's end on */
 
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
@@ -257,4 +258,21 @@ void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
     wait_put_own(findings, row, wait, sizeof wait);
     finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
                     wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
+}
+
+void wait_put_before_locks(struct findings *findings, trail_name wait)
+{
+    const struct blame *blame = &findings->waits->blame;
+    double weight = finding_last(findings)->weight;
+    for (size_t i = 0; i < findings->count; i++) {
+        trail_finding *of = &findings->rows[i];
+        if (strncmp(of->kind, "lock-", strlen("lock-")) != 0 || of->weight > 2 * weight)
+            continue;
+        for (size_t n = 0; n < blame->count; n++)
+            if (blame->rows[n].lock && blame->rows[n].wait == of->object &&
+                blame->rows[n].function == of->function &&
+                (trail_name)blame->rows[n].outside.key == wait &&
+                wait_own_share(&blame->rows[n]) >= BUSY_SHARE && of->weight > weight * AFTER)
+                of->weight = weight * AFTER;
+    }
 }

@@ -124,6 +124,12 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
 /* Returns "at least ", if wait_own_share is of more than is known; or "". */
 const char *wait_own_least(const struct blame_row *row);
 
+/*
+ * A lock that is held over waits for `wait`, of which the last finding is, is held for so long
+ * because of that: its finding comes after it, unless that is far less.
+ */
+void wait_put_before_locks(struct findings *findings, trail_name wait);
+
 /* Explains what the one that ended the waits waited for, if it did; `subject` names it. */
 void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
                          const char *subject);

@@ -1583,6 +1583,15 @@ def three_a_reader_and_one_alone_can_be_in_a_deadlock():
 
 
 @test
+def those_that_take_turns_to_accept_do_not_hang():
+    """As processes of a server do, which all wait for the next one that asks."""
+    found, _ = waiting([([], "file lock a"), (["file lock a"], "accept 0.0.0.0:80")])
+    assert "open-wait" not in found, found
+    found, _ = waiting([([], "file lock a"), (["file lock a"], "read socket:[7]")])
+    assert "had waited for file lock a for 150 ms" in found["open-wait"]["text"], found
+
+
+@test
 def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
     _, trace = waiting([(["mutex a"], "mutex b"), (["mutex b"], "mutex a"), (["mutex c"], "mutex d"), (["mutex d"], "mutex c"),
                         ([], "mutex a")])
@@ -4341,6 +4350,69 @@ def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
     end = 101 * MS
     text = trace.findings(end, "--from=0ns", f"--to={end}ns")["sleeper"]["text"]
     assert text.startswith("main.request sleeps while others wait for what it makes. ") and "it slept (main.load (main.go:11))" in text, text
+
+
+@test
+def one_whose_select_a_ticker_ends_keeps_others_waiting_for_what_it_makes():
+    def batched_by(timer):
+        trace = Trace(4)
+        trace.here(1, 2, 0)
+        trace.here(4, 2, 3)
+        for g, start in ((2, "main.flush"), (3, "main.save")):
+            trace.create(10 + g, 0, g, (start,))
+            trace.start(20 + g, g - 1, g)
+        trace.block(40, 0, "sync", GROUP)
+        for i in range(12):
+            now = MS + i * 10 * MS
+            trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.save"))
+            trace.block(now + 10, 1, "select", ("runtime.selectgo", "main.flush"))
+            if timer:
+                trace.at(now + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            else:
+                trace.wake(now + 9 * MS, 3, 2, ("main.other",))
+            trace.start(now + 9 * MS + 10, 1, 2)
+            trace.wake(now + 9 * MS + 20, 1, 3, ("main.flush",))
+            trace.start(now + 9 * MS + 100, 2, 3)
+        trace.wake(122 * MS, 2, 1, ("sync.(*WaitGroup).Done", "main.save"))
+        trace.start(122 * MS + 100, 0, 1)
+        return trace.findings(123 * MS, "--from=0ns", f"--to={123 * MS}ns")
+
+    text = batched_by(timer=True)["sleeper"]["text"]
+    assert text.startswith("main.flush waits until a time limit while others wait for what it makes. They waited at main.save (chan receive) during 88 %"), text
+    assert "it waited, mostly until the limit (select). " in text, text
+    assert "sleeper" not in batched_by(timer=False)
+
+
+@test
+def a_lock_that_is_held_until_a_queue_has_room_comes_after_what_empties_it():
+    trace = Trace(4)
+    trace.string("trail.made by=record")
+    trace.here(9, 2, 0)
+    for g, start in ((1, "main.request"), (2, "main.request"), (3, "main.sink")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g, g)
+    trace.log(30, 3, "wait", "condition item")
+    trace.block(40, 3, "sync.(*Cond).Wait", ("main.take", "main.sink"))
+    trace.wake(50, 1, 3, ("main.put", "main.relay", "main.request"))
+    trace.start(60, 3, 3)
+    trace.log(70, 2, "wait", "mutex route_mu")
+    trace.block(80, 2, "sync", ("main.relay", "main.request"))
+    for i in range(20):
+        now, mine, other = MS + i * 10 * MS, 1 + i % 2, 2 - i % 2
+        trace.log(now, mine, "wait", "condition room")
+        trace.block(now + 10, mine, "sync.(*Cond).Wait", ("main.put", "main.relay", "main.request"))
+        trace.block(now + 20, 3, "sleep", ("main.store", "main.sink"))
+        trace.at(now + 9 * MS + 900 * US, 3, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 9 * MS + 910 * US, 3, 3)
+        trace.wake(now + 9 * MS + 920 * US, 3, mine, ("main.take", "main.sink"))
+        trace.start(now + 9 * MS + 930 * US, mine, mine)
+        trace.wake(now + 9 * MS + 950 * US, mine, other, ("main.relay", "main.request"))
+        trace.start(now + 9 * MS + 960 * US, other, other)
+        trace.log(now + 9 * MS + 970 * US, mine, "wait", "mutex route_mu")
+        trace.block(now + 9 * MS + 980 * US, mine, "sync", ("main.relay", "main.request"))
+    found = trace.summary(202 * MS, "--from=0ns", f"--to={202 * MS}ns")["findings"]
+    equal([f["kind"] for f in found], ["sleeper", "lock-serialises"])
+    assert "it slept (main.store (main.go:10))" in found[0]["text"] and found[1]["text"].startswith("main.relay (main.go:10) held mutex route_mu"), found
 
 
 @test
