@@ -473,7 +473,7 @@ static bool are_uneven(const struct chains *chains, trail_name kind)
 
 /*
  * Whether the threads that wait take work from others, and one of them happened to have far more
- * than its part: without the wait another one would have taken it, but a replay keeps who does what,
+ * than its part: without the wait another one would have taken it, but a replay leaves it to that one,
  * and may gain far less than the bound.
  */
 static bool may_share_work(const struct gains *gains, const struct answer *answer,

@@ -336,24 +336,27 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     equal(contended(9, 4 * MS), {})
 
 
-def interpreted(wait, again=US):
-    """Two threads of scripts take turns of 11 ms. The one that waits gives up each 5 ms, and waits again after `again`."""
+def interpreted(wait, again=US, tries=2, rounds=12):
+    """Two threads of scripts take turns. The one that waits gives up so often, each 5 ms, waits again after `again`, and gets the lock 1 ms later."""
     trace = Trace(2)
+    turn = 5 * tries + 1
     for g in (1, 2):
         trace.here(g, 2, g - 1)
-    for i in range(12):
-        now, waiter, runner = (1 + 12 * i) * MS, 1 + i % 2, 2 - i % 2
-        for begin in (now, now + 5 * MS, now + 10 * MS):
-            begin += again * (begin > now)
+    for i in range(rounds):
+        now, waiter, runner = (1 + (turn + 1) * i) * MS, 1 + i % 2, 2 - i % 2
+        for attempt in range(tries + 1):
+            begin = now + attempt * 5 * MS + again * (attempt > 0)
             trace.log(begin, waiter - 1, "wait", wait)
             trace.block(begin + 10, waiter - 1, "sync", ("take_gil", "eval_frame", "python.run"))
-            if begin < now + 10 * MS:
-                trace.at(now + (5 if begin == now else 10) * MS - 20, waiter - 1, f"GoUnblock g={waiter} g_seq=%d stack=0", waiter)
-                trace.start(now + (5 if begin == now else 10) * MS - 10, waiter - 1, waiter)
-                trace.log(now + (5 if begin == now else 10) * MS - 5, waiter - 1, "wait", "timed out")
-        trace.wake(now + 11 * MS, runner - 1, waiter, ("drop_gil", "eval_frame", "python.run"))
-        trace.start(now + 11 * MS + 10, waiter - 1, waiter)
-    return trace.findings(145 * MS, "--from=0ns", f"--to={145 * MS}ns")
+            if attempt < tries:
+                gives_up = now + (attempt + 1) * 5 * MS
+                trace.at(gives_up - 20, waiter - 1, f"GoUnblock g={waiter} g_seq=%d stack=0", waiter)
+                trace.start(gives_up - 10, waiter - 1, waiter)
+                trace.log(gives_up - 5, waiter - 1, "wait", "timed out")
+        trace.wake(now + turn * MS, runner - 1, waiter, ("drop_gil", "eval_frame", "python.run"))
+        trace.start(now + turn * MS + 10, waiter - 1, waiter)
+    end = (1 + (turn + 1) * rounds) * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
 @test
@@ -363,6 +366,9 @@ def who_has_the_lock_of_an_interpreter_is_said_not_where_that_releases_it():
     assert "12 waits took 132 ms, the longest 11.0 ms" in found["text"] and "Only the goroutine that holds it runs scripts: " in found["text"], found
     # If what waits works in between, each attempt is a wait.
     assert "132 ms" not in str(interpreted("interpreter lock GIL of Python", again=100 * US))
+    # Its threads do not poll: that is how they ask for it.
+    assert "polling" in interpreted("mutex a", again=100 * US, tries=5, rounds=50)
+    assert "polling" not in interpreted("interpreter lock GIL of Python", again=100 * US, tries=5, rounds=50)
 
 
 @test
