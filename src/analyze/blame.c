@@ -408,7 +408,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     struct blame_wait resumed;
     if (!own)
         return false;
-    if (own->goes_on && !wait->lock) {
+    if (own->goes_on && (!wait->lock || wait->may_go_on)) {
         resumed = *wait;
         resume(own, &resumed);
         wait = &resumed;

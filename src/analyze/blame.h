@@ -96,7 +96,7 @@ struct blame_wait {
     trail_name outside_at; /* where, if it was for something outside the program; else 0 */
     bool named;            /* `wait` identifies the object; otherwise `at` does */
     bool lock, once;       /* once: for an initialisation that another one runs */
-    bool may_go_on;        /* if nothing in the trace ends it: for a permit, or to read */
+    bool may_go_on;        /* if nothing in the trace ends it: a permit, a read, ... */
     bool hands_over;       /* may be for work, or for a result */
     bool room;             /* for room in a channel, or a permit of a pool */
     bool back;             /* in Go, a receive or select that one of its own kind ended */

@@ -431,6 +431,15 @@ static bool waits_out_limit(const struct findings *findings, const struct blame_
 {
     trail_name kind = wait_kind_name(&findings->analysis->names, (trail_name)row->outside.key);
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
+    const struct outside *outside = &findings->waits->outside;
+    /* A timer of Go ends a select. */
+    for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
+        const struct outside_row *timed = &outside->rows[i];
+        if (timed->kind == WIRE_WAIT_SLEEP && timed->wait == findings->waits->select &&
+            timed->wait == kind && timed->waiter == row->start &&
+            timed->spread.sum_ns >= blame_union_ns(&row->outside_held) / 2)
+            return true;
+    }
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == kind)
             return share_of((int64_t)group->waits[i].timed_out,
@@ -471,6 +480,7 @@ static void say_sleeper(struct findings *findings, const struct blame_row *row, 
     if (!sleeps)
         finding_advise(findings, "Wake it as soon as there is something to do, or shorten the "
                                  "limit.");
+    wait_put_before_locks(findings, row->wait);
 }
 
 /*

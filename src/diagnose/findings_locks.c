@@ -6,6 +6,7 @@
 #include "diagnose/findings_waits.h"
 #include "diagnose/waits.h"
 #include "diagnose/why_ready.h"
+#include "words/wrappers.h"
 
 #define LOCK_SHARE 0.2
 #define MOST_LOCKS 3
@@ -74,11 +75,31 @@ static bool is_of_library(const struct findings *findings, const struct blame_ro
     return memmem(wait.data, wait.size, " (in ", 5) || memmem(wait.data, wait.size, " (stream", 8);
 }
 
+/* Whether only its holder runs scripts. */
+static bool is_interpreters(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = wait_facts_of(&findings->analysis->names, row->wait);
+    return facts && facts->kind == WIRE_WAIT_INTERPRETER;
+}
+
+/* Whether what released the lock is an interpreter, and does not say which of its threads did. */
+static bool is_runtime(const struct findings *findings, trail_name function)
+{
+    return frame_rank(NULL, text_of(findings, function), (trail_string){0}) == FRAME_RUNTIME;
+}
+
 /* Explains why the holder held it so long, and what to do; or only that. */
 static void advise(struct findings *findings, const struct blame_row *row)
 {
     double share = wait_own_share(row);
     bool waits = row->outside.ns > 0 && share >= OUTSIDE_SHARE;
+    if (is_interpreters(findings, row)) {
+        finding_advise(findings,
+                       "Only the %s that holds it runs scripts: divide the work among processes, "
+                       "or do it in calls that release it.",
+                       word(findings, TERM_task));
+        return;
+    }
     if (!waits && !is_of_library(findings, row)) {
         finding_advise(findings, "Hold it for a shorter time, or divide what it protects.");
         return;
@@ -150,7 +171,9 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     struct finding_of of =
         finding_saves(kind, gain_of(findings, held), &row->longest, row->function, row->wait);
     of.weight_ns = held;
-    trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
+    bool nameless = is_interpreters(findings, row) || is_runtime(findings, row->function);
+    trail_string place = text_of(findings, nameless ? row->start : row->place),
+                 at = text_of(findings, row->at);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
     char lock[200], process[200], of_all[120] = "", longest[120] = "";

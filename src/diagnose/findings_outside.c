@@ -83,6 +83,20 @@ static struct calls calls_of(const struct findings *findings, const struct outsi
     return (struct calls){0, most->at, most->wait};
 }
 
+/* Whether what the child process did is the wait of another row: for children of its own. */
+static bool passes_wait_on(const struct findings *findings, const struct outside_row *row,
+                           int64_t ns)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *of = &outside->rows[i];
+        if (of != row && of->kind == WIRE_WAIT_CHILD && of->waiter == row->peer.start &&
+            blame_union_ns(&of->at_least_one) >= ns / 2)
+            return true;
+    }
+    return false;
+}
+
 /* A child process that is recorded, too. What it waits for itself comes first. */
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
@@ -109,7 +123,14 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
                     SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", outside_words(row).text,
                     SHOWN(start));
-    finding_last(findings)->weight /= 4;
+    if (row->peer.ns >= row->longest.ns / 2) {
+        trail_string its = text_of(findings, row->peer.wait),
+                     in = text_of(findings, row->peer.place);
+        finding_explain(findings,
+                        "The latter was itself waiting for %s of the longest (%.*s at %.*s).",
+                        duration(row->peer.ns).text, SHOWN(its), SHOWN(in));
+    }
+    finding_last(findings)->weight /= passes_wait_on(findings, row, ns) ? 8 : 4;
     if (leads)
         return;
     if (calls.place)

@@ -284,7 +284,7 @@ void finding_time_outs(struct findings *findings)
             const struct wait_facts *facts = facts_of(findings, wait->reason);
             bool locks = facts && (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD ||
                                    (futexes_have(facts) && futexes_any_is_lock(&waits->futexes)));
-            if (locks && is_holder_known(findings, wait))
+            if (locks && (facts->kind == WIRE_WAIT_INTERPRETER || is_holder_known(findings, wait)))
                 continue; /* it does not poll: others are to blame */
             const struct place *place = condition_place(findings, wait);
             struct ended_by_others ended = ended_by_others(findings, place);

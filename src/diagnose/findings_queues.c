@@ -17,8 +17,9 @@
 #define POOLED_LEAST   3   /* goroutines: of two, each may answer the other */
 #define DIALS_RARELY   4   /* waits for a connection for each that is made */
 #define POOL_WAITS     10
-#define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2  /* of its time, waiting for work */
+#define POOL_RARELY    4   /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2 /* of its time, waiting for work */
+#define POOL_OF_CPU    2 /* threads at most for each CPU: as many as are chosen for work on these */
 #define POOL_MORE      0.5  /* than its threads wait for results, on average */
 #define PRODUCER_WAITS 0.25 /* of its time, for something else than work */
 #define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */
@@ -45,6 +46,7 @@ static void say_full(struct findings *findings, const struct finding_of *of, tra
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
                     SHOWN(wait), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
+    wait_put_before_locks(findings, of->object);
 }
 
 /*
@@ -444,6 +446,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                     waits.text);
     finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                    word(findings, TERM_tasks));
+    wait_put_before_locks(findings, of->object);
 }
 
 /*
@@ -498,14 +501,14 @@ static const struct blame_row *awaits(const struct findings *findings,
 }
 
 /*
- * Whether the threads of a pool, no more than there are CPUs, mostly sleep or wait for files or the
+ * Whether the threads of a pool, which few threads for each CPU are, mostly sleep or wait for files or the
  * like, in many pieces. Clients with pauses of their own wait for each answer.
  */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)
 {
     const struct waits *waits = findings->waits;
-    if (pool->workers < 2 || pool->workers > findings->activity->sums.procs ||
+    if (pool->workers < 2 || pool->workers > POOL_OF_CPU * findings->activity->sums.procs ||
         pool->row.created != pool->workers || !is_held_up(time) ||
         time->work_waits * POOL_RARELY > time->most->spread.count ||
         time->most->spread.count < POOL_WAITS * pool->workers)

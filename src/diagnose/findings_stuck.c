@@ -604,6 +604,17 @@ static bool may_be_for_work(const struct stuck_wait *wait)
     return wait->can_go && (wait->wanted == STUCK_READ || wait->wanted == STUCK_CHILD);
 }
 
+/* Whether the lock is held by one that waits to accept: its turn lasts until the next comes. */
+static bool takes_turns(const struct findings *findings, const struct stuck_wait *wait)
+{
+    const struct idmap *alive = &findings->analysis->goroutines.follow.alive;
+    const struct goroutine *holder =
+        wait->holder >= 0 ? idmap_find(alive, (uint64_t)wait->holder) : NULL;
+    const struct wait_facts *its =
+        holder ? wait_facts_of(&findings->analysis->names, holder->reason) : NULL;
+    return its && its->kind == WIRE_WAIT_ACCEPT;
+}
+
 /* Waits of a deadlock are reported with it, and those of a program in which none is woken. */
 void finding_open_waits(struct findings *findings)
 {
@@ -617,7 +628,7 @@ void finding_open_waits(struct findings *findings)
     }
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
-            !may_be_for_work(&stuck->waits[i]) &&
+            !may_be_for_work(&stuck->waits[i]) && !takes_turns(findings, &stuck->waits[i]) &&
             !finding_names(findings, "leak", stuck->waits[i].name) &&
             !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))

@@ -6,7 +6,9 @@
 #include "diagnose/waits.h"
 #include "words/place.h"
 
-#define ABOUT_ALL 0.995 /* shown as 100 % */
+#define ABOUT_ALL  0.995 /* shown as 100 % */
+#define AFTER      0.9   /* of the weight of what comes first */
+#define MOST_LINKS 2     /* that wait for each other in turn, from the program's end on */
 
 bool wait_is_own_barrier(const struct findings *findings, const struct blame_row *row)
 {
@@ -131,10 +133,41 @@ bool finding_all_awaited(const struct findings *findings, trail_name start, doub
     return false;
 }
 
+bool wait_is_for_process(const struct findings *findings, trail_name start, double share)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        if (row->kind == WIRE_WAIT_CHILD && row->peer.start == start &&
+            time_share(findings, blame_union_ns(&row->at_least_one)) >= share)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the program's end needs those with this start function, as seen through `links` others
+ * that wait for what these make. */
+static bool is_needed(const struct findings *findings, const trail_longest *longest,
+                      trail_name start, double share, unsigned links)
+{
+    const struct blame *blame = &findings->waits->blame;
+    if (longest->goroutine == 1 || finding_all_awaited(findings, start, share) ||
+        wait_is_for_process(findings, start, share))
+        return true;
+    for (size_t i = 0; links > 0 && i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        if (pair->waker == start && pair->waiter != start &&
+            time_share(findings, blame_union_ns(&pair->waiting)) >= share &&
+            is_needed(findings, &pair->longest, pair->waiter, share, links - 1))
+            return true;
+    }
+    return false;
+}
+
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share)
 {
-    return longest->goroutine == 1 || finding_all_awaited(findings, start, share);
+    return is_needed(findings, longest, start, share, MOST_LINKS);
 }
 
 int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start)
@@ -227,7 +260,8 @@ const struct outside_row *wait_mostly_in(const struct findings *findings,
     int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
-        if (wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
+        bool of_others = row->waiter != group->row.name && !row->waiters_differ;
+        if (of_others || wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
             continue;
         ns_add(&all_ns, row->spread.sum_ns);
         if (!most || row->spread.sum_ns > most->spread.sum_ns)
@@ -271,4 +305,21 @@ void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
     wait_put_own(findings, row, wait, sizeof wait);
     finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
                     wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
+}
+
+void wait_put_before_locks(struct findings *findings, trail_name wait)
+{
+    const struct blame *blame = &findings->waits->blame;
+    double weight = finding_last(findings)->weight;
+    for (size_t i = 0; i < findings->count; i++) {
+        trail_finding *of = &findings->rows[i];
+        if (strncmp(of->kind, "lock-", strlen("lock-")) != 0 || of->weight > 2 * weight)
+            continue;
+        for (size_t n = 0; n < blame->count; n++)
+            if (blame->rows[n].lock && blame->rows[n].wait == of->object &&
+                blame->rows[n].function == of->function &&
+                (trail_name)blame->rows[n].outside.key == wait &&
+                wait_own_share(&blame->rows[n]) >= BUSY_SHARE && of->weight > weight * AFTER)
+                of->weight = weight * AFTER;
+    }
 }

@@ -73,9 +73,14 @@ bool wait_is_for_work(const struct findings *findings, const struct blame_row *r
 /* Whether the wait is for room in a queue. */
 bool wait_is_for_room(const struct findings *findings, const struct blame_row *row);
 
+/* Whether another process waits for the exit of the one whose main thread has this start function,
+ * for at least the share of the time. */
+bool wait_is_for_process(const struct findings *findings, trail_name start, double share);
+
 /*
  * Whether the main goroutine waits, or others wait for all goroutines with this start function to
- * end, for at least the share of the time. Looks at all rows: to be asked last.
+ * end, for at least the share of the time; or those for which that is so wait as long for what these
+ * make, also by way of another. Looks at all rows: to be asked last.
  */
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share);
@@ -135,6 +140,12 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
 
 /* Returns "at least ", if wait_own_share is of more than is known; or "". */
 const char *wait_own_least(const struct blame_row *row);
+
+/*
+ * A lock that is held over waits for `wait`, of which the last finding is, is held for so long
+ * because of that: its finding comes after it, unless that is far less.
+ */
+void wait_put_before_locks(struct findings *findings, trail_name wait);
 
 /* Explains what the one that ended the waits waited for, if it did; `subject` names it. */
 void wait_explain_own_of(struct findings *findings, const struct blame_row *row,

@@ -3,9 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/findings.h"
+#include "diagnose/findings_waits.h"
+#include "diagnose/waits.h"
 #include "replay/plan.h"
 #include "replay/trial.h"
 
@@ -446,6 +449,47 @@ static bool find_threads(struct gains *gains, const struct chain_wait *wait, str
     return true;
 }
 
+/* Whether one of the threads of this kind itself waited for time or what is outside of the program
+ * for twice as long as they did on average. */
+static bool are_uneven(const struct chains *chains, trail_name kind)
+{
+    int64_t *own = calloc(chains->thread_count + 1, sizeof *own), sum = 0, most = 0;
+    size_t count = 0;
+    for (size_t i = 0; own && i < chains->wait_count; i++) {
+        const struct chain_wait *wait = &chains->waits[i];
+        if (wait->end == CHAIN_TIMED && wait->lock == CHAIN_NONE)
+            ns_add(&own[wait->thread], ns_between(wait->begin_ns, wait->end_ns));
+    }
+    for (size_t i = 0; own && i < chains->thread_count; i++) {
+        if (names_kind(chains->names, chains->threads[i].name) != kind)
+            continue;
+        count++;
+        ns_add(&sum, own[i]);
+        most = own[i] > most ? own[i] : most;
+    }
+    free(own);
+    return count > 1 && most > 0 && most / 2 >= sum / (int64_t)count;
+}
+
+/*
+ * Whether the threads that wait take work from others, and one of them happened to have far more
+ * than its part: without the wait another one would have taken it, but a replay leaves it to that one,
+ * and may gain far less than the bound.
+ */
+static bool may_share_work(const struct gains *gains, const struct answer *answer,
+                           const struct chain_wait *wait, int64_t bound_ns)
+{
+    const struct chains *chains = gains->trial.chains;
+    bool other = is_of_other(answer) && answer->other->goal.of != GOAL_WAITS;
+    double gain =
+        other ? trial_now(answer->other) - answer->value : trial_now(&gains->trial) - answer->end;
+    if (!wait || answer->change->kind != CHANGE_FREE || gain >= (double)bound_ns / 2)
+        return false;
+    trail_name kind = names_kind(chains->names, chains->threads[wait->thread].name);
+    const struct wait_group *group = waits_find_group(gains->findings->waits, kind);
+    return group && wait_time_of(gains->findings, group).work_waits > 0 && are_uneven(chains, kind);
+}
+
 /* Adds the answer for one finding, if this change has one. `none`: also that it gains nothing. */
 static bool add(struct gains *gains, trail_finding *finding, enum change_kind kind, bool none)
 {
@@ -464,8 +508,10 @@ static bool add(struct gains *gains, trail_finding *finding, enum change_kind ki
         return false;
     if (gains_little(gains, &answer) && !find_threads(gains, question.wait, &answer))
         return false;
-    /* More than the bound: the finding and the replay do not mean the same. */
     double gain = trial_now(&gains->trial) - answer.end;
+    if (may_share_work(gains, &answer, question.wait, finding->gain_ns))
+        return true;
+    /* More than the bound: the finding and the replay do not mean the same. */
     if (answer.end < 0 || (finding->gain_ns > 0 && gain > (double)finding->gain_ns) ||
         !(answer.sooner || answer.less || (none && !answer.end_unknown)))
         return true;

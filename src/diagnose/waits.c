@@ -410,7 +410,9 @@ bool waits_blame(struct waits *waits, const struct goroutine *g, const struct pl
         .named = facts && facts->object != 0,
         .lock = is_lock,
         .room = facts ? facts->kind == WIRE_WAIT_SEND : wait == waits->send || pool,
-        .may_go_on = facts && (facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_READ),
+        .may_go_on =
+            facts && (facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_READ ||
+                      facts->kind == WIRE_WAIT_INTERPRETER),
         .exec_ns = goroutine_ran_ns(g, event->time_ns),
         .once = is_once(waits, facts, place),
         .held_ns = held_ns(waits, hold, by.function),

@@ -29,6 +29,7 @@ WORK_STACK = ("main.work", "main.worker")
 class Trace:
     """Thread i has P i. Events are added in any order and written in order of time."""
 
+    slots = None  # the number of Ps that the trace says, if another one
     call = None  # a function in which all stacks are at the same call
     late = False  # summaries cover the last part of the trace, in which nothing happens any more
 
@@ -80,7 +81,7 @@ class Trace:
     def text(self, end):
         for thread in range(self.procs):
             self.events.append((0, -1, thread, f"ProcStatus p={thread} pstatus={2 if thread in self.idle else 1}", None))
-        self.at(2, 0, f"ProcsChange procs_value={self.procs} stack=0")
+        self.at(2, 0, f"ProcsChange procs_value={self.slots or self.procs} stack=0")
         self.at(end, 0, "HeapAlloc heapalloc_value=4096")
         seqs, batches, last = {}, {}, {}
         for time, _, thread, text, g in sorted(self.events):
@@ -333,6 +334,41 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     equal(found["lock-serialises"]["function"], "main.pay")
     equal(contended(10, 2 * MS - 1), {})
     equal(contended(9, 4 * MS), {})
+
+
+def interpreted(wait, again=US, tries=2, rounds=12):
+    """Two threads of scripts take turns. The one that waits gives up so often, each 5 ms, waits again after `again`, and gets the lock 1 ms later."""
+    trace = Trace(2)
+    turn = 5 * tries + 1
+    for g in (1, 2):
+        trace.here(g, 2, g - 1)
+    for i in range(rounds):
+        now, waiter, runner = (1 + (turn + 1) * i) * MS, 1 + i % 2, 2 - i % 2
+        for attempt in range(tries + 1):
+            begin = now + attempt * 5 * MS + again * (attempt > 0)
+            trace.log(begin, waiter - 1, "wait", wait)
+            trace.block(begin + 10, waiter - 1, "sync", ("take_gil", "eval_frame", "python.run"))
+            if attempt < tries:
+                gives_up = now + (attempt + 1) * 5 * MS
+                trace.at(gives_up - 20, waiter - 1, f"GoUnblock g={waiter} g_seq=%d stack=0", waiter)
+                trace.start(gives_up - 10, waiter - 1, waiter)
+                trace.log(gives_up - 5, waiter - 1, "wait", "timed out")
+        trace.wake(now + turn * MS, runner - 1, waiter, ("drop_gil", "eval_frame", "python.run"))
+        trace.start(now + turn * MS + 10, waiter - 1, waiter)
+    end = (1 + (turn + 1) * rounds) * MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def who_has_the_lock_of_an_interpreter_is_said_not_where_that_releases_it():
+    found = interpreted("interpreter lock GIL of Python")["lock-serialises"]
+    assert found["text"].startswith("python.run held interpreter lock GIL of Python for 132 ms while others waited. "), found
+    assert "12 waits took 132 ms, the longest 11.0 ms" in found["text"] and "Only the goroutine that holds it runs scripts: " in found["text"], found
+    # If what waits works in between, each attempt is a wait.
+    assert "132 ms" not in str(interpreted("interpreter lock GIL of Python", again=100 * US))
+    # Its threads do not poll: that is how they ask for it.
+    assert "polling" in interpreted("mutex a", again=100 * US, tries=5, rounds=50)
+    assert "polling" not in interpreted("interpreter lock GIL of Python", again=100 * US, tries=5, rounds=50)
 
 
 @test
@@ -977,6 +1013,34 @@ def shell(caller="app (11): main", reads=20 * MS, writes=True, of="pipe:[7]", wa
 
 
 @test
+def what_a_child_process_waits_for_is_said_and_its_own_children_come_first():
+    trace = Trace(3)
+    trace.here(9, 2, 0)
+    for g, start in ((2, "sh (12): main"), (3, "xargs (13): main"), (4, "sleep (14): main")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g - 2, g) if g > 2 else trace.at(15, 0, "GoStop reason_string=%d stack=0" % trace.string("preempted"))
+    trace.start(30, 0, 2)
+    trace.log(MS - 10, 0, "wait", "child process 13")
+    trace.block(MS, 0, "sync", ("sh.wait", "sh.main"))
+    for i in range(8):
+        now = (2 + i * 10) * MS
+        trace.log(now - 10, 1, "wait", "child process 14")
+        trace.block(now, 1, "sync", ("xargs.wait", "xargs.main"))
+        trace.block(now + 10, 2, "sleep", ("sleep.nap", "sleep.main"))
+        trace.at(now + 9 * MS - 20, 2, "GoUnblock g=4 g_seq=%d stack=0", 4)
+        trace.start(now + 9 * MS - 10, 2, 4)
+        trace.wake(now + 9 * MS, 2, 3, ("sleep.exit",))
+        trace.start(now + 9 * MS + 10, 1, 3)
+    trace.wake(90 * MS, 1, 2, ("xargs.exit",))
+    trace.start(90 * MS + 10, 0, 2)
+    found = [f["text"] for f in trace.summary(91 * MS, "--from=0ns", f"--to={91 * MS}ns")["findings"] if f["kind"] == "outside"]
+    equal(len(found), 2)
+    assert found[0].startswith("xargs.wait (main.go:10) waited for child processes for 79 % of the time. "), found
+    assert "which sleep (14): main ended by its exit. The latter was itself waiting for 9.00 ms of the longest (sleep at sleep.nap (main.go:10))." in found[0], found
+    assert found[1].startswith("sh.wait (main.go:10) waited for child processes for 98 % of the time. ") and "The latter" not in found[1], found
+
+
+@test
 def the_caller_of_a_shell_that_waits_for_its_child_is_named():
     caller = "Meanwhile, main.ask (main.go:10) (read pipe:[7]) waited for sh (12): main."
     assert caller in shell(reads=60 * MS), shell(reads=60 * MS)
@@ -1535,6 +1599,15 @@ def three_a_reader_and_one_alone_can_be_in_a_deadlock():
     assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a\. ", text), text
     found, _ = waiting([(["mutex a"], "mutex a")])
     assert "holds mutex a and waits for it. The wait is at main.work (main.go:10). Release the lock before" in found["deadlock"]["text"], found
+
+
+@test
+def those_that_take_turns_to_accept_do_not_hang():
+    """As processes of a server do, which all wait for the next one that asks."""
+    found, _ = waiting([([], "file lock a"), (["file lock a"], "accept 0.0.0.0:80")])
+    assert "open-wait" not in found, found
+    found, _ = waiting([([], "file lock a"), (["file lock a"], "read socket:[7]")])
+    assert "had waited for file lock a for 150 ms" in found["open-wait"]["text"], found
 
 
 @test
@@ -4109,9 +4182,11 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     assert "slow-producer" not in produced(late=20)
 
 
-def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran=US, waits=1):
-    """Workers take work after `waits` waits (the first `took`), and then sleep and run again and again; main waits for their exits."""
-    trace = Trace(workers + 1)
+def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran=US, waits=1, ticks=0, slots=None):
+    """Workers take work after `waits` waits (the first `took`), and then sleep and run again and again; main waits for their exits. With `ticks`,
+    another thread sleeps so often for 16 ms."""
+    trace = Trace(workers + 1 + (ticks > 0))
+    trace.slots = slots
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
     for n in range(1, workers + 1):
@@ -4122,6 +4197,13 @@ def batched(workers=2, took=1, naps=20, wait="condition todo_cv", of=8 * MS, ran
             trace.block(now + n + 10, n, "sync", ("main.take", "main.fetch"))
             trace.wake(now + n + 100, 0, n, ("main.submit",))
             trace.start(now + n + 110, n, n)
+    if ticks:
+        trace.create(50, 0, 50, ("main.tick",))
+        trace.start(60, workers + 1, 50)
+        for now in range(MS, MS + ticks * 16 * MS, 16 * MS):
+            trace.block(now, workers + 1, "sleep", ("main.beat", "main.tick"))
+            trace.at(now + 15 * MS, workers + 1, "GoUnblock g=50 g_seq=%d stack=0", 50)
+            trace.start(now + 15 * MS + 10, workers + 1, 50)
     trace.log(MS - 10, 0, "wait", "join fetch")
     trace.block(MS, 0, "sync", ("main.finish", "main.main"))
     for n in range(1, workers + 1):
@@ -4153,6 +4235,10 @@ def a_pool_that_got_all_its_work_at_once_is_too_small():
     assert "pool-too-small" in batched(took=2, waits=5) and "pool-too-small" not in batched(took=2, waits=6)
     # They use the CPUs.
     assert "pool-too-small" not in batched(ran=8 * MS)
+    # More than twice as many threads as CPUs are meant to wait.
+    assert "pool-too-small" in batched(workers=4, slots=2) and "pool-too-small" not in batched(workers=5, slots=2)
+    # The sleeps of another thread, elsewhere, do not hide where these sleep.
+    assert "(mostly sleep in main.load)" in batched(ran=MS, ticks=20)["pool-too-small"]["text"]
 
 
 def answering(naps=8 * MS, joined=0, limit=False, twice=False):
@@ -4215,6 +4301,51 @@ def a_thread_that_sleeps_while_others_wait_for_its_answers_is_named():
     assert "sleeper" in answering(joined=20 * MS) and "sleeper" not in answering(joined=30 * MS)
 
 
+def relayed(asks=9 * MS, joins=True, child=False):
+    """Thread 3 sleeps for every answer that thread 2 waits for, which serves thread 1. That waits for `asks` of 10 ms, and main for its exit; or,
+    with `child`, thread 1 is another process, for whose exit main waits."""
+    trace = Trace(4)
+    trace.string("trail.made by=record")
+    trace.here(1 if joins else 99, 2, 0)
+    for g, start in ((5, "app (12): main" if child else "main.client"), (2, "main.loop"), (3, "main.store")):
+        trace.create(10 + g, 0, g, (start,))
+    for g, thread in ((5, 1), (2, 2), (3, 3)):
+        trace.start(20 + g, thread, g)
+    trace.log(30, 0, "wait", "child process" if child else "join client" if joins else "signal")
+    trace.block(40, 0, "sync", ("main.main",))
+    for i in range(20):
+        now = MS + i * 10 * MS
+        trace.log(now, 2, "wait", "read socket:[8]")
+        trace.block(now + 10, 2, "network", ("main.fetch", "main.loop"))
+        trace.log(now + 9 * MS - asks, 1, "wait", "read socket:[7]")
+        trace.block(now + 9 * MS - asks + 10, 1, "network", ("main.ask", "main.client"))
+        trace.block(now + 20, 3, "sleep", ("main.load", "main.store"))
+        trace.at(now + 8 * MS, 3, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 8 * MS + 10, 3, 3)
+        trace.wake(now + 9 * MS - 30, 3, 2, ("main.put", "main.store"))
+        trace.start(now + 9 * MS - 10, 2, 2)
+        trace.wake(now + 9 * MS, 2, 5, ("main.reply", "main.loop"))
+        trace.start(now + 9 * MS + 10, 1, 5)
+    end = 202 * MS
+    trace.wake(end, 1, 1 if joins else 99, ("main.client",))
+    trace.at(end + 10, 1, "GoDestroy")
+    trace.start(end + 20, 0, 1 if joins else 99)
+    return trace.findings(end + 100, "--from=0ns", f"--to={end + 100}ns")
+
+
+@test
+def what_delays_the_one_that_others_need_is_named():
+    found = relayed()
+    text = found["sleeper"]["text"]
+    assert text.startswith("main.store sleeps while others wait for what it makes. They waited at main.loop (read socket:[8]) during 89 % of the time, 20 times, "), text
+    # Nothing needs the clients, or these hardly wait for the one that waits.
+    assert "sleeper" not in relayed(joins=False), relayed(joins=False)
+    assert "sleeper" not in relayed(asks=4 * MS), relayed(asks=4 * MS)
+    # Main, as a shell does, waits for the exit of another process.
+    text = relayed(child=True)["sleeper"]["text"]
+    assert text.startswith("main.store sleeps while others wait for what it makes. "), text
+
+
 @test
 def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
     """As where the first that wants something makes it for all, and the others wait for it."""
@@ -4238,6 +4369,69 @@ def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
     end = 101 * MS
     text = trace.findings(end, "--from=0ns", f"--to={end}ns")["sleeper"]["text"]
     assert text.startswith("main.request sleeps while others wait for what it makes. ") and "it slept (main.load (main.go:11))" in text, text
+
+
+@test
+def one_whose_select_a_ticker_ends_keeps_others_waiting_for_what_it_makes():
+    def batched_by(timer):
+        trace = Trace(4)
+        trace.here(1, 2, 0)
+        trace.here(4, 2, 3)
+        for g, start in ((2, "main.flush"), (3, "main.save")):
+            trace.create(10 + g, 0, g, (start,))
+            trace.start(20 + g, g - 1, g)
+        trace.block(40, 0, "sync", GROUP)
+        for i in range(12):
+            now = MS + i * 10 * MS
+            trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.save"))
+            trace.block(now + 10, 1, "select", ("runtime.selectgo", "main.flush"))
+            if timer:
+                trace.at(now + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            else:
+                trace.wake(now + 9 * MS, 3, 2, ("main.other",))
+            trace.start(now + 9 * MS + 10, 1, 2)
+            trace.wake(now + 9 * MS + 20, 1, 3, ("main.flush",))
+            trace.start(now + 9 * MS + 100, 2, 3)
+        trace.wake(122 * MS, 2, 1, ("sync.(*WaitGroup).Done", "main.save"))
+        trace.start(122 * MS + 100, 0, 1)
+        return trace.findings(123 * MS, "--from=0ns", f"--to={123 * MS}ns")
+
+    text = batched_by(timer=True)["sleeper"]["text"]
+    assert text.startswith("main.flush waits until a time limit while others wait for what it makes. They waited at main.save (chan receive) during 88 %"), text
+    assert "it waited, mostly until the limit (select). " in text, text
+    assert "sleeper" not in batched_by(timer=False)
+
+
+@test
+def a_lock_that_is_held_until_a_queue_has_room_comes_after_what_empties_it():
+    trace = Trace(4)
+    trace.string("trail.made by=record")
+    trace.here(9, 2, 0)
+    for g, start in ((1, "main.request"), (2, "main.request"), (3, "main.sink")):
+        trace.create(10 + g, 0, g, (start,))
+        trace.start(20 + g, g, g)
+    trace.log(30, 3, "wait", "condition item")
+    trace.block(40, 3, "sync.(*Cond).Wait", ("main.take", "main.sink"))
+    trace.wake(50, 1, 3, ("main.put", "main.relay", "main.request"))
+    trace.start(60, 3, 3)
+    trace.log(70, 2, "wait", "mutex route_mu")
+    trace.block(80, 2, "sync", ("main.relay", "main.request"))
+    for i in range(20):
+        now, mine, other = MS + i * 10 * MS, 1 + i % 2, 2 - i % 2
+        trace.log(now, mine, "wait", "condition room")
+        trace.block(now + 10, mine, "sync.(*Cond).Wait", ("main.put", "main.relay", "main.request"))
+        trace.block(now + 20, 3, "sleep", ("main.store", "main.sink"))
+        trace.at(now + 9 * MS + 900 * US, 3, "GoUnblock g=3 g_seq=%d stack=0", 3)
+        trace.start(now + 9 * MS + 910 * US, 3, 3)
+        trace.wake(now + 9 * MS + 920 * US, 3, mine, ("main.take", "main.sink"))
+        trace.start(now + 9 * MS + 930 * US, mine, mine)
+        trace.wake(now + 9 * MS + 950 * US, mine, other, ("main.relay", "main.request"))
+        trace.start(now + 9 * MS + 960 * US, other, other)
+        trace.log(now + 9 * MS + 970 * US, mine, "wait", "mutex route_mu")
+        trace.block(now + 9 * MS + 980 * US, mine, "sync", ("main.relay", "main.request"))
+    found = trace.summary(202 * MS, "--from=0ns", f"--to={202 * MS}ns")["findings"]
+    equal([f["kind"] for f in found], ["sleeper", "lock-serialises"])
+    assert "it slept (main.store (main.go:10))" in found[0]["text"] and found[1]["text"].startswith("main.relay (main.go:10) held mutex route_mu"), found
 
 
 @test

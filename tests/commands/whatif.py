@@ -511,6 +511,47 @@ def a_lock_off_the_critical_path_gains_nothing():
     assert "would be saved" not in found["text"], found
 
 
+def divided(took):
+    """2 sleeps for 30 ms each time that it has a_mu, for which 3 waits meanwhile; main waits for their exits. `took`: they have waited for work."""
+    t = Trace(4)
+    for g in (2, 3, 4):
+        t.create(0, 1, g, "worker")
+        t.start(0, g)
+        if took:
+            t.block(1, g, "condition todo_cv", "take", "worker", reason="sync.(*Cond).Wait")
+            t.wake(2 + g, 1, g)
+            t.start(2 + g, g)
+    t.block(8, 1, "join worker", "main")
+    t.end(9, 4)
+    now = 10
+    for _ in range(10):
+        t.block(now, 2, "sleep", "load", "worker", reason="sleep")
+        t.block(now + 1, 3, "mutex a_mu", "enter", "worker")
+        t.wake(now + 30, TIMER, 2)
+        t.start(now + 30, 2)
+        t.release(now + 31, 2, "mutex a_mu", 31, to=3)
+        t.start(now + 31, 3)
+        t.log(now + 32, 3, "held", "mutex a_mu 1ms")
+        now += 33
+    t.end(now, 3)
+    t.wake(now + 1, 2, 1)
+    t.end(now + 1, 2)
+    t.start(now + 1, 1)
+    t.end(now + 2, 1)
+    return t.make(f"divided-{took}")
+
+
+@test
+def a_replay_that_keeps_who_does_what_is_no_bound_where_threads_share_work():
+    """Without the lock, 3 would take what 2 does in the replay."""
+    found = first_finding(divided(took=True))
+    equal((found["kind"], found["object"]), ("lock-serialises", "mutex a_mu"))
+    assert "replayed" not in found and found["gain_ns"] > 290 * MS, found
+    found = first_finding(divided(took=False))
+    equal(found["kind"], "lock-serialises")
+    assert found["replayed"].startswith("In a replay without waits for this lock, "), found
+
+
 def kept_by_refresher(name, awaited, again=False):
     """2 has a_mu up to 400, for which 3 and 4 wait from 100 on; `again`: 2 wants it once more. main waits for the exits of 3 and 4
     and, from `awaited` on, for that of 2."""
