@@ -50,8 +50,8 @@ static struct thread *forked_thread(const struct trace *t, uint64_t number)
 }
 
 /*
- * The child waits for the kernel to copy the process; if the kernel does not report when it has, until
- * the child's first record. Go 1.22 cannot create a waiting goroutine.
+ * The child waits for the kernel to copy the process; if the kernel does not report when it has,
+ * until the child's first record. Go 1.22 cannot create a waiting goroutine.
  */
 static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {

@@ -254,8 +254,8 @@ static bool is_bottleneck(const struct findings *findings, const struct blame_ro
            is_wanted(findings, row);
 }
 
-/* Whether others waited for the same goroutine for longer, as on another connection, or on the other
- * side of a queue. */
+/* Whether others waited for the same goroutine for longer, as on another connection, or on the
+ * other side of a queue. */
 static bool is_said_elsewhere(const struct findings *findings, const struct blame_row *row)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -501,8 +501,8 @@ static const struct blame_row *awaits(const struct findings *findings,
 }
 
 /*
- * Whether the threads of a pool, which few threads for each CPU are, mostly sleep or wait for files or the
- * like, in many pieces. Clients with pauses of their own wait for each answer.
+ * Whether the threads of a pool, few for each CPU, mostly sleep or wait for files or the like, in
+ * many pieces. Clients with pauses of their own wait for each answer.
  */
 static bool is_small_pool(const struct findings *findings, const struct wait_group *pool,
                           const struct group_time *time)

@@ -79,8 +79,8 @@ bool wait_is_for_process(const struct findings *findings, trail_name start, doub
 
 /*
  * Whether the main goroutine waits, or others wait for all goroutines with this start function to
- * end, for at least the share of the time; or those for which that is so wait as long for what these
- * make, also by way of another. Looks at all rows: to be asked last.
+ * end, for at least the share of the time; or such goroutines wait as long for what these make,
+ * directly or through another kind. Looks at all rows: to be asked last.
  */
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share);
@@ -142,8 +142,8 @@ void wait_put_own(const struct findings *findings, const struct blame_row *row, 
 const char *wait_own_least(const struct blame_row *row);
 
 /*
- * A lock that is held over waits for `wait`, of which the last finding is, is held for so long
- * because of that: its finding comes after it, unless that is far less.
+ * Puts the last finding, about waits for `wait`, before those of locks that are held over such
+ * waits, unless it weighs far less.
  */
 void wait_put_before_locks(struct findings *findings, trail_name wait);
 

@@ -449,8 +449,8 @@ static bool find_threads(struct gains *gains, const struct chain_wait *wait, str
     return true;
 }
 
-/* Whether one of the threads of this kind itself waited for time or what is outside of the program
- * for twice as long as they did on average. */
+/* Whether one thread of this kind waited in sleep or for something outside the program for twice
+ * as long as they did on average. */
 static bool are_uneven(const struct chains *chains, trail_name kind)
 {
     int64_t *own = calloc(chains->thread_count + 1, sizeof *own), sum = 0, most = 0;
@@ -472,9 +472,9 @@ static bool are_uneven(const struct chains *chains, trail_name kind)
 }
 
 /*
- * Whether the threads that wait take work from others, and one of them happened to have far more
- * than its part: without the wait another one would have taken it, but a replay leaves it to that one,
- * and may gain far less than the bound.
+ * Whether the waiting threads take work from others, and one of them happened to get far more than
+ * its part. Without the wait others would have taken some of it, but a replay leaves it to that
+ * thread, and may gain far less than the bound.
  */
 static bool may_share_work(const struct gains *gains, const struct answer *answer,
                            const struct chain_wait *wait, int64_t bound_ns)

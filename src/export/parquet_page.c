@@ -131,7 +131,7 @@ void parquet_put_levels(struct protobuf *to, const uint64_t *valid, size_t rows,
 
 /* MARK: Differences */
 
-/* Stores the `count` differences between `count` + 1 values; they wrap around in the column's type. */
+/* Stores the differences between `count` + 1 values; they wrap around in the column's type. */
 static void differences(int64_t *deltas, const int64_t *values, size_t count, bool wide)
 {
     for (size_t i = 0; i < count; i++)

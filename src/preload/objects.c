@@ -56,8 +56,9 @@ void object_held_together(const volatile void *object, enum shm_wait kind, uintp
 }
 
 /*
- * Writes the record of a release, and of the hold that ends with it: `since` as in struct shm_object; 0: not known. `holder`:
- * the serial of the thread that took the lock. False: the thread is in the middle of another record.
+ * Writes the record of a release, and of the hold that ends with it: `since` as in struct
+ * shm_object; 0: not known. `holder`: the serial of the thread that took the lock. False: the
+ * thread is in the middle of another record.
  */
 static bool release(const volatile void *object, uint64_t shared, enum shm_wait kind, uint8_t flags,
                     const struct unwind_start *caller, uint64_t since, uint64_t pc, uint32_t holder)

@@ -27,7 +27,8 @@ void html_word(struct out *out, const char *text);
  * text around it. */
 void html_name(struct out *out, trail_string name);
 
-/* Writes a name for a column of lanes: there it is shortened in the middle, since names differ at their ends. */
+/* Writes a name for a column of lanes: there it is shortened in the middle, since names differ at
+ * their ends. */
 void html_lane_name(struct out *out, trail_string name);
 
 /* Like html_text, for text of any length with durations: microseconds get their sign, and a
@@ -42,7 +43,7 @@ void html_share(struct out *out, double share);
 /* Writes a number for an attribute of a drawing, as short as possible. */
 void html_coordinate(struct out *out, double value);
 
-/* Around a text in a drawing, as wide as the <svg> that it is in: shortened where it has no room. */
+/* Around a text in a drawing, as wide as the <svg> that it is in: shortened to its room. */
 void html_drawn_begin(struct out *out);
 void html_drawn_end(struct out *out);
 

@@ -67,7 +67,8 @@ struct moments {
 void moments_pick(struct moments *moments, const trail_analysis *answers,
                   const struct vocabulary *words);
 
-/* Returns the moment whose picture shows a case: another of its goroutine at that time, about as long. NULL: none. */
+/* Returns the moment whose picture shows a case: another of its goroutine at that time, about as
+ * long. NULL: none. */
 const struct moment *moments_showing(const struct moments *moments, int64_t goroutine,
                                      int64_t begin_ns, int64_t end_ns);
 

@@ -3,9 +3,9 @@
  *
  * In recordings of C programs, a log "held: mutex cache_mu 15.1ms" at each release that mattered
  * gives the hold, with "by 7" that of another thread, and a log "holds: mutex cache_mu" before a
- * wait names the locks that its thread keeps. For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for
- * the holder since the end of its own last wait for a mutex; before that, the goroutine that ended
- * that wait is.
+ * wait names the locks that its thread keeps. For a mutex of Go, the goroutine that ends the wait
+ * has just released it. It is taken for the holder since the end of its own last wait for a mutex;
+ * before that, the goroutine that ended that wait is.
  */
 #include "serve/holder.h"
 
@@ -97,8 +97,8 @@ static bool is_held(const trail_lanes *lanes, const trail_mark *log, const trail
 
 /*
  * Finds the hold that covers the longest part of the wait, by the log at its end. If its waker is
- * not known, the wait may have been given up: the hold may then end at any time after it, and is the
- * first that does.
+ * not known, the wait may have been given up: the hold may then end at any time after it, and is
+ * the first that does.
  */
 static struct holder_lane of_ended(const trail_lanes *lanes, size_t lane, uint64_t span,
                                    const trail_span *row, const trail_wait_for *lock)

@@ -480,7 +480,7 @@ struct shm_header {
     /* The time in ticks, stored by the collector about once a millisecond while locks are taken so
      * often that reading the real clock each time would cost the program more; else 0. */
     uint64_t coarse;
-    /* The inode of its PID namespace (pid_namespaces(7)), stored before claimed_at; 0: not known. */
+    /* The inode of its PID namespace (pid_namespaces(7)), stored before claimed_at; 0: unknown. */
     uint64_t pid_namespace;
     uint64_t mapped_at; /* the address of the area in the process; 0: not mapped yet */
     /* The heads of free lists: an index, and in the upper half a tag that changes with each

@@ -51,7 +51,7 @@ static bool may_restart(void)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The number of the container's filters, if trail has no others, and they allow the call; else 0. */
+/* The number of the container's filters, if trail has no others and they allow the call; else 0. */
 static long filters;
 
 static void look(void)
