@@ -1,12 +1,13 @@
 /*
- * Any bytes: the batches of a walk are adjacent, from the header of the trace to its end or to the
- * error; and a walk in memory finds the same batches as one through a window.
+ * Any bytes: the batches of a walk are adjacent, from the header of the trace to its end, to the
+ * next trace, or to the error; and a walk in memory finds the same batches as one through a window.
  */
 #include "fuzz.h"
 
 struct walked {
     uint64_t batches, records, sum;
-    int64_t end; /* -1: no trace */
+    int64_t end;  /* -1: no trace */
+    int64_t next; /* where another trace follows; -1: none */
     trail_code code;
     char message[TRAIL_MESSAGE_MAX];
 };
@@ -19,7 +20,7 @@ static void fail(struct walked *walked, const trail_error *err)
 
 static struct walked walk_source(trail_source *source)
 {
-    struct walked walked = {.end = -1};
+    struct walked walked = {.end = -1, .next = -1};
     trail_error err;
     trail_walk *walk = trail_walk_open(source, &err);
     if (!walk) {
@@ -42,15 +43,19 @@ static struct walked walk_source(trail_source *source)
     }
     if (result < 0)
         fail(&walked, trail_walk_error(walk));
+    else
+        walked.next = trail_walk_next_trace(walk);
     trail_walk_close(walk);
     return walked;
 }
 
 static void expect_same(const struct walked *in_place, const struct walked *window, size_t size)
 {
-    FUZZ_HOLDS(in_place->code != TRAIL_OK || (size_t)in_place->end == size);
+    int64_t end = in_place->next >= 0 ? in_place->next : (int64_t)size;
+    FUZZ_HOLDS(in_place->code != TRAIL_OK || in_place->end == end);
     FUZZ_HOLDS(in_place->batches == window->batches && in_place->records == window->records);
     FUZZ_HOLDS(in_place->sum == window->sum && in_place->end == window->end);
+    FUZZ_HOLDS(in_place->next == window->next);
     FUZZ_HOLDS(in_place->code == window->code);
     FUZZ_HOLDS(strcmp(in_place->message, window->message) == 0);
 }
