@@ -59,7 +59,10 @@ static void put_wanted(const struct findings *findings, char *text, size_t size,
                  place = names_text(&findings->analysis->names, wait->place);
     char lock[NAME_SIZE];
     put_lock(findings, lock, sizeof lock, wait);
-    if (wait->kind == 0)
+    if (wait->wanted == STUCK_POOL)
+        (void)snprintf(text, size, "for %.*s at %.*s", SHOWN(object),
+                       (int)(place.size < 150 ? place.size : 150), place.data);
+    else if (wait->kind == 0)
         (void)snprintf(text, size, "%s at %.*s", wanted[wait->wanted],
                        (int)(place.size < 200 ? place.size : 200), place.data);
     else if (wait->wanted == STUCK_LOCK)
@@ -288,6 +291,10 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
         finding_explain(findings,
                         "No wait there has ended: either the wake-up came before the wait "
                         "and was lost, or nothing wakes it.");
+    else if (wait->wanted == STUCK_POOL)
+        finding_explain(findings, "Nothing was given back to it meanwhile: look for rows that are "
+                                  "not closed, permits that are not released, and functions that "
+                                  "ask for one while they have another.");
     else if (wait->kind == 0)
         finding_explain(findings, "Nothing has received it.");
     if (wait->kind != 0 && place.size > 0)
@@ -618,7 +625,8 @@ void finding_open_waits(struct findings *findings)
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
             !may_be_for_work(&stuck->waits[i]) &&
-            !finding_names(findings, "leak", stuck->waits[i].name) &&
+            (stuck->waits[i].wanted == STUCK_POOL ||
+             !finding_names(findings, "leak", stuck->waits[i].name)) &&
             !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];

@@ -120,6 +120,19 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
     return !joins || holder.goroutine != TRAIL_NONE || several;
 }
 
+/* The pool of a package for which the goroutine waits in Go, if none gave anything back to it
+ * meanwhile; else 0. Waits for connections of net/http may be for one that is being made. */
+static trail_name drained_pool(struct waits *waits, const struct goroutine *g)
+{
+    if (!waits || !waits->is_go || (g->reason != waits->receive && g->reason != waits->select))
+        return 0;
+    trail_name pool = waits_pool(waits, g->outer);
+    for (size_t i = 0; pool != 0 && i < waits->blame.count; i++)
+        if (waits->blame.rows[i].wait == pool && waits->blame.rows[i].last_ns > g->since_ns)
+            return 0;
+    return pool == waits->pools[WAITS_POOL_HTTP] ? 0 : pool;
+}
+
 /* The same for a goroutine of Go, of which only the place is known. */
 static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
                         struct stuck_wait *wait)
@@ -129,6 +142,12 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
     if (waits && g->reason == waits->send && g->reason != 0) {
         wait->place = waits_place(stuck->waits_at, g->outer);
         wait->wanted = STUCK_SEND;
+        return wait->place != 0;
+    }
+    wait->object = drained_pool(stuck->waits_at, g);
+    if (wait->object != 0) {
+        wait->place = waits_calling_place(stuck->waits_at, g->outer);
+        wait->wanted = STUCK_POOL;
         return wait->place != 0;
     }
     if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP ||

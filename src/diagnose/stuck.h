@@ -18,6 +18,7 @@ enum stuck_for {
     STUCK_LOCK,
     STUCK_CONDITION,
     STUCK_SEND,
+    STUCK_POOL,  /* in Go, something from a pool that a package keeps */
     STUCK_JOIN,  /* the exit of `holder` */
     STUCK_READ,  /* a pipe */
     STUCK_WRITE, /* room in a pipe or socket */

@@ -1201,8 +1201,8 @@ def a_collection_takes_longer_beside_other_programs():
     assert "Other programs used the CPUs at times, which makes it longer." in collected(82 * MS, lacked=1100 * US)["gc-share"]["text"]
 
 
-def created_at(times, ends, waits="chan receive", name="main.worker"):
-    """One goroutine after another; the first `ends` of them end, the others stay blocked."""
+def created_at(times, ends, waits="chan receive", name="main.worker", within=(), end=100 * MS):
+    """One goroutine after another; the first `ends` of them end, the others stay blocked, within calls of these functions."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     for i, now in enumerate(times):
@@ -1214,9 +1214,9 @@ def created_at(times, ends, waits="chan receive", name="main.worker"):
             trace.at(now + 40, 0, "GoDestroy")
         else:
             trace.wake(now + 30, 0, 1)
-            trace.block(now + 40, 0, waits, ("main.send", name))
+            trace.block(now + 40, 0, waits, (*within, "main.send", name))
         trace.start(now + 50, 0, 1)
-    return trace.findings(100 * MS)
+    return trace.findings(end)
 
 
 def created(span, ends=0, count=40, **others):
@@ -2416,8 +2416,8 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     assert "waits for the exit of main.worker; goroutine main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"], found
 
 
-def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
-    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`. `creator`: goroutine 1
+def open_in_go(reason, stack, served=0, length=400 * MS, begins=10 * MS, creator=None):
+    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there from `served` on for a millisecond. `creator`: goroutine 1
     created 2, and waits there."""
     trace = Trace(3)
     for g in (1, 2, 3):
@@ -2428,9 +2428,9 @@ def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, cre
         trace.start(20, 1, 2)
         trace.block(30, 0, "sync", creator)
     if served:
-        trace.block(MS, 2, reason, stack)
-        trace.wake(2 * MS, 0, 3)
-        trace.start(3 * MS, 2, 3)
+        trace.block(served, 2, reason, stack)
+        trace.wake(served + MS, 0, 3, stack)
+        trace.start(served + 2 * MS, 2, 3)
     trace.block(begins, 1, reason, stack)
     return trace.findings(length, "--from=0ns", f"--to={length}ns")
 
@@ -2445,11 +2445,31 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     assert re.search(r"Nothing has received it\. Meanwhile goroutine \S+ \(1\), which created it, waits for a WaitGroup at main\.deposit \(main\.go:11\)\.", text), text
     assert "which created it" not in open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=LOCK)["open-wait"]["text"]
     # A worker that waits for work, as others did there.
-    equal(open_in_go("sync.(*Cond).Wait", COND, served=True), {})
+    equal(open_in_go("sync.(*Cond).Wait", COND, served=MS), {})
     equal(open_in_go("chan receive", ("runtime.chanrecv1", "main.get")), {})
     # From a fifth of the time on.
     assert "open-wait" in open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS)
     equal(open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS + 1), {})
+
+
+@test
+def a_wait_for_a_pool_to_which_nothing_is_given_back_is_open():
+    stack = ("database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.load")
+    found = open_in_go("select", stack)
+    equal(list(found), ["open-wait"])
+    text = found["open-wait"]["text"]
+    assert re.search(r"had waited for the connection pool of database/sql at main\.load \(main\.go:12\) for 390 ms when the trace ended\. Nothing was given back to it ", text), text
+    assert "open-wait" in open_in_go("select", stack, served=MS)
+    # It is only slow.
+    equal(open_in_go("select", stack, served=20 * MS), {})
+    equal(open_in_go("select", ("main.(*DB).conn", "main.load")), {})
+    # Goroutines that wait for it look leaked.
+    equal(list(created(95 * MS, waits="select", within=stack[:2], end=150 * MS)), ["open-wait", "leak"])
+    equal(list(created(95 * MS, waits="select", end=150 * MS)), ["leak"])
+    # A connection to a host may be being made.
+    equal(open_in_go("select", ("net/http.(*Transport).getConn", "main.load")), {})
+    assert "open-wait" in open_in_go("select", stack, length=500 * MS, begins=400 * MS)
+    equal(open_in_go("select", stack, length=500 * MS, begins=400 * MS + 1), {})
 
 
 def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * MS, closer=False, late=None):
@@ -2785,6 +2805,44 @@ def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     assert "sleeper" not in made(8 * MS, makers=2)
     # Main itself sets the pace, or does not wait for the receiver, which is then an idle client.
     assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
+
+
+def collecting(items, first=500 * US):
+    """Goroutine 2 collects in select until a timer ends that after 9 ms, and so many items came from `first` on, then gives
+    goroutine 3 a result."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(100, 0, 2, ("main.collect",))
+    trace.create(200, 0, 3, ("main.insert",))
+    trace.start(300, 1, 2)
+    trace.start(300, 2, 3)
+    trace.block(400, 0, "sync", GROUP)
+    for i in range(10):
+        now = MS + i * 10 * MS
+        trace.block(now, 1, "select", ("runtime.selectgo", "main.collect"))
+        for item in range(items):
+            begin = now + first + 20 * US * item
+            trace.wake(begin, 2, 2, ("runtime.chansend1", "main.insert"))
+            trace.start(begin + 10, 1, 2)
+            trace.block(begin + 20, 1, "select", ("runtime.selectgo", "main.collect"))
+        trace.block(now + first + MS // 2, 2, "chan receive", ("runtime.chanrecv1", "main.insert"))
+        trace.wake(now + 9 * MS, 1, 2, ())
+        trace.start(now + 9 * MS + 10, 1, 2)
+        trace.wake(now + 9 * MS + 20, 1, 3, ("runtime.chansend1", "main.collect"))
+        trace.start(now + 9 * MS + 30, 2, 3)
+    end = 101 * MS
+    trace.wake(end, 2, 1, ("main.insert",))
+    trace.start(end + 10, 0, 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def a_goroutine_that_collects_until_a_timer_ends_waits_for_nothing_else():
+    text = collecting(2)["sleeper"]["text"]
+    assert text.startswith("main.collect waits until a time limit while others wait for what it makes. They waited at main.insert (chan receive) during "), text
+    # Timers end at most half of the waits: else they are the pace. And 90 % of their time.
+    assert "sleeper" in collecting(1) and "sleeper" not in collecting(0)
+    assert "sleeper" in collecting(1, first=890 * US) and "sleeper" not in collecting(1, first=910 * US)
 
 
 def full(share, reason="chan send", log=None, count=10, ready=0):
@@ -3354,6 +3412,39 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     found = permitted(30, kind="chan send")
     equal(list(found), ["permits"])
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
+
+
+def stages(workers=3, taken=0):
+    """Goroutine 2 waits to send until goroutine 1, of its own kind, receives: `workers` are of it. Goroutine 1 waits so
+    for goroutine 3 in `taken` of 20 rounds."""
+    trace = Trace(3)
+    trace.here(99, 2, 0)
+    for g in range(1, workers + 1):
+        trace.create(10 + g, 0, g)
+    trace.block(20, 0, "chan receive", ("main.main",))
+    for g in range(1, min(workers, 3) + 1):
+        trace.start(20 + g, g - 1, g)
+    for i in range(20):
+        now = (1 + i) * 10 * MS
+        trace.block(now, 1, "chan send", WORK_STACK)
+        if i % 10 < taken:
+            trace.block(now + 10, 0, "chan send", WORK_STACK)
+            trace.wake(now + MS, 2, 1, ("main.work",))
+            trace.start(now + MS + 10, 0, 1)
+        trace.wake(now + 8 * MS, 0, 2, ("main.work",))
+        trace.start(now + 8 * MS + 10, 1, 2)
+    return trace.findings(210 * MS, "--from=10ms", "--to=210ms")
+
+
+@test
+def a_stage_of_a_pipeline_that_is_slow_is_no_permit():
+    found = stages()
+    equal(list(found), ["queue"])
+    assert found["queue"]["text"].startswith("main.work (main.go:10) takes from a queue more slowly than "), found
+    # Of two users of permits, one may be so quick that the other one never waits.
+    assert "permits" in stages(workers=2) and "queue" not in stages(workers=2)
+    # One that waited so itself gives back what it got.
+    assert "permits" in stages(taken=2)
 
 
 @test
