@@ -519,13 +519,17 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         return;
     }
     if (group->receive) {
-        trail_string place = left_place, name = text_of(findings, group->name);
+        trail_string place = left_place,
+                     name = text_of(findings, group->own ? group->start : group->name);
         finding_explain(findings,
                         "None of the %s %s of %.*s created at %.*s has ended: they wait at %.*s to "
                         "receive from a channel, to which only %.*s was seen to send.",
                         counted(group->created).text, word(findings, TERM_tasks), SHOWN(start),
                         SHOWN(created), SHOWN(place), SHOWN(name));
-        finding_advise(findings, "Close the channel when all is sent: their loops never end else.");
+        finding_advise(findings,
+                       group->own
+                           ? "Give back what each takes on every path, or close the channel."
+                           : "Close the channel when all is sent: their loops never end else.");
         return;
     }
     if (group->left_place)

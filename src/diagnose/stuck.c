@@ -721,7 +721,7 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
  * that have no more work; or some have ended, and the others wait for a sync.Cond. So far only the
- * goroutine that waits for them has ended such waits.
+ * goroutine that waits for them has ended such waits; or of those that receive, only themselves.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)
@@ -730,7 +730,8 @@ static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
     bool all = (family->ended == 0 && family->receive == family->created) ||
                (family->ended > 0 && family->signal == family->created - family->ended);
     return all && !family->differ &&
-           hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start);
+           (hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start) ||
+            (family->ended == 0 && hands_to(&waits->blame, family->start, family->start)));
 }
 
 /*
@@ -762,6 +763,7 @@ static void note_group(struct stuck *stuck, const struct goroutine *g, const str
         .ended = family->ended,
         .left = TRAIL_NONE,
         .receive = receive,
+        .own = receive && hands_to(&stuck->waits_at->blame, family->start, family->start),
     };
     if (left > 0)
         describe_left(stuck, family, &group, now);

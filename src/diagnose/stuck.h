@@ -83,6 +83,7 @@ struct stuck_group {
      * it sends, or for a sync.Cond.
      */
     bool receive;
+    bool own;        /* ... for what only they have sent so far */
     int64_t left_ns; /* how long that one has waited */
     trail_name left_name, left_reason, left_place;
 };

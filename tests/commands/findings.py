@@ -2545,6 +2545,33 @@ def sent_to_workers(senders=(1,), closed=0, left="chan receive", length=500 * MS
     return trace.findings(length, "--from=0ns", f"--to={length}ns")
 
 
+def lent_to_workers(other=False):
+    """Main creates two workers, of which one receives what the other one, or with `other` goroutine 9, sends; then both wait to receive."""
+    trace = Trace(4)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    trace.create(9, 0, 9, ("main.feed", "main.feeder"))
+    for i in range(2):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(100 + i, 1 + i, 10 + i)
+    trace.start(300, 3, 9)
+    trace.block(MS, 1, "chan receive", ("runtime.chanrecv1", "main.get", "main.loader"))
+    trace.wake(3 * MS, 3 if other else 2, 10, ("runtime.chansend1", "main.put", "main.loader"))
+    trace.start(3 * MS + 10, 1, 10)
+    for i in range(2):
+        trace.block(4 * MS, 1 + i, "chan receive", ("runtime.chanrecv1", "main.get", "main.loader"))
+    trace.block(10 * MS, 3, "sleep", ("time.Sleep", "main.feeder"))
+    trace.block(12 * MS, 0, "sync", GROUP)
+    return trace.findings(500 * MS, "--from=0ns", f"--to={500 * MS}ns")
+
+
+@test
+def workers_that_wait_for_what_only_they_give_back_are_never_done():
+    text = lent_to_workers()["never-done"]["text"]
+    assert text.endswith("None of the 2 goroutines of main.loader created at main.load (main.go:10) has ended: they wait at main.get (main.go:11) to receive from "
+                         "a channel, to which only main.loader was seen to send. Give back what each takes on every path, or close the channel."), text
+    assert "never-done" not in lent_to_workers(other=True)
+
+
 @test
 def workers_that_wait_for_more_from_the_one_that_waits_for_them_are_never_done():
     found = sent_to_workers(6 * (1,))
