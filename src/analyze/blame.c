@@ -436,7 +436,8 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     const struct blame_past *waker = objects_find(&blame->pasts, (uint64_t)wait->waker);
     pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
-    if (wait->back && waited_so(waker, rest.row))
+    if ((wait->back || (wait->room && row->goroutine.key == wait->waker)) &&
+        waited_so(waker, rest.row))
         ns_add(&row->back_ns, ns_between(wait->begin_ns, wait->end_ns));
     count_outside(row, wait, waker, rest.begin_ns);
     if (wait->hands_over && !pair_add(blame, wait))

@@ -72,8 +72,10 @@ struct blame_row {
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
     int64_t most_held_ns;            /* upper bound of the function's hold time, where recorded */
     bool held_unknown;               /* the hold times of some waits are not recorded */
-    int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
-    int64_t back_ns;    /* of `direct_ns`, with `back`: ended by those that had waited so, too */
+    int64_t alike_ns; /* of `direct_ns`: ended by goroutines with the same start function */
+    /* Of `direct_ns`, with `back` or by the most frequent `goroutine` for room: ended by those that
+     * had waited so, too. */
+    int64_t back_ns;
     int64_t own_ns;     /* of `direct_ns`: without what other functions are to blame for */
     int64_t outside_ns; /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_union outside_held; /* while it did */

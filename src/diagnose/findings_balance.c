@@ -424,6 +424,26 @@ static bool needs_waiter(const struct findings *findings, const struct blame_row
 }
 
 /*
+ * Whether timers ended most of the time of the waits of Go's goroutines in select, but at most half
+ * of the waits: one that collects waits for more. What only a timer wakes keeps a pace.
+ */
+static bool waits_out_timer(const struct findings *findings, const struct blame_row *row,
+                            const trail_wait *wait)
+{
+    const struct outside *outside = &findings->waits->outside;
+    uint64_t count = 0;
+    int64_t ns = 0;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_SLEEP && outside->rows[i].waiter == row->start &&
+            outside->rows[i].wait == wait->reason) {
+            count += outside->rows[i].spread.count;
+            ns_add(&ns, outside->rows[i].spread.sum_ns);
+        }
+    return wait->reason == findings->waits->select && count * 2 <= wait->spread.count &&
+           share_of(ns, wait->spread.sum_ns) >= LIMIT_SHARE;
+}
+
+/*
  * Whether what the goroutine that ended the waits waited for itself, but no other goroutine, mostly
  * ended at a time limit.
  */
@@ -431,19 +451,11 @@ static bool waits_out_limit(const struct findings *findings, const struct blame_
 {
     trail_name kind = wait_kind_name(&findings->analysis->names, (trail_name)row->outside.key);
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
-    const struct outside *outside = &findings->waits->outside;
-    /* A timer of Go ends a select. */
-    for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
-        const struct outside_row *timed = &outside->rows[i];
-        if (timed->kind == WIRE_WAIT_SLEEP && timed->wait == findings->waits->select &&
-            timed->wait == kind && timed->waiter == row->start &&
-            timed->spread.sum_ns >= blame_union_ns(&row->outside_held) / 2)
-            return true;
-    }
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == kind)
             return share_of((int64_t)group->waits[i].timed_out,
-                            (int64_t)group->waits[i].spread.count) >= LIMIT_SHARE;
+                            (int64_t)group->waits[i].spread.count) >= LIMIT_SHARE ||
+                   waits_out_timer(findings, row, &group->waits[i]);
     return false;
 }
 

@@ -12,6 +12,8 @@
 #define BUSY_MOST      0.8
 #define HELPER_SHARE   0.1 /* of what the main goroutine runs */
 #define OUTLIVES       3   /* waits, on average, of those that filled a queue */
+#define STAGE_MAKES    0.25 /* of the waits; those for stages that waited for room themselves count */
+#define STAGE_BACK     0.1 /* of the waits, ended by the one that has waited there, too */
 #define ASKED_SHARE    0.25
 #define POOLED_BACK    0.9 /* of the waits, ended by those that wait, too; else one makes work */
 #define POOLED_LEAST   3   /* goroutines: of two, each may answer the other */
@@ -70,6 +72,19 @@ static bool is_host_limit(const struct findings *findings, const struct blame_ro
 }
 
 /*
+ * Whether one goroutine makes the room in a channel, and has hardly waited for such room: it is a
+ * stage of a pipeline whose stages have one start function. Users of permits take turns.
+ */
+static bool is_stage(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
+    return wait_is_for_room(findings, row) && row->start == row->waiter && group &&
+           group->workers >= POOLED_LEAST &&
+           share_of(row->goroutine.ns, row->direct_ns) >= STAGE_MAKES &&
+           share_of(row->back_ns, row->direct_ns) < STAGE_BACK;
+}
+
+/*
  * Whether what ends these waits is one that has waited so itself: it gives a permit back. That does
  * each of several goroutines, too, that the one that waits has created for this.
  */
@@ -77,6 +92,8 @@ static bool gives_back(const struct findings *findings, const struct blame_row *
 {
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
     const struct wait_sums *there = wait_sums_there(findings, row);
+    if (is_stage(findings, row))
+        return false;
     if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row) ||
         wait_is_lent(findings, row->waiter, row->start))
         return true;

@@ -59,7 +59,10 @@ static void put_wanted(const struct findings *findings, char *text, size_t size,
                  place = names_text(&findings->analysis->names, wait->place);
     char lock[NAME_SIZE];
     put_lock(findings, lock, sizeof lock, wait);
-    if (wait->kind == 0)
+    if (wait->wanted == STUCK_POOL)
+        (void)snprintf(text, size, "for %.*s at %.*s", SHOWN(object),
+                       (int)(place.size < 150 ? place.size : 150), place.data);
+    else if (wait->kind == 0)
         (void)snprintf(text, size, "%s at %.*s", wanted[wait->wanted],
                        (int)(place.size < 200 ? place.size : 200), place.data);
     else if (wait->wanted == STUCK_LOCK)
@@ -288,6 +291,10 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
         finding_explain(findings,
                         "No wait there has ended: either the wake-up came before the wait "
                         "and was lost, or nothing wakes it.");
+    else if (wait->wanted == STUCK_POOL)
+        finding_explain(findings, "Nothing was given back to it meanwhile: look for rows that are "
+                                  "not closed, permits that are not released, and functions that "
+                                  "ask for one while they have another.");
     else if (wait->kind == 0)
         finding_explain(findings, "Nothing has received it.");
     if (wait->kind != 0 && place.size > 0)
@@ -512,13 +519,17 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         return;
     }
     if (group->receive) {
-        trail_string place = left_place, name = text_of(findings, group->name);
+        trail_string place = left_place,
+                     name = text_of(findings, group->own ? group->start : group->name);
         finding_explain(findings,
                         "None of the %s %s of %.*s created at %.*s has ended: they wait at %.*s to "
                         "receive from a channel, to which only %.*s was seen to send.",
                         counted(group->created).text, word(findings, TERM_tasks), SHOWN(start),
                         SHOWN(created), SHOWN(place), SHOWN(name));
-        finding_advise(findings, "Close the channel when all is sent: their loops never end else.");
+        finding_advise(findings,
+                       group->own
+                           ? "Give back what each takes on every path, or close the channel."
+                           : "Close the channel when all is sent: their loops never end else.");
         return;
     }
     if (group->left_place)
@@ -629,7 +640,8 @@ void finding_open_waits(struct findings *findings)
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
             !may_be_for_work(&stuck->waits[i]) && !takes_turns(findings, &stuck->waits[i]) &&
-            !finding_names(findings, "leak", stuck->waits[i].name) &&
+            (stuck->waits[i].wanted == STUCK_POOL ||
+             !finding_names(findings, "leak", stuck->waits[i].name)) &&
             !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];

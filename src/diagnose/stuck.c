@@ -120,6 +120,19 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
     return !joins || holder.goroutine != TRAIL_NONE || several;
 }
 
+/* The pool of a package for which the goroutine waits in Go, if none gave anything back to it
+ * meanwhile; else 0. Waits for connections of net/http may be for one that is being made. */
+static trail_name drained_pool(struct waits *waits, const struct goroutine *g)
+{
+    if (!waits || !waits->is_go || (g->reason != waits->receive && g->reason != waits->select))
+        return 0;
+    trail_name pool = waits_pool(waits, g->outer);
+    for (size_t i = 0; pool != 0 && i < waits->blame.count; i++)
+        if (waits->blame.rows[i].wait == pool && waits->blame.rows[i].last_ns > g->since_ns)
+            return 0;
+    return pool == waits->pools[WAITS_POOL_HTTP] ? 0 : pool;
+}
+
 /* The same for a goroutine of Go, of which only the place is known. */
 static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
                         struct stuck_wait *wait)
@@ -129,6 +142,12 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
     if (waits && g->reason == waits->send && g->reason != 0) {
         wait->place = waits_place(stuck->waits_at, g->outer);
         wait->wanted = STUCK_SEND;
+        return wait->place != 0;
+    }
+    wait->object = drained_pool(stuck->waits_at, g);
+    if (wait->object != 0) {
+        wait->place = waits_calling_place(stuck->waits_at, g->outer);
+        wait->wanted = STUCK_POOL;
         return wait->place != 0;
     }
     if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP ||
@@ -703,7 +722,7 @@ static void describe_left(const struct stuck *stuck, const struct family *family
 /*
  * Whether none of the family has ended, and each waits to receive from a channel, as workers do
  * that have no more work; or some have ended, and the others wait for a sync.Cond. So far only the
- * goroutine that waits for them has ended such waits.
+ * goroutine that waits for them has ended such waits; or of those that receive, only themselves.
  */
 static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
                         const struct family *family)
@@ -712,7 +731,8 @@ static bool all_receive(const struct stuck *stuck, const struct goroutine *g,
     bool all = (family->ended == 0 && family->receive == family->created) ||
                (family->ended > 0 && family->signal == family->created - family->ended);
     return all && !family->differ &&
-           hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start);
+           (hands_to(&waits->blame, names_kind(&waits->analysis->names, g->name), family->start) ||
+            (family->ended == 0 && hands_to(&waits->blame, family->start, family->start)));
 }
 
 /*
@@ -744,6 +764,7 @@ static void note_group(struct stuck *stuck, const struct goroutine *g, const str
         .ended = family->ended,
         .left = TRAIL_NONE,
         .receive = receive,
+        .own = receive && hands_to(&stuck->waits_at->blame, family->start, family->start),
     };
     if (left > 0)
         describe_left(stuck, family, &group, now);

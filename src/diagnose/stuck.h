@@ -18,6 +18,7 @@ enum stuck_for {
     STUCK_LOCK,
     STUCK_CONDITION,
     STUCK_SEND,
+    STUCK_POOL,  /* in Go, something from a pool that a package keeps */
     STUCK_JOIN,  /* the exit of `holder` */
     STUCK_READ,  /* a pipe */
     STUCK_WRITE, /* room in a pipe or socket */
@@ -82,6 +83,7 @@ struct stuck_group {
      * it sends, or for a sync.Cond.
      */
     bool receive;
+    bool own;        /* ... for what only they have sent so far */
     int64_t left_ns; /* how long that one has waited */
     trail_name left_name, left_reason, left_place;
 };

@@ -109,6 +109,12 @@ trail_name waits_place(struct waits *waits, trail_stack stack)
     return at.function ? waits_name_frame(waits, &at) : 0;
 }
 
+trail_name waits_calling_place(struct waits *waits, trail_stack stack)
+{
+    trail_place at = calling_frame(waits, stack);
+    return at.function ? waits_name_frame(waits, &at) : 0;
+}
+
 static uint64_t lock_key(enum wire_wait kind, trail_name object)
 {
     return (uint64_t)object << 32 | (uint64_t)kind;

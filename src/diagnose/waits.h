@@ -305,6 +305,9 @@ trail_name waits_blamed(struct waits *waits, trail_name wait);
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);
 
+/* The same of the innermost function on it that belongs to no package of Go's. */
+trail_name waits_calling_place(struct waits *waits, trail_stack stack);
+
 /*
  * What the files of the waits share: groups and blame (waits.c), places (waits_places.c), condition
  * variables (waits_conditions.c), rwlocks (waits_readers.c), waits for work (waits_work.c) and for

@@ -1278,8 +1278,8 @@ def a_collection_takes_longer_beside_other_programs():
     assert "Other programs used the CPUs at times, which makes it longer." in collected(82 * MS, lacked=1100 * US)["gc-share"]["text"]
 
 
-def created_at(times, ends, waits="chan receive", name="main.worker"):
-    """One goroutine after another; the first `ends` of them end, the others stay blocked."""
+def created_at(times, ends, waits="chan receive", name="main.worker", within=(), end=100 * MS):
+    """One goroutine after another; the first `ends` of them end, the others stay blocked, within calls of these functions."""
     trace = Trace(1)
     trace.here(1, 2, 0)
     for i, now in enumerate(times):
@@ -1291,9 +1291,9 @@ def created_at(times, ends, waits="chan receive", name="main.worker"):
             trace.at(now + 40, 0, "GoDestroy")
         else:
             trace.wake(now + 30, 0, 1)
-            trace.block(now + 40, 0, waits, ("main.send", name))
+            trace.block(now + 40, 0, waits, (*within, "main.send", name))
         trace.start(now + 50, 0, 1)
-    return trace.findings(100 * MS)
+    return trace.findings(end)
 
 
 def created(span, ends=0, count=40, **others):
@@ -2502,8 +2502,8 @@ def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_dead
     assert "waits for the exit of main.worker; goroutine main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"], found
 
 
-def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, creator=None):
-    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`. `creator`: goroutine 1
+def open_in_go(reason, stack, served=0, length=400 * MS, begins=10 * MS, creator=None):
+    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there from `served` on for a millisecond. `creator`: goroutine 1
     created 2, and waits there."""
     trace = Trace(3)
     for g in (1, 2, 3):
@@ -2514,9 +2514,9 @@ def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS, cre
         trace.start(20, 1, 2)
         trace.block(30, 0, "sync", creator)
     if served:
-        trace.block(MS, 2, reason, stack)
-        trace.wake(2 * MS, 0, 3)
-        trace.start(3 * MS, 2, 3)
+        trace.block(served, 2, reason, stack)
+        trace.wake(served + MS, 0, 3, stack)
+        trace.start(served + 2 * MS, 2, 3)
     trace.block(begins, 1, reason, stack)
     return trace.findings(length, "--from=0ns", f"--to={length}ns")
 
@@ -2531,11 +2531,31 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     assert re.search(r"Nothing has received it\. Meanwhile goroutine \S+ \(1\), which created it, waits for a WaitGroup at main\.deposit \(main\.go:11\)\.", text), text
     assert "which created it" not in open_in_go("chan send", ("runtime.chansend1", "main.put"), creator=LOCK)["open-wait"]["text"]
     # A worker that waits for work, as others did there.
-    equal(open_in_go("sync.(*Cond).Wait", COND, served=True), {})
+    equal(open_in_go("sync.(*Cond).Wait", COND, served=MS), {})
     equal(open_in_go("chan receive", ("runtime.chanrecv1", "main.get")), {})
     # From a fifth of the time on.
     assert "open-wait" in open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS)
     equal(open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS + 1), {})
+
+
+@test
+def a_wait_for_a_pool_to_which_nothing_is_given_back_is_open():
+    stack = ("database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.load")
+    found = open_in_go("select", stack)
+    equal(list(found), ["open-wait"])
+    text = found["open-wait"]["text"]
+    assert re.search(r"had waited for the connection pool of database/sql at main\.load \(main\.go:12\) for 390 ms when the trace ended\. Nothing was given back to it ", text), text
+    assert "open-wait" in open_in_go("select", stack, served=MS)
+    # It is only slow.
+    equal(open_in_go("select", stack, served=20 * MS), {})
+    equal(open_in_go("select", ("main.(*DB).conn", "main.load")), {})
+    # Goroutines that wait for it look leaked.
+    equal(list(created(95 * MS, waits="select", within=stack[:2], end=150 * MS)), ["open-wait", "leak"])
+    equal(list(created(95 * MS, waits="select", end=150 * MS)), ["leak"])
+    # A connection to a host may be being made.
+    equal(open_in_go("select", ("net/http.(*Transport).getConn", "main.load")), {})
+    assert "open-wait" in open_in_go("select", stack, length=500 * MS, begins=400 * MS)
+    equal(open_in_go("select", stack, length=500 * MS, begins=400 * MS + 1), {})
 
 
 def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * MS, closer=False, late=None):
@@ -2609,6 +2629,33 @@ def sent_to_workers(senders=(1,), closed=0, left="chan receive", length=500 * MS
         trace.at(11 * MS + 20, 1 + n, "GoDestroy")
     trace.block(12 * MS, 0, "sync", GROUP)
     return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+def lent_to_workers(other=False):
+    """Main creates two workers, of which one receives what the other one, or with `other` goroutine 9, sends; then both wait to receive."""
+    trace = Trace(4)
+    trace.at(1, 0, f"GoStatusStack g=1 m=100 gstatus=2 stack={trace.stack(('main.main',))}")
+    trace.create(9, 0, 9, ("main.feed", "main.feeder"))
+    for i in range(2):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(100 + i, 1 + i, 10 + i)
+    trace.start(300, 3, 9)
+    trace.block(MS, 1, "chan receive", ("runtime.chanrecv1", "main.get", "main.loader"))
+    trace.wake(3 * MS, 3 if other else 2, 10, ("runtime.chansend1", "main.put", "main.loader"))
+    trace.start(3 * MS + 10, 1, 10)
+    for i in range(2):
+        trace.block(4 * MS, 1 + i, "chan receive", ("runtime.chanrecv1", "main.get", "main.loader"))
+    trace.block(10 * MS, 3, "sleep", ("time.Sleep", "main.feeder"))
+    trace.block(12 * MS, 0, "sync", GROUP)
+    return trace.findings(500 * MS, "--from=0ns", f"--to={500 * MS}ns")
+
+
+@test
+def workers_that_wait_for_what_only_they_give_back_are_never_done():
+    text = lent_to_workers()["never-done"]["text"]
+    assert text.endswith("None of the 2 goroutines of main.loader created at main.load (main.go:10) has ended: they wait at main.get (main.go:11) to receive from "
+                         "a channel, to which only main.loader was seen to send. Give back what each takes on every path, or close the channel."), text
+    assert "never-done" not in lent_to_workers(other=True)
 
 
 @test
@@ -2871,6 +2918,44 @@ def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     assert "sleeper" not in made(8 * MS, makers=2)
     # Main itself sets the pace, or does not wait for the receiver, which is then an idle client.
     assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
+
+
+def collecting(items, first=500 * US):
+    """Goroutine 2 collects in select until a timer ends that after 9 ms, and so many items came from `first` on, then gives
+    goroutine 3 a result."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(100, 0, 2, ("main.collect",))
+    trace.create(200, 0, 3, ("main.insert",))
+    trace.start(300, 1, 2)
+    trace.start(300, 2, 3)
+    trace.block(400, 0, "sync", GROUP)
+    for i in range(10):
+        now = MS + i * 10 * MS
+        trace.block(now, 1, "select", ("runtime.selectgo", "main.collect"))
+        for item in range(items):
+            begin = now + first + 20 * US * item
+            trace.wake(begin, 2, 2, ("runtime.chansend1", "main.insert"))
+            trace.start(begin + 10, 1, 2)
+            trace.block(begin + 20, 1, "select", ("runtime.selectgo", "main.collect"))
+        trace.block(now + first + MS // 2, 2, "chan receive", ("runtime.chanrecv1", "main.insert"))
+        trace.wake(now + 9 * MS, 1, 2, ())
+        trace.start(now + 9 * MS + 10, 1, 2)
+        trace.wake(now + 9 * MS + 20, 1, 3, ("runtime.chansend1", "main.collect"))
+        trace.start(now + 9 * MS + 30, 2, 3)
+    end = 101 * MS
+    trace.wake(end, 2, 1, ("main.insert",))
+    trace.start(end + 10, 0, 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def a_goroutine_that_collects_until_a_timer_ends_waits_for_nothing_else():
+    text = collecting(2)["sleeper"]["text"]
+    assert text.startswith("main.collect waits until a time limit while others wait for what it makes. They waited at main.insert (chan receive) during "), text
+    # Timers end at most half of the waits: else they are the pace. And 90 % of their time.
+    assert "sleeper" in collecting(1) and "sleeper" not in collecting(0)
+    assert "sleeper" in collecting(1, first=890 * US) and "sleeper" not in collecting(1, first=910 * US)
 
 
 def full(share, reason="chan send", log=None, count=10, ready=0):
@@ -3440,6 +3525,39 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     found = permitted(30, kind="chan send")
     equal(list(found), ["permits"])
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
+
+
+def stages(workers=3, taken=0):
+    """Goroutine 2 waits to send until goroutine 1, of its own kind, receives: `workers` are of it. Goroutine 1 waits so
+    for goroutine 3 in `taken` of 20 rounds."""
+    trace = Trace(3)
+    trace.here(99, 2, 0)
+    for g in range(1, workers + 1):
+        trace.create(10 + g, 0, g)
+    trace.block(20, 0, "chan receive", ("main.main",))
+    for g in range(1, min(workers, 3) + 1):
+        trace.start(20 + g, g - 1, g)
+    for i in range(20):
+        now = (1 + i) * 10 * MS
+        trace.block(now, 1, "chan send", WORK_STACK)
+        if i % 10 < taken:
+            trace.block(now + 10, 0, "chan send", WORK_STACK)
+            trace.wake(now + MS, 2, 1, ("main.work",))
+            trace.start(now + MS + 10, 0, 1)
+        trace.wake(now + 8 * MS, 0, 2, ("main.work",))
+        trace.start(now + 8 * MS + 10, 1, 2)
+    return trace.findings(210 * MS, "--from=10ms", "--to=210ms")
+
+
+@test
+def a_stage_of_a_pipeline_that_is_slow_is_no_permit():
+    found = stages()
+    equal(list(found), ["queue"])
+    assert found["queue"]["text"].startswith("main.work (main.go:10) takes from a queue more slowly than "), found
+    # Of two users of permits, one may be so quick that the other one never waits.
+    assert "permits" in stages(workers=2) and "queue" not in stages(workers=2)
+    # One that waited so itself gives back what it got.
+    assert "permits" in stages(taken=2)
 
 
 @test
@@ -4369,37 +4487,6 @@ def one_that_sleeps_while_others_of_its_kind_wait_for_it_is_named():
     end = 101 * MS
     text = trace.findings(end, "--from=0ns", f"--to={end}ns")["sleeper"]["text"]
     assert text.startswith("main.request sleeps while others wait for what it makes. ") and "it slept (main.load (main.go:11))" in text, text
-
-
-@test
-def one_whose_select_a_ticker_ends_keeps_others_waiting_for_what_it_makes():
-    def batched_by(timer):
-        trace = Trace(4)
-        trace.here(1, 2, 0)
-        trace.here(4, 2, 3)
-        for g, start in ((2, "main.flush"), (3, "main.save")):
-            trace.create(10 + g, 0, g, (start,))
-            trace.start(20 + g, g - 1, g)
-        trace.block(40, 0, "sync", GROUP)
-        for i in range(12):
-            now = MS + i * 10 * MS
-            trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.save"))
-            trace.block(now + 10, 1, "select", ("runtime.selectgo", "main.flush"))
-            if timer:
-                trace.at(now + 9 * MS, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
-            else:
-                trace.wake(now + 9 * MS, 3, 2, ("main.other",))
-            trace.start(now + 9 * MS + 10, 1, 2)
-            trace.wake(now + 9 * MS + 20, 1, 3, ("main.flush",))
-            trace.start(now + 9 * MS + 100, 2, 3)
-        trace.wake(122 * MS, 2, 1, ("sync.(*WaitGroup).Done", "main.save"))
-        trace.start(122 * MS + 100, 0, 1)
-        return trace.findings(123 * MS, "--from=0ns", f"--to={123 * MS}ns")
-
-    text = batched_by(timer=True)["sleeper"]["text"]
-    assert text.startswith("main.flush waits until a time limit while others wait for what it makes. They waited at main.save (chan receive) during 88 %"), text
-    assert "it waited, mostly until the limit (select). " in text, text
-    assert "sleeper" not in batched_by(timer=False)
 
 
 @test
