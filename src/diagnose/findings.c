@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "diagnose/findings_waits.h"
-#include "diagnose/waits.h"
+#include "diagnose/wait_sums.h"
 #include "words/gain.h"
 #include "words/wrappers.h"
 
@@ -232,7 +231,7 @@ static bool finish(void *part, int64_t ns)
     (void)ns;
     vocabulary_init(&findings->vocabulary, trail_reader_maker(findings->analysis->reader),
                     findings->analysis->options.words);
-    if (findings->waits && !wait_sums_add(findings))
+    if (findings->waits && !wait_sums_add(&findings->sums, findings->waits))
         return false;
     for (size_t i = 0; findings->activity && i < sizeof all / sizeof *all; i++)
         all[i](findings);

@@ -28,7 +28,7 @@ struct findings {
     const struct regions *regions;
     const struct misuses *misuses;
     struct vocabulary vocabulary;
-    struct objects sums; /* of waits: wait_sums_add */
+    struct objects sums; /* of waits: wait_sums.h */
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;

@@ -4,6 +4,7 @@
 
 #include "diagnose/findings.h"
 #include "diagnose/findings_waits.h"
+#include "diagnose/wait_sums.h"
 #include "diagnose/waits.h"
 #include "diagnose/why_ready.h"
 #include "words/wrappers.h"
@@ -22,7 +23,8 @@
 /* Whether there are enough waits for the lock to be worth a finding. */
 static bool is_much(const struct findings *findings, const struct blame_row *row)
 {
-    return wait_sums_of_lock(findings, row)->lock_waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
+    return wait_sums_of_lock(&findings->sums, row)->lock_waits >= LOCK_WAITS ||
+           row->ns >= LOCK_LEAST;
 }
 
 /*
@@ -30,7 +32,7 @@ static bool is_much(const struct findings *findings, const struct blame_row *row
  */
 static bool is_starved(const struct findings *findings, const struct blame_row *row)
 {
-    const struct rwlock *lock = wait_sums_of_lock(findings, row)->rwlock;
+    const struct rwlock *lock = wait_sums_of_lock(&findings->sums, row)->rwlock;
     return lock && lock->waiter == row->waiter && lock->ns >= row->ns / 2 && lock->kept_out > 0;
 }
 
@@ -179,7 +181,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     char lock[200], process[200], of_all[120] = "", longest[120] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_process(findings, row, process, sizeof process);
-    int64_t all_ns = wait_sums_of_lock(findings, row)->lock_ns;
+    int64_t all_ns = wait_sums_of_lock(&findings->sums, row)->lock_ns;
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
         (void)snprintf(of_all, sizeof of_all, " (of %s for this lock)", duration(all_ns).text);
     if (row->waits > 1)

@@ -4,6 +4,7 @@
 
 #include "diagnose/findings.h"
 #include "diagnose/findings_waits.h"
+#include "diagnose/wait_sums.h"
 #include "diagnose/waits.h"
 #include "words/place.h"
 #include "words/process_name.h"
@@ -91,7 +92,7 @@ static bool is_stage(const struct findings *findings, const struct blame_row *ro
 static bool gives_back(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_group *group = waits_find_group(findings->waits, row->start);
-    const struct wait_sums *there = wait_sums_there(findings, row);
+    const struct wait_sums *there = wait_sums_there(&findings->sums, row);
     if (is_stage(findings, row))
         return false;
     if (share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || is_host_limit(findings, row) ||

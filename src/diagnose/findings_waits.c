@@ -57,53 +57,6 @@ bool wait_is_for_room(const struct findings *findings, const struct blame_row *r
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
-static uint64_t key_of_place(const struct blame_row *row)
-{
-    return (uint64_t)row->wait << 32 | row->at;
-}
-
-/* Where locks have no names, the place stands for the lock. */
-static uint64_t key_of_lock(const struct blame_row *row)
-{
-    return row->named ? (uint64_t)row->wait << 32 : key_of_place(row);
-}
-
-bool wait_sums_add(struct findings *findings)
-{
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
-        struct wait_sums *there = objects_get(&findings->sums, key_of_place(row)),
-                         *lock = objects_get(&findings->sums, key_of_lock(row));
-        if (!there || !lock)
-            return false;
-        ns_add(&there->alike_ns, row->alike_ns);
-        ns_add(&there->direct_ns, row->direct_ns);
-        lock->lock_waits += row->lock ? row->waits : 0;
-        ns_add(&lock->lock_ns, row->lock ? row->ns : 0);
-    }
-    IDMAP_EACH(slot, &findings->waits->rwlocks.map) {
-        const struct rwlock *rwlock = slot->value;
-        struct wait_sums *lock = objects_get(&findings->sums, (uint64_t)rwlock->wait << 32);
-        if (!lock)
-            return false;
-        lock->rwlock = rwlock;
-    }
-    return true;
-}
-
-const struct wait_sums *wait_sums_there(const struct findings *findings,
-                                        const struct blame_row *row)
-{
-    return objects_find(&findings->sums, key_of_place(row));
-}
-
-const struct wait_sums *wait_sums_of_lock(const struct findings *findings,
-                                          const struct blame_row *row)
-{
-    return objects_find(&findings->sums, key_of_lock(row));
-}
-
 const struct blame_pair *wait_pair(const struct findings *findings, trail_name waiter,
                                    trail_name waker)
 {

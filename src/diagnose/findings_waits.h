@@ -31,23 +31,6 @@ static inline int64_t mean(int64_t sum, uint64_t count)
     return count > 0 ? sum / (int64_t)count : 0;
 }
 
-/* Rows of waits of one kind at one place, or for one lock, whatever ended them. */
-struct wait_sums {
-    int64_t alike_ns, direct_ns; /* as in struct blame_row */
-    uint64_t lock_waits;         /* of rows about the lock */
-    int64_t lock_ns;
-    const struct rwlock *rwlock; /* the lock, if it is one */
-};
-
-/* Adds up all rows, before the findings ask. Returns false if out of memory. */
-bool wait_sums_add(struct findings *findings);
-
-/* Returns the sums of the waits at the row's place; of those for its lock. */
-const struct wait_sums *wait_sums_there(const struct findings *findings,
-                                        const struct blame_row *row);
-const struct wait_sums *wait_sums_of_lock(const struct findings *findings,
-                                          const struct blame_row *row);
-
 /*
  * Whether a condition variable serves as a barrier: those that wait for it end each other's waits,
  * several at a time.

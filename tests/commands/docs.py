@@ -67,7 +67,7 @@ for name, listed in {
     "docs/findings.md": sections,
 }.items():
     check(f"{name} has every finding", sorted(findings ^ set(listed)))
-tests = "".join(path.read_text() for folder in ("commands", "recording") for path in root.glob(f"tests/{folder}/*.py"))
+tests = "".join(path.read_text() for folder in ("commands", "recording") for path in root.glob(f"tests/{folder}/**/*.py"))
 check("each finding has a test", sorted(kind for kind in findings if f'"{kind}"' not in tests))
 check("the index of docs/findings.md has the order of its sections", [] if rows == sections else ["it differs"])
 for section in re.split(r"^(?=### `)", explained, flags=re.M)[1:]:

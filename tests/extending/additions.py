@@ -226,7 +226,7 @@ Many goroutines were alive at the end.
 .It Li many-goroutines
 at least 5,000 goroutines were alive at the end
 """, before=".It Li leak"),
-    Into("tests/commands/findings.py", '''
+    Into("tests/commands/findings/stuck.py", '''
 def five_thousand_goroutines_are_many():
     for count in 4999, 5000:
         trace = Trace(1)
@@ -237,7 +237,7 @@ def five_thousand_goroutines_are_many():
 
 
 @test
-''', before="def findings_speak_of_threads_where"),
+''', before="def goroutines_that_are_created_all_along_and_stay_blocked_leak"),
 ]
 
 EVENT_TYPE = [
