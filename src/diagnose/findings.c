@@ -222,7 +222,8 @@ static bool init(void *part, struct trail_analysis *analysis)
     findings->regions = analysis_object(analysis, &regions_part);
     findings->misuses = analysis_object(analysis, &misuses_part);
     findings->sums = OBJECTS_OF(struct wait_sums);
-    return true;
+    findings->needs = calloc(1, sizeof *findings->needs);
+    return findings->needs != NULL;
 }
 
 static bool finish(void *part, int64_t ns)
@@ -239,7 +240,7 @@ static bool finish(void *part, int64_t ns)
         findings->rows[i].text = whole_text(findings, &findings->rows[i]);
     findings_sort(findings);
     explain_address(findings);
-    return !findings->failed;
+    return !findings->failed && !findings->needs->failed;
 }
 
 static void drop(void *part)
@@ -247,6 +248,9 @@ static void drop(void *part)
     struct findings *findings = part;
     free(findings->rows);
     objects_free(&findings->sums);
+    if (findings->needs)
+        objects_free(&findings->needs->kinds);
+    free(findings->needs);
     arena_free(&findings->texts);
 }
 

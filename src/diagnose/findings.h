@@ -18,6 +18,12 @@
 #include "words/vocabulary.h"
 
 /* Answers of other parts, which own them; NULL: not requested. */
+/* Which kinds of goroutines the program's end needs: findings_waits.c, when first asked. */
+struct finding_needs {
+    struct objects kinds;
+    bool known, failed; /* failed: out of memory */
+};
+
 struct findings {
     struct trail_analysis *analysis;
     const struct activity *activity;
@@ -29,6 +35,7 @@ struct findings {
     const struct misuses *misuses;
     struct vocabulary vocabulary;
     struct objects sums; /* of waits: wait_sums.h */
+    struct finding_needs *needs;
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;

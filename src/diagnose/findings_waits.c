@@ -74,53 +74,87 @@ bool wait_is_lent(const struct findings *findings, trail_name waiter, trail_name
     return facts && facts->kind == WIRE_WAIT_SEMAPHORE && back && back->wait == there->wait;
 }
 
+/* MARK: What is needed */
+
+/* For how long others waited for all goroutines of a kind to end; and for how long the program's
+ * end needed the kind, directly or through at most so many kinds that wait for its work. */
+struct need {
+    int64_t all_ns, ns[MOST_LINKS + 1];
+};
+
+/* The kind is needed for at least `ns`. */
+static void note_need(struct finding_needs *needs, trail_name kind, unsigned links, int64_t ns,
+                      bool all)
+{
+    struct need *need = objects_get(&needs->kinds, kind);
+    if (!need) {
+        needs->failed = true;
+        return;
+    }
+    if (all && ns > need->all_ns)
+        need->all_ns = ns;
+    if (ns > need->ns[links])
+        need->ns[links] = ns;
+}
+
+static void find_direct(const struct findings *findings, struct finding_needs *needs)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < blame->count; i++)
+        if (wait_is_for_all(findings, &blame->rows[i]))
+            note_need(needs, blame->rows[i].start, 0, blame_union_ns(&blame->rows[i].held), true);
+    /* Another process waits for the exit of this one. */
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_CHILD)
+            note_need(needs, outside->rows[i].peer.start, 0,
+                      blame_union_ns(&outside->rows[i].at_least_one), false);
+}
+
+/* Those that wait for the work of a kind need it for as long as they are needed. */
+static void find_through(const struct findings *findings, struct finding_needs *needs,
+                         unsigned links)
+{
+    const struct blame *blame = &findings->waits->blame;
+    IDMAP_EACH(slot, &needs->kinds.map) {
+        struct need *need = slot->value;
+        need->ns[links] = need->ns[links - 1];
+    }
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct need *waiter = objects_find(&needs->kinds, pair->waiter);
+        int64_t ns = blame_union_ns(&pair->waiting), most = pair->longest.goroutine == 1 ? ns
+                                                            : waiter ? waiter->ns[links - 1]
+                                                                     : 0;
+        if (pair->waiter != pair->waker)
+            note_need(needs, pair->waker, links, ns < most ? ns : most, false);
+    }
+}
+
+static struct need need_for(const struct findings *findings, trail_name kind)
+{
+    struct finding_needs *needs = findings->needs;
+    if (!needs->known) {
+        needs->known = true;
+        needs->kinds = OBJECTS_OF(struct need);
+        find_direct(findings, needs);
+        for (unsigned links = 1; links <= MOST_LINKS; links++)
+            find_through(findings, needs, links);
+    }
+    const struct need *need = objects_find(&needs->kinds, kind);
+    return need ? *need : (struct need){0};
+}
+
 bool finding_all_awaited(const struct findings *findings, trail_name start, double share)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
-        if (row->start == start && wait_is_for_all(findings, row) &&
-            time_share(findings, blame_union_ns(&row->held)) >= share)
-            return true;
-    }
-    return false;
-}
-
-bool wait_is_for_process(const struct findings *findings, trail_name start, double share)
-{
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
-        if (row->kind == WIRE_WAIT_CHILD && row->peer.start == start &&
-            time_share(findings, blame_union_ns(&row->at_least_one)) >= share)
-            return true;
-    }
-    return false;
-}
-
-/* Whether the program's end needs those with this start function, as seen through `links` others
- * that wait for what these make. */
-static bool is_needed(const struct findings *findings, const trail_longest *longest,
-                      trail_name start, double share, unsigned links)
-{
-    const struct blame *blame = &findings->waits->blame;
-    if (longest->goroutine == 1 || finding_all_awaited(findings, start, share) ||
-        wait_is_for_process(findings, start, share))
-        return true;
-    for (size_t i = 0; links > 0 && i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
-        if (pair->waker == start && pair->waiter != start &&
-            time_share(findings, blame_union_ns(&pair->waiting)) >= share &&
-            is_needed(findings, &pair->longest, pair->waiter, share, links - 1))
-            return true;
-    }
-    return false;
+    return time_share(findings, need_for(findings, start).all_ns) >= share;
 }
 
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share)
 {
-    return is_needed(findings, longest, start, share, MOST_LINKS);
+    return longest->goroutine == 1 ||
+           time_share(findings, need_for(findings, start).ns[MOST_LINKS]) >= share;
 }
 
 int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start)

@@ -56,14 +56,10 @@ bool wait_is_for_work(const struct findings *findings, const struct blame_row *r
 /* Whether the wait is for room in a queue. */
 bool wait_is_for_room(const struct findings *findings, const struct blame_row *row);
 
-/* Whether another process waits for the exit of the one whose main thread has this start function,
- * for at least the share of the time. */
-bool wait_is_for_process(const struct findings *findings, trail_name start, double share);
-
 /*
  * Whether the main goroutine waits, or others wait for all goroutines with this start function to
  * end, for at least the share of the time; or such goroutines wait as long for what these make,
- * directly or through another kind. Looks at all rows: to be asked last.
+ * directly or through another kind.
  */
 bool wait_is_needed(const struct findings *findings, const trail_longest *longest, trail_name start,
                     double share);
