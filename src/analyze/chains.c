@@ -136,7 +136,7 @@ static bool take_hold(struct chains *chains, const trail_event *event)
         return true;
     struct wait_text text =
         wait_text_of_hold(trail_reader_string(chains->names->reader, event->log.message));
-    /* A lock that others release is none to the replay: there, its waits are for these. */
+    /* The replay knows no lock that others release: its waits end at wake-ups. */
     if (text.kind == WIRE_WAIT_NONE || text.object.size == 0 || text.by != TRAIL_NONE)
         return true;
     uint32_t lock =

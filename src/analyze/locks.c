@@ -195,7 +195,7 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter)
 {
     struct lock *lock = waiter->gives_up;
     int64_t begin = ns_between(waiter->held_ns, waiter->given_up_ns);
-    /* The length is rounded. */
+    /* A length is rounded to three digits, and may reach back before the trace. */
     if (begin < locks->analysis->span.origin_ns)
         begin = locks->analysis->span.origin_ns;
     waiter->gives_up = NULL;

@@ -20,8 +20,9 @@ struct wait_text {
     enum wire_wait kind;
     trail_string object; /* within the text; empty: none */
     int64_t held_ns;     /* of "held" */
-    int64_t by;          /* ..., the number of a goroutine in the block of the one that wrote the
-                          * log, which has released the lock for it; TRAIL_NONE: its own */
+    int64_t by;          /* ..., the goroutine that held the lock, if another one released it and
+                          * wrote this log: its number in the writer's block; TRAIL_NONE: the
+                          * writer */
 };
 
 /* "mutex stats_mu". */

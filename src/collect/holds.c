@@ -199,7 +199,7 @@ void holds_name_shared(struct collect *c, uint64_t object, uint64_t time)
 
 /*
  * Whether the lock shows that the thread no longer holds it: another thread or process has released
- * it, which the thread's own slot does not have. Of a lock that is not declared to be shared, it
+ * it, which the thread's own slot does not have. Mutexes that are not shared are not read: one
  * may be a stream's, which records its owner differently.
  */
 static bool is_given_up(struct collect *c, const struct thread *thread,

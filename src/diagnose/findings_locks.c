@@ -77,14 +77,14 @@ static bool is_of_library(const struct findings *findings, const struct blame_ro
     return memmem(wait.data, wait.size, " (in ", 5) || memmem(wait.data, wait.size, " (stream", 8);
 }
 
-/* Whether only its holder runs scripts. */
-static bool is_interpreters(const struct findings *findings, const struct blame_row *row)
+/* Whether it is the lock of an interpreter or of a language's runtime. */
+static bool is_runtime_lock(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = wait_facts_of(&findings->analysis->names, row->wait);
     return facts && facts->kind == WIRE_WAIT_INTERPRETER;
 }
 
-/* Whether what released the lock is an interpreter, and does not say which of its threads did. */
+/* Whether the function that released the lock is an interpreter's, which all its threads call. */
 static bool is_runtime(const struct findings *findings, trail_name function)
 {
     return frame_rank(NULL, text_of(findings, function), (trail_string){0}) == FRAME_RUNTIME;
@@ -95,9 +95,9 @@ static void advise(struct findings *findings, const struct blame_row *row)
 {
     double share = wait_own_share(row);
     bool waits = row->outside.ns > 0 && share >= OUTSIDE_SHARE;
-    if (is_interpreters(findings, row)) {
+    if (is_runtime_lock(findings, row)) {
         finding_advise(findings,
-                       "Only the %s that holds it runs scripts: divide the work among processes, "
+                       "Only one %s at a time runs code under it: divide the work among processes, "
                        "or do it in calls that release it.",
                        word(findings, TERM_task));
         return;
@@ -173,7 +173,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     struct finding_of of =
         finding_saves(kind, gain_of(findings, held), &row->longest, row->function, row->wait);
     of.weight_ns = held;
-    bool nameless = is_interpreters(findings, row) || is_runtime(findings, row->function);
+    bool nameless = is_runtime_lock(findings, row) || is_runtime(findings, row->function);
     trail_string place = text_of(findings, nameless ? row->start : row->place),
                  at = text_of(findings, row->at);
     /* An rwlock has a name of its own, for both ways to take it. */

@@ -123,7 +123,7 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
                     SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", outside_words(row).text,
                     SHOWN(start));
-    if (row->peer.ns >= row->longest.ns / 2) {
+    if (row->peer.wait && row->peer.place && row->peer.ns >= row->longest.ns / 2) {
         trail_string its = text_of(findings, row->peer.wait),
                      in = text_of(findings, row->peer.place);
         finding_explain(findings,

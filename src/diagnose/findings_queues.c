@@ -20,9 +20,9 @@
 #define POOLED_LEAST   3   /* goroutines: of two, each may answer the other */
 #define DIALS_RARELY   4   /* waits for a connection for each that is made */
 #define POOL_WAITS     10
-#define POOL_RARELY    4   /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2 /* of its time, waiting for work */
-#define POOL_OF_CPU    2 /* threads at most for each CPU: as many as are chosen for work on these */
+#define POOL_RARELY    4    /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2  /* of its time, waiting for work */
+#define POOL_OF_CPU    2    /* threads at most for each CPU: more are meant to wait */
 #define POOL_MORE      0.5  /* than its threads wait for results, on average */
 #define PRODUCER_WAITS 0.25 /* of its time, for something else than work */
 #define PRODUCER_RUNS  0.2  /* of its time: less is not mentioned */

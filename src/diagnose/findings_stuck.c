@@ -615,7 +615,8 @@ static bool may_be_for_work(const struct stuck_wait *wait)
     return wait->can_go && (wait->wanted == STUCK_READ || wait->wanted == STUCK_CHILD);
 }
 
-/* Whether the lock is held by one that waits to accept: its turn lasts until the next comes. */
+/* Whether the holder waits to accept: processes of a server take turns, and a turn lasts until the
+ * next connection. */
 static bool takes_turns(const struct findings *findings, const struct stuck_wait *wait)
 {
     const struct idmap *alive = &findings->analysis->goroutines.follow.alive;

@@ -449,8 +449,8 @@ static bool find_threads(struct gains *gains, const struct chain_wait *wait, str
     return true;
 }
 
-/* Whether one thread of this kind waited in sleep or for something outside the program for twice
- * as long as they did on average. */
+/* Whether one thread of this kind waited in sleep or for something outside the program for at least
+ * twice as long as the average one. */
 static bool are_uneven(const struct chains *chains, trail_name kind)
 {
     int64_t *own = calloc(chains->thread_count + 1, sizeof *own), sum = 0, most = 0;
@@ -467,14 +467,14 @@ static bool are_uneven(const struct chains *chains, trail_name kind)
         ns_add(&sum, own[i]);
         most = own[i] > most ? own[i] : most;
     }
+    bool uneven = !own || (count > 1 && most > 0 && most / 2 >= sum / (int64_t)count);
     free(own);
-    return count > 1 && most > 0 && most / 2 >= sum / (int64_t)count;
+    return uneven;
 }
 
 /*
- * Whether the waiting threads take work from others, and one of them happened to get far more than
- * its part. Without the wait others would have taken some of it, but a replay leaves it to that
- * thread, and may gain far less than the bound.
+ * Whether the waiting threads share work, of which one got far more than its part. A replay
+ * does not divide work anew, and may gain far less than a change.
  */
 static bool may_share_work(const struct gains *gains, const struct answer *answer,
                            const struct chain_wait *wait, int64_t bound_ns)

@@ -17,6 +17,8 @@ struct wait_sums {
 /* Adds all rows to `sums`, OBJECTS_OF(struct wait_sums). Returns false if out of memory. */
 bool wait_sums_add(struct objects *sums, const struct waits *waits);
 
-/* Returns the sums of the waits at the place of a row, and of those for its lock; never NULL. */
+/* Returns the sums of the waits of this kind at the place of a row that was added. */
 const struct wait_sums *wait_sums_there(const struct objects *sums, const struct blame_row *row);
+
+/* Returns the sums of the waits for the lock of a row that was added. */
 const struct wait_sums *wait_sums_of_lock(const struct objects *sums, const struct blame_row *row);

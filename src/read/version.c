@@ -41,10 +41,12 @@ int reader_peek_version(trail_source *source, trail_error *err)
     if (n < 0)
         return -1;
     if (n < WIRE_HEADER_SIZE) {
-        error_set(err, TRAIL_NOT_A_TRACE,
-                  n == 0 ? "the input is empty: not a Go execution trace"
-                         : "the input has only %zd bytes: not a Go execution trace",
-                  n);
+        error_set(
+            err, TRAIL_NOT_A_TRACE,
+            n == 0
+                ? "the input is empty: not a Go execution trace"
+                : "the input ends after %zd of the 16 bytes of a header: not a Go execution trace",
+            n);
         if (err)
             err->offset = 0;
         return -1;

@@ -27,7 +27,7 @@ struct lane {
     uint64_t wakes, woken; /* number of wake-ups of the moment's goroutine, and by it */
     double run_ns;         /* running time */
     int64_t shared_ns; /* how long it waited for the lock for which the moment's goroutine did */
-    bool is_aside;     /* of Go's runtime, and neither ran much nor had to do with the goroutine */
+    bool is_aside;     /* of Go's runtime, hardly ran, and had nothing to do with the goroutine */
     float ns[LANE_BINS][LANE_STATES];
     struct lane_label labels[LANE_LABELS];
     size_t label_count;

@@ -81,7 +81,7 @@ enum shm_kind {
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the
                    * acquisition, of a file lock the part, of a signal shm_signal_sent. A thread is
                    * cancelled: the object is its pthread_t, `wait` SHM_JOIN. release2: the serial
-                   * of the thread that took the lock, if that is another; 0: it is not */
+                   * of the thread that took the lock; 0: this one, or unknown */
     /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object
        that it runs, or 0; stack */
     SHM_CREATED,

@@ -99,12 +99,12 @@ const struct sql_named sql_queries[] = {
     {"processes", "recordings of C programs: the processes, and where the time of their threads went",
      "SELECT file, pid, name, threads, end_ns - begin_ns AS lived_ns, exec_ns, sched_wait_ns, block_ns, syscall_ns\n"
      "FROM processes ORDER BY file, exec_ns DESC, pid"},
-    {"holders", "recordings of C programs: which threads held which locks, and where they released them",
-     "SELECT h.file, h.object, g.name, k.function AS released_in, count(*) AS holds, sum(h.held_ns) AS held_ns,\n"
+    {"holders", "recordings of C programs: which threads held which locks, and where they took them",
+     "SELECT h.file, h.object, g.name, k.function AS taken_in, count(*) AS holds, sum(h.held_ns) AS held_ns,\n"
      "       max(h.held_ns) AS max_ns\n"
      "FROM holds h LEFT JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN stacks k ON k.file = h.file AND k.stack = h.stack\n"
-     "GROUP BY ALL ORDER BY held_ns DESC, h.file, h.object, g.name, released_in LIMIT 30"},
+     "GROUP BY ALL ORDER BY held_ns DESC, h.file, h.object, g.name, taken_in LIMIT 30"},
     {"gc", "garbage collection: mark phases, pauses, assists and sweeps, and how much time they took",
      "SELECT file, name, count(*) AS times, sum(duration_ns) AS total_ns, max(duration_ns) AS max_ns\n"
      "FROM ranges GROUP BY file, name ORDER BY file, total_ns DESC, name"},

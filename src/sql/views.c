@@ -46,8 +46,8 @@ const struct sql_named sql_views[] = {
      "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
     {"holds", "recordings of C programs: how long locks were held (to three digits; is_coarse: to a millisecond), and the holder",
      /* Another goroutine than the holder may have released it: the last digits of the holder's. */
-     "SELECT end_ns, CASE WHEN hold.taker = '' THEN goroutine\n"
-     "       ELSE goroutine // 1000000000 * 1000000000 + CAST(hold.taker AS BIGINT) END AS goroutine,\n"
+     "SELECT end_ns, coalesce(goroutine // 1000000000 * 1000000000 + TRY_CAST(hold.taker AS BIGINT), goroutine)\n"
+     "       AS goroutine,\n"
      "       hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
      "       CASE hold.unit WHEN 'ns' THEN 1 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 ELSE 1e9 END AS BIGINT) AS held_ns,\n"
      "       hold.about = '~' AS is_coarse, stack, trace, file\n"

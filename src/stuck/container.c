@@ -41,14 +41,18 @@ static bool is_beside_first(pid_t tid)
 static bool may_restart(void)
 {
     int status = 0;
-    pid_t child = fork();
+    pid_t ended, child = fork();
+    if (child < 0)
+        return false;
     if (child == 0) {
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         _exit(syscall(SYS_restart_syscall) == -1 && errno == EINTR ? 0 : 1);
     }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    do {
+        ended = waitpid(child, &status, 0);
+    } while (ended < 0 && errno == EINTR);
+    /* Where SIGCHLD is ignored, the status is lost. */
+    return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* The number of the container's filters, if trail has no others and they allow the call; else 0. */

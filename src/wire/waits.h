@@ -19,8 +19,8 @@
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
 #define WIRE_HELD_CATEGORY "held" /* "mutex stats_mu 110ms" */
 /*
- * Before the goroutine that took the lock, if another one released it and so wrote the log: "mutex
- * stats_mu 110ms by 7". Without its block, which is the other one's: see merged_ids.h.
+ * Followed by the number of the goroutine that took the lock, if another one released it and wrote
+ * the log: "mutex stats_mu 110ms by 7". The number is in the writer's block: see merged_ids.h.
  */
 #define WIRE_HELD_BY        " by "
 #define WIRE_WAIT_TIMED_OUT "timed out"

@@ -5,9 +5,18 @@ import type { Held, Hold } from "./held";
 import { laneOf, lanes } from "./lanes";
 import { end, type Range } from "./state";
 
-/* "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms" */
-function lengthOfHold(text: string): number | null {
-    return parseDuration(/ ~?(\S+)$/.exec(text)?.[1] ?? "");
+/* IDs of goroutines of merged traces consist of a block and a number in it: merged_ids.h. */
+const BLOCK = 1e9;
+
+/*
+ * "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms"; "held: mutex cache_mu 15.1ms by 7" if another goroutine, of
+ * the writer's block, had taken the lock.
+ */
+function holdOf(text: string, writer: number): { ns: number; goroutine: number } | null {
+    const [, length = "", by] = / ~?(\S+?)(?: by (\d+))?$/.exec(text) ?? [];
+    const ns = parseDuration(length);
+    const goroutine = by ? Math.floor(writer / BLOCK) * BLOCK + Number(by) : writer;
+    return ns === null ? null : { ns, goroutine };
 }
 
 /* In time order. */
@@ -46,9 +55,9 @@ async function endedHolds(name: string, from: number): Promise<{ of: Hold[]; to:
     const words = `held: ${name} `;
     const { results, more } = await api.logsWith(words, { from });
     const of = results.flatMap(({ text, lane, at }) => {
-        const ns = text.includes(words) ? lengthOfHold(text) : null;
-        const goroutine = goroutineOf(lane);
-        return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
+        const writer = goroutineOf(lane);
+        const hold = writer === undefined || !text.includes(words) ? null : holdOf(text, writer);
+        return hold ? [{ goroutine: hold.goroutine, from: at - hold.ns, to: at }] : [];
     });
     return { of, to: more ? (results.at(-1)?.at ?? from) : Number.POSITIVE_INFINITY };
 }

@@ -97,7 +97,7 @@ function partsOf(of: Path): Part[] {
         since += lengthOf(one);
         if (one.depth > 0 && one.wakes !== of.goroutine) continue;
         const verb = one.held_ns ? "held by" : "woken by";
-        if (one.depth === 0) add(waitName(one) || one.state, "", since);
+        if (one.depth === 0) add(waitName(one) || stateText(one), "", since);
         else add(awaitedBy(one), `, ${verb} ${named(one.goroutine, one.group)}`, since);
         since = 0;
     }

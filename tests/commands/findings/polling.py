@@ -41,7 +41,7 @@ def interpreted(wait, again=US, tries=2, rounds=12):
 def who_has_the_lock_of_an_interpreter_is_said_not_where_that_releases_it():
     found = interpreted("interpreter lock GIL of Python")["lock-serialises"]
     assert found["text"].startswith("python.run held interpreter lock GIL of Python for 132 ms while others waited. "), found
-    assert "12 waits took 132 ms, the longest 11.0 ms" in found["text"] and "Only the goroutine that holds it runs scripts: " in found["text"], found
+    assert "12 waits took 132 ms, the longest 11.0 ms" in found["text"] and "Only one goroutine at a time runs code under it: " in found["text"], found
     # If what waits works in between, each attempt is a wait.
     assert "132 ms" not in str(interpreted("interpreter lock GIL of Python", again=100 * US))
     # Its threads do not poll: that is how they ask for it.
