@@ -547,6 +547,7 @@ static int baton(void)
 
 static pthread_rwlock_t lane_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t bib_mu = PTHREAD_MUTEX_INITIALIZER;
+static sem_t lane_given;
 
 /* Another thread gives up the lane, but not the bib, while this one waits. */
 static void *runs_in_lane(void *unused)
@@ -554,6 +555,8 @@ static void *runs_in_lane(void *unused)
     pthread_mutex_lock(&bib_mu);
     pthread_rwlock_rdlock(&lane_lock);
     sem_post(&baton_taken);
+    while (sem_wait(&lane_given) != 0)
+        ;
     while (sem_wait(&baton_back) != 0)
         ;
     pthread_mutex_unlock(&bib_mu);
@@ -565,10 +568,12 @@ static int lane(void)
     pthread_t thread;
     sem_init(&baton_taken, 0, 0);
     sem_init(&baton_back, 0, 0);
+    sem_init(&lane_given, 0, 0);
     thread = start(runs_in_lane, NULL);
     while (sem_wait(&baton_taken) != 0)
         ;
     pthread_rwlock_unlock(&lane_lock);
+    sem_post(&lane_given);
     sleep_ns(1000 * MS);
     sem_post(&baton_back);
     pthread_join(thread, NULL);
