@@ -571,6 +571,19 @@ test("a lock over time: how many waited, who held it, and what was so at a momen
     });
 });
 
+test("a lock that another goroutine has released was held by the one that took it", async () => {
+    const text = readFileSync(join(root, "tests/data/locks-1.26.txt"), "utf8");
+    const path = assembled("taken", text.replace("mutex b_mu 140ns", "mutex b_mu 140ns by 1"));
+    await serving(path, async (open) => {
+        const page = await open("#tab=locks");
+        await page.locator(".table tbody tr", { hasText: "b_mu" }).click();
+        const bars = page.locator(".lock-time .region:not(.wait-bar)");
+        await until("both holds", async () => (await bars.count()) === 2);
+        const holders = await bars.evaluateAll((all) => all.map((bar) => bar.textContent));
+        equal(holders, ["G1 main", "G2 two"]);
+    });
+});
+
 test("a lock that is held when the trace ends has its holder from where the trace shows it, to the end", async () => {
     const path = example("shop-c-stuck");
     const { holder } = runJson("locks", path).locks.find(({ name }) => name === "log_mu");
