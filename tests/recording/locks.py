@@ -146,7 +146,7 @@ def a_lock_that_another_thread_has_released_is_not_held():
     trace = Trace(TRAIL, path)
     (runner,) = [of.goroutine for of in trace.named("runs_in_lane")]
     logs = [(event["category"], event["message"]) for event in trace.events if event.get("category") in ("holds", "wait") and event["g"] == runner]
-    # It may not have waited to be told, if the lock was released at once.
+    # If the lock was released at once, it did not wait for that.
     given = max((i for i, (category, message) in enumerate(logs) if category == "wait" and "lane_given" in message), default=-1)
     held = [message for category, message in logs[given + 1 :] if category == "holds"]
     assert held == ["mutex bib_mu"], logs
