@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 MB: some milliseconds of work, in which the other thread may be reading or have no processor. */
+/* 1 MB: some milliseconds of work, in which the other thread may read or have no processor. */
 enum { BLOCKS = 16, BLOCK_ITEMS = 512 };
 
 /* How many items ahead of its turn an item is announced. */

@@ -80,13 +80,13 @@ static bool cycle_end(struct gc *gc, const trail_event *event)
 
 /* MARK: Assists, sweeps, pauses */
 
-/* Whether the collection itself stops the world for that: what allocated meanwhile is not to blame. */
+/* Whether the collection itself stops the world then: what allocates meanwhile is not to blame. */
 static bool is_for_collection(trail_string name)
 {
     return memmem(name.data, name.size, "(GC", 3) != NULL;
 }
 
-/* The function that the event is in; where Go did not record that, the goroutine's start function. */
+/* The function of the event; where Go did not record that, the goroutine's start function. */
 static trail_name function_of(struct gc *gc, const trail_event *event)
 {
     struct stacks *stacks = &gc->analysis->stacks;

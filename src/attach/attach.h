@@ -45,7 +45,8 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
                  trail_error *err);
 bool attach_leave(struct attach *a, trail_error *err);
 
-/* Whether the process has loaded or unloaded libraries since the last call, or since it began to join. */
+/* Whether the process has loaded or unloaded libraries since the last call, or since it began to
+ * join. */
 bool attach_has_changed(struct attach *a);
 
 /* Wraps libraries loaded since. Same rules as attach_join. */

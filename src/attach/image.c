@@ -170,8 +170,8 @@ static bool has_name(const char *path, const char *name)
 }
 
 /*
- * Takes the module's path from the mapping of its first byte, and checks that its code is mapped from
- * the same file, at the offset in its headers.
+ * Takes the module's path from the mapping of its first byte, and checks that its code is mapped
+ * from the same file, at the offset in its headers.
  */
 static bool find_mappings(struct image *image)
 {

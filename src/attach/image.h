@@ -57,8 +57,8 @@ struct image_code {
 int image_file(const struct image *image, trail_error *err);
 
 /*
- * Reads the code at `address` (0: none) from the file. Returns false with *err if it differs from the
- * code in memory.
+ * Reads the code at `address` (0: none) from the file. Returns false with *err if it differs from
+ * the code in memory.
  */
 bool image_code(const struct image *image, int file, uint64_t address, struct image_code *code,
                 trail_error *err);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A control group's limit (cpu.max of cgroup v2, cpu.cfs_quota_us of v1), and its throttled time. */
+/* A control group's limit (cpu.max of cgroup v2, cpu.cfs_quota_us of v1) and throttled time. */
 struct cpu_quota {
     char folder[256]; /* "": no limit */
     bool is_v1;

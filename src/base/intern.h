@@ -27,8 +27,8 @@ struct intern {
 uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh);
 
 /*
- * Returns the copy of a text that was put before or is put now, with a NUL; NULL if out of memory. It has a number
- * as other bytes do, and lives until the table is cleared.
+ * Returns the copy of a text that was put before or is put now, with a NUL; NULL if out of memory.
+ * It has a number as other bytes do, and lives until the table is cleared.
  */
 const char *intern_text(struct intern *intern, const char *text, size_t size);
 

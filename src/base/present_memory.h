@@ -1,6 +1,6 @@
 /*
- * Which memory of another process can be read without waiting. The kernel lets a reader wait, only a
- * SIGKILL ends this, for pages that are not there: their process may provide them itself
+ * Which memory of another process can be read without waiting. The kernel lets a reader wait, only
+ * a SIGKILL ends this, for pages that are not there: their process may provide them itself
  * (userfaultfd(2)), or a file system of a user does (fuse(4)).
  */
 #pragma once

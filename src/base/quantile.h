@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Returns the index of the quantile `q` (0 to 1) among `count` values, smallest first; 0 of none. */
+/* Returns the index of the quantile `q` (0 to 1) among `count` sorted values; 0 of none. */
 static inline uint64_t quantile_index(double q, uint64_t count)
 {
     /* 0.07 * 100 is more than 7 in floating point, but the seventh of a hundred is meant. */

@@ -24,8 +24,8 @@ bool account_only_waits(const struct collect_summary *summary);
  */
 size_t account_summarize_all(const struct recorder *r, struct collect_summary *summary);
 
-/* The CPU time of a process in the recording: exact if all of the kernel's context switches are known,
- * else by the last reading of its clock. */
+/* The CPU time of a process in the recording: exact if all of the kernel's context switches are
+ * known, else by the last reading of its clock. */
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary);
 
 /* Writes the closing rows of a trace whose events have all been written. */

@@ -124,8 +124,8 @@ static void look_after(struct child *child)
 
 /*
  * The first signal goes to the program; if the program keeps running, the second makes the recorder
- * leave it. timeout(1) sends two at once: a program that neither handles nor ignores them is about to
- * end. The third leaves it in any case.
+ * leave it. timeout(1) sends two at once: a program that neither handles nor ignores them is about
+ * to end. The third leaves it in any case.
  */
 static void pass_on(struct child *child, int number)
 {

@@ -48,8 +48,8 @@ void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect 
 /* Returns the CPU time of the children that a process has waited for, in ns. */
 int64_t cpu_limits_children_ns(pid_t pid);
 
-/* Reads the machine's CPU time, once in a look, which begins at `at_ns`. `recorded_ns`: the CPU time of
- * the recorded processes so far. */
+/* Reads the machine's CPU time, once in a look, which begins at `at_ns`. `recorded_ns`: the CPU
+ * time of the recorded processes so far. */
 void cpu_limits_machine(struct cpu_limits *limits, int64_t at_ns, int64_t recorded_ns);
 
 /* Writes the rows of a trace (wire/recorded.h). */

@@ -26,8 +26,8 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 /* The same, but the thread is ready and not yet running. */
 void op_ready(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
 
-/* Reports the thread's wait if it is slow: see slow.h. It may continue although it has ended, if the
- * thread was woken in vain. */
+/* Reports the thread's wait if it is slow: see slow.h. It may continue although it has ended, if
+ * the thread was woken in vain. */
 void op_look_at_wait(struct collect *c, struct thread *thread, int64_t lasted_ns, bool ended);
 
 /* Reports the open waits that are slow at `ns`. */

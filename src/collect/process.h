@@ -28,8 +28,8 @@ enum process_claim {
     PROCESS_NOT_OURS, /* a process has it that has not mapped the area */
 };
 
-/* Looks whether the process with a PID in our namespace has mapped the area. *process: it, if it has,
- * or if it is a zombie, which has nothing mapped. */
+/* Looks whether the process with a PID in our namespace has mapped the area. *process: it, if it
+ * has, or if it is a zombie, which has nothing mapped. */
 enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process);
 
 /* Whether the process `pid` of our namespace has the PID `claimed` in its own. */

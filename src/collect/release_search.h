@@ -2,16 +2,16 @@
  * The search for the release that ended a wait.
  *
  * The record of a wait has the number of its object's last release when the wait ended. For a lock
- * that only one thread can hold, that release ended the wait. A thread that gets no CPU when a barrier
- * opens may see arrivals of the next round: the release that ended another wait since its own began,
- * or the last before a thread came again, ended its own as well. A reader was woken
- * by a writer; readers that were woken with it may have released the lock since. Condition
- * variables and semaphores may have been released several times by then: the oldest release since
- * the wait began that has not woken a thread yet is taken. A thread may take a permit of a
- * semaphore without a wait, which is not recorded: another wait that began later shows that no
- * permit was left, so only posts since then can have ended the wait. For descriptors it is the
- * oldest since the wait began, because any number of threads may poll for it. For a file lock it is
- * the last release of a lock that excluded the one waited for.
+ * that only one thread can hold, that release ended the wait. A thread that gets no CPU when a
+ * barrier opens may see arrivals of the next round: the release that ended another wait since its
+ * own began, or the last before a thread came again, ended its own as well. A reader was woken by a
+ * writer; readers that were woken with it may have released the lock since. Condition variables and
+ * semaphores may have been released several times by then: the oldest release since the wait began
+ * that has not woken a thread yet is taken. A thread may take a permit of a semaphore without a
+ * wait, which is not recorded: another wait that began later shows that no permit was left, so only
+ * posts since then can have ended the wait. For descriptors it is the oldest since the wait began,
+ * because any number of threads may poll for it. For a file lock it is the last release of a lock
+ * that excluded the one waited for.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * Releases, and the waits that ended: which release ended which wait. releases.c keeps the releases,
- * release_search.c finds those that can have ended a wait, and releases_match.c decides what did.
+ * Releases, and the waits that ended: which release ended which wait. releases.c keeps the
+ * releases, release_search.c finds those that can have ended a wait, and releases_match.c decides
+ * what did.
  */
 #pragma once
 

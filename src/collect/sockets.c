@@ -10,7 +10,7 @@
 #include "base/small_file.h"
 #include "collect/unix_peer.h"
 
-/* Reads "0100007F", or 32 digits: words in network byte order, printed as the machine's integers. */
+/* Reads "0100007F", or 32 digits: words in network byte order, printed as native integers. */
 static bool read_address(const char *hex, struct socket_address *address)
 {
     size_t count = strlen(hex) / 8;

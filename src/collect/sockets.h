@@ -1,4 +1,4 @@
-/* The connections of this machine: TCP from /proc/PID/net (proc(5)), Unix sockets by unix_peer.h. */
+/* The machine's connections: TCP from /proc/PID/net (proc(5)), Unix sockets by unix_peer.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -36,8 +36,8 @@ static const struct option *shared_rows(const struct command *command)
     return command->no_input ? &none : input_options;
 }
 
-/* How each shell completes the words, other than options, of a command; "<*>" stands for the queries
- * of trail sql. The last row is for all other commands. */
+/* How each shell completes the words, other than options, of a command; "<*>" stands for the
+ * queries of trail sql. The last row is for all other commands. */
 static const struct words {
     const char *command, *bash, *zsh, *fish;
 } words[] = {

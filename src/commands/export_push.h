@@ -21,7 +21,8 @@ struct push_options {
 
 /*
  * Begins sending to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" or
- * "/v1/metrics" is added unless it has a path). `headers` are added to each request. Returns NULL after a message.
+ * "/v1/metrics" is added unless it has a path). `headers` are added to each request. Returns NULL
+ * after a message.
  */
 struct push *push_begin(const char *endpoint, const struct push_options *options);
 

@@ -14,7 +14,7 @@
 #include "ui/lock_name.h"
 #include "ui/rows.h"
 
-/* Places printed per lock; --stacks prints all. Locks and chains printed, unless --limit is given. */
+/* Places printed per lock; --stacks prints all. Locks and chains printed without --limit. */
 enum { PLACES = 5, ROWS = 10 };
 
 struct request {

@@ -6,7 +6,7 @@
 #include "collect/collect.h"
 #include "collect/executed.h"
 
-/* CPU time in ns of this process or of its children that have ended: RUSAGE_SELF, RUSAGE_CHILDREN. */
+/* CPU time in ns of this process or its ended children: RUSAGE_SELF, RUSAGE_CHILDREN. */
 int64_t record_summary_cpu_ns(int who);
 
 /*

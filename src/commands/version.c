@@ -95,8 +95,8 @@ static bool await(int fd, struct library *library, bool *over)
 }
 
 /*
- * Libraries are loaded in a child: loading one runs its code, which may crash or never return, and DuckDB's file may be on a
- * disk that does not answer.
+ * Libraries are loaded in a child: loading one runs its code, which may crash or never return, and
+ * DuckDB's file may be on a disk that does not answer.
  */
 static void look(void (*look_for)(struct library *library), struct library *library)
 {

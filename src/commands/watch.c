@@ -123,8 +123,8 @@ static void end_process(pid_t pid, struct pollfd *process)
         (void)kill(-pid, SIGKILL);
 }
 
-/* Waits for the process, and ends it after the time limit or when a signal asks for the end. Returns
- * its exit code; -1 if it has none. */
+/* Waits for the process, and ends it after the time limit or when a signal asks for the end.
+ * Returns its exit code; -1 if it has none. */
 static int wait_for(const struct watch *watch, const char *path, pid_t pid)
 {
     struct pollfd fds[2] = {{.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN},
@@ -145,8 +145,8 @@ static int wait_for(const struct watch *watch, const char *path, pid_t pid)
 }
 
 /*
- * Runs a program for an open file, which trail inherits, whatever the path names by now. Returns its
- * exit code; -1 after a message.
+ * Runs a program for an open file, which trail inherits, whatever the path names by now. Returns
+ * its exit code; -1 after a message.
  */
 static int run_words(const struct watch *watch, const char *path, int fd, const char *program,
                      const char *const *words)

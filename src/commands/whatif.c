@@ -258,7 +258,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Text */
 
-/* Returns the change as an option, quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
+/* Returns the change as an option, quoted for a shell if needed. `buf` has FOLLOW_UP_SIZE bytes. */
 static const char *option_shown(const struct change *change, char *buf)
 {
     char text[FOLLOW_UP_SIZE / 2];

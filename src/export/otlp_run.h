@@ -4,7 +4,8 @@
 #include "export/otlp_message.h"
 #include "timeline/timeline.h"
 
-/* What a writer gives to otlp_run, which initialises and frees all but the timeline's first members. */
+/* What a writer gives to otlp_run, which initialises and frees all but the timeline's first
+ * members. */
 struct otlp_run {
     struct timeline *timeline; /* reader, options, ops and writer are set */
     struct out *out;

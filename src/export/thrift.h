@@ -7,8 +7,8 @@
  *     numbers   : zigzag varints           texts: their size, bytes
  *     lists     : size << 4 | type of the elements, the elements
  *
- * Field numbers that are written rise by at most 15 within a structure. Of others, 4 bits are 0, and
- * the number follows as a varint.
+ * Field numbers that are written rise by at most 15 within a structure. Of others, 4 bits are 0,
+ * and the number follows as a varint.
  */
 #pragma once
 

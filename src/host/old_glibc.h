@@ -1,8 +1,9 @@
 /*
- * Included before every file of the libraries that are loaded into programs if they are to be loaded on old systems (the
- * option `portable`). Functions that glibc has renamed since version 2.17 are used as that version has them;
- * tools/old-libraries does this for those that moved to libc. Newer ones are found at run time by old_glibc.c, because a
- * reference, even a weak one, would make the loader require their version.
+ * Included before every file of the libraries that are loaded into programs if they are to be
+ * loaded on old systems (the option `portable`). Functions that glibc has renamed since
+ * version 2.17 are used as that version has them; tools/old-libraries does this for those that
+ * moved to libc. Newer ones are found at run time by old_glibc.c, because a reference, even a weak
+ * one, would make the loader require their version.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Finds the libraries that the recorder loads into programs: libtrail-preload.so, libtrail-ompt.so for
- * OpenMP, and libtrail-heap.so.
+ * Finds the libraries that the recorder loads into programs: libtrail-preload.so, libtrail-ompt.so
+ * for OpenMP, and libtrail-heap.so.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct preload {
 };
 
 /*
- * Finds libtrail-preload.so: TRAIL_PRELOAD if that is set; otherwise relative to the running command, as
- * installed or as built, so that the tree may be moved. Returns false with `wrong` set.
+ * Finds libtrail-preload.so: TRAIL_PRELOAD if that is set; otherwise relative to the running
+ * command, as installed or as built, so that the tree may be moved. Returns false with `wrong` set.
  */
 bool preload_path(struct preload *preload);
 

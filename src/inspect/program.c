@@ -99,8 +99,8 @@ static bool join(char *path, const char *folder, size_t length, const char *name
 }
 
 /*
- * Finds the file that execvp would run. Returns 0, or an errno: ENOENT if there is none, EACCES if those
- * found may not be executed.
+ * Finds the file that execvp would run. Returns 0, or an errno: ENOENT if there is none, EACCES if
+ * those found may not be executed.
  */
 static int find(const char *name, char *path)
 {
@@ -159,7 +159,7 @@ static bool is_text(const char *head, size_t size)
     return !memchr(head, '\0', end ? (size_t)(end - head) : size);
 }
 
-/* Splits "#! interpreter argument" in place, as the kernel does. Returns false if it is malformed. */
+/* Splits "#! interpreter argument" in place, as the kernel does. Returns false if malformed. */
 static bool split_line(char *head, ssize_t size, char **interpreter, char **argument)
 {
     char *end = memchr(head, '\n', (size_t)size);

@@ -1,6 +1,6 @@
 /*
- * Functions that the C library of WebAssembly (wasi-libc) lacks or implements differently from glibc.
- * Included before each source file of that build.
+ * Functions that the C library of WebAssembly (wasi-libc) lacks or implements differently from
+ * glibc. Included before each source file of that build.
  */
 #pragma once
 

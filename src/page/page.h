@@ -32,7 +32,7 @@ struct page_answer {
 
 #define COMMAND_TYPE "application/x-trail-command"
 
-/* Answers the request PATH?QUERY in the buffer, relative to /api/. Valid until the next page_ask. */
+/* Answers PATH?QUERY in the buffer, relative to /api/. Valid until the next page_ask. */
 const struct page_answer *page_ask(void);
 
 /* Runs the command line in the buffer, of `size` bytes, and returns its exit status. */

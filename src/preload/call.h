@@ -68,8 +68,8 @@ ALWAYS bool switches_happened(void)
 /* MARK: Calls */
 
 /*
- * Whether a wrapper may read what the program passes before the kernel does. The kernel only fails if
- * nothing is mapped there; most such addresses are NULL, -1 or small numbers.
+ * Whether a wrapper may read what the program passes before the kernel does. The kernel only fails
+ * if nothing is mapped there; most such addresses are NULL, -1 or small numbers.
  */
 ALWAYS bool is_address(const void *pointer)
 {

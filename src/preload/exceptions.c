@@ -1,13 +1,15 @@
 /*
- * The unwinder's functions that the clean-up of wrappers needs when an exception or a cancellation passes through
- * them. Linking them would load libgcc_s into each program, which few short ones need: a shell script's time is
- * spent in the starts of its processes. While something is thrown, an unwinder is loaded already.
+ * The unwinder's functions that the clean-up of wrappers needs when an exception or a cancellation
+ * passes through them. Linking them would load libgcc_s into each program, which few short ones
+ * need: a shell script's time is spent in the starts of its processes. While something is thrown,
+ * an unwinder is loaded already.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): the compiler calls them by these names. <unwind.h> would export them. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): the compiler calls them by these names. <unwind.h>
+ * would export them. */
 void _Unwind_Resume(void *exception);
 int __gcc_personality_v0(int version, int actions, uint64_t class, void *exception, void *context);
 

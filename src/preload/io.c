@@ -303,8 +303,8 @@ static void after_move(struct call *call, ssize_t result)
 }
 
 /*
- * The kernel waits for data of `from`, then for room in `fd`, and does not report for which: both are
- * named, and the waker is unknown.
+ * The kernel waits for data of `from`, then for room in `fd`, and does not report for which: both
+ * are named, and the waker is unknown.
  */
 #define MOVE(...)                                                                                  \
     struct unwind_start caller = CALLER();                                                         \

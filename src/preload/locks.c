@@ -482,7 +482,8 @@ static void once_left(const struct once *once)
     running_once = once->outer;
 }
 
-/* Records the release before waiting threads continue; if the routine was left, one of them runs it. */
+/* Records the release before waiting threads continue; if the routine was left, one of them runs
+ * it. */
 static void once_over(struct once *const *over)
 {
     const struct once *once = *over;
@@ -513,8 +514,8 @@ static void run_once(void)
     once->routine();
 }
 
-/* Makes `call` of the real function with run_once. Only a thread that finds the routine running waits
- * for the once. */
+/* Makes `call` of the real function with run_once. Only a thread that finds the routine running
+ * waits for the once. */
 #define RUN_ONCE(...)                                                                              \
     struct call call CALL = {0};                                                                   \
     struct once once                                                                               \

@@ -33,5 +33,5 @@ bool real_has(void **function, const char *name);
 /* The real function, which exists if the program calls it. */
 #define REAL(name) (__builtin_expect(real.name == NULL, 0) ? (real_find(), real.name) : real.name)
 
-/* Reads the beginning of a file of /proc as a string, without the wrappers; "": it cannot be read. */
+/* Reads the start of a file of /proc as a string, without the wrappers; "": it cannot be read. */
 void real_read_text(const char *path, char *text, size_t size);

@@ -14,8 +14,8 @@
 struct trail_sink;
 
 /*
- * Replays the chains with these changes, and writes the schedule to `sink`; `what` is the changes in
- * words, for a log at the start. Returns false with *err set.
+ * Replays the chains with these changes, and writes the schedule to `sink`; `what` is the changes
+ * in words, for a log at the start. Returns false with *err set.
  */
 bool schedule_write(const struct chains *chains, const struct change *changes, size_t count,
                     const struct replay_goal *goal, const char *what, const struct trail_sink *sink,

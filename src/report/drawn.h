@@ -42,8 +42,8 @@ struct drawn {
     trail_name wait;  /* in drawn_states.names: what it waits for; 0: nothing */
 };
 
-/* Called before a change: g->drawn, since g->drawn_ns, ends and `to` begins. Returns false to end the
- * pass. */
+/* Called before a change: g->drawn, since g->drawn_ns, ends and `to` begins. Returns false to end
+ * the pass. */
 typedef bool (*drawn_hook)(void *context, const struct drawn *g, enum drawn_state to,
                            const trail_event *event);
 

@@ -74,7 +74,7 @@ static bool is_hold(const trail_lanes *lanes, const trail_mark *log, const trail
     return is_about(lanes, hold, lock);
 }
 
-/* Returns the lane of the goroutine that held the lock, which may not be the one that released it. */
+/* Returns the lane of the goroutine that held the lock, perhaps not the one that released it. */
 static int64_t holder_of_log(const trail_lanes *lanes, const trail_mark *log,
                              const struct wait_text *hold)
 {

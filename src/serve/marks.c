@@ -250,7 +250,7 @@ struct marks {
     bool logs;
 };
 
-/* Returns the nearest drawn mark of a lane before (step -1) or after (step 1) `number`; -1: none. */
+/* Returns the next drawn mark of a lane before (step -1) or after (step 1) `number`; -1: none. */
 static int64_t neighbour_mark(const struct marks *marks, int64_t number, int step, int64_t lane)
 {
     for (number += step; number >= 0 && number < (int64_t)marks->count; number += step)

@@ -61,7 +61,8 @@ static uint64_t most_bytes(void)
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
 #define ANSWER(what) BPF_STMT(BPF_RET | BPF_K, what)
 #define REFUSE(why)  ANSWER(SECCOMP_RET_ERRNO | (why))
-/* Skips the next `skips` statements unless the value last loaded is equal to, above, or has any bit of a constant. */
+/* Skips the next `skips` statements unless the value last loaded is equal to, above, or has any bit
+ * of a constant. */
 #define UNLESS_EQUAL(value, skips) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skips)
 #define UNLESS_ABOVE(value, skips) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, value, 0, skips)
 #define UNLESS_ANY(bits, skips)    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, skips)

@@ -14,8 +14,8 @@ enum { CONFINE_FD = 0 };
 extern const bool confine_filters;
 
 /*
- * Confines the calling process; `fd` becomes CONFINE_FD, and all other descriptors are closed. Blocks signals, so
- * that Ctrl-C ends its parent only. Returns false if the descriptors cannot be arranged. A kernel without seccomp
- * filters does not limit system calls.
+ * Confines the calling process; `fd` becomes CONFINE_FD, and all other descriptors are closed.
+ * Blocks signals, so that Ctrl-C ends its parent only. Returns false if the descriptors cannot be
+ * arranged. A kernel without seccomp filters does not limit system calls.
  */
 bool confine(int fd);

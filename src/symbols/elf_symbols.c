@@ -4,8 +4,8 @@
  * scopes of a unit when an address in it is looked up. libdw's own look-up needs .debug_aranges,
  * which Go's linker does not write.
  *
- * There are three kinds of addresses: the file's, its DWARF's, and libdwfl's own. The interface uses
- * the file's.
+ * There are three kinds of addresses: the file's, its DWARF's, and libdwfl's own. The interface
+ * uses the file's.
  *
  * All strings belong to libdw, libelf or the demangler and live as long as the struct.
  */
@@ -290,8 +290,8 @@ static const char *scope_name(const struct elf_symbols *symbols, Dwarf_Die *die)
 }
 
 /*
- * Whether a function is defined in trail's headers or Rust crate: it is part of the tracer, and its caller is the
- * program's innermost function.
+ * Whether a function is defined in trail's headers or Rust crate: it is part of the tracer, and its
+ * caller is the program's innermost function.
  */
 static bool is_tracer_call(Dwarf_Die *die)
 {

@@ -1,7 +1,7 @@
 /*
- * Symbols of a program or library, from its ELF file and DWARF, by libdw and libdwfl. Files may be hostile: this runs in a
- * process of its own (symbol_process.h), and symbols.h is the interface for all others. The functions are those of
- * symbols.h of the same name.
+ * Symbols of a program or library, from its ELF file and DWARF, by libdw and libdwfl. Files may be
+ * hostile: this runs in a process of its own (symbol_process.h), and symbols.h is the interface for
+ * all others. The functions are those of symbols.h of the same name.
  *
  * Separate debug information is found as libdwfl finds it: by build ID and by name, in .debug and
  * /usr/lib/debug, and from a debuginfod server only if DEBUGINFOD_URLS is set.

@@ -12,9 +12,9 @@ struct modules;
 /*
  * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: load
  * only the names of the C library, because unpacking its debug information takes longer than many
- * programs run. `apart`: a process of its own reads the files (symbols.h); else this one, as the recorder
- * must: while it waits for another process on a busy machine, the kernel's buffers fill up. Returns
- * NULL if out of memory. modules_close accepts NULL.
+ * programs run. `apart`: a process of its own reads the files (symbols.h); else this one, as the
+ * recorder must: while it waits for another process on a busy machine, the kernel's buffers fill
+ * up. Returns NULL if out of memory. modules_close accepts NULL.
  */
 struct modules *modules_open(const char *const *folders, size_t count, bool quick, bool apart);
 void modules_close(struct modules *modules);

@@ -25,5 +25,5 @@ struct refused_file {
 /* Notes a file that must not be opened, or an own file of the program; sets errno. */
 void named_files_refuse(const char *path, const char *problem);
 
-/* Returns the first such file, from any thread of this process or from the one that reads programs. */
+/* Returns the first such file, from any thread of this process or the one that reads programs. */
 const struct refused_file *named_files_refused(void);

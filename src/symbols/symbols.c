@@ -15,8 +15,8 @@
 #include "symbols/symbol_process.h"
 
 /*
- * The time for the questions about a file, unless TRAIL_SYMBOLS_SECONDS sets it, and what each question adds to what is left of
- * it: answers to many take long on a busy machine.
+ * The time for the questions about a file, unless TRAIL_SYMBOLS_SECONDS sets it, and what each
+ * question adds to what is left of it: answers to many take long on a busy machine.
  */
 #define SECONDS     60
 #define QUESTION_NS INT64_C(100000000)
@@ -119,8 +119,8 @@ static bool open_file(struct symbols *symbols, trail_error *err)
 }
 
 /*
- * Asks about an address; the answer follows in symbols->answer. If another file has ended the process since, this one is
- * opened again.
+ * Asks about an address; the answer follows in symbols->answer. If another file has ended the
+ * process since, this one is opened again.
  */
 static bool ask_about(struct symbols *symbols, enum question what, uint64_t address)
 {
@@ -136,7 +136,8 @@ static bool ask_about(struct symbols *symbols, enum question what, uint64_t addr
     return ask(symbols, NULL);
 }
 
-/* Returns the next text of the answer, NUL-terminated, as long as the struct lives; "" if out of memory. */
+/* Returns the next text of the answer, NUL-terminated, as long as the struct lives; "" if out of
+ * memory. */
 static trail_string keep_text(struct symbols *symbols)
 {
     trail_string text = message_text(&symbols->answer);

@@ -1,6 +1,6 @@
 /*
- * Symbols of a program or library, by file address. Used by `trail symbolize`, for recordings, and for
- * traces of Go 1.5 and 1.6, whose stacks contain only addresses.
+ * Symbols of a program or library, by file address. Used by `trail symbolize`, for recordings, and
+ * for traces of Go 1.5 and 1.6, whose stacks contain only addresses.
  *
  * A file may be hostile, so a process of its own reads it, except for the recorder
  * (symbol_process.h). If that process crashes or exceeds its time, the file's names are missing

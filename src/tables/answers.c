@@ -1,6 +1,6 @@
 /*
- * Tables that are filled at the end: those whose rows come from trail_analysis (goroutines, tasks, regions, findings),
- * and the row of the trace itself.
+ * Tables that are filled at the end: those whose rows come from trail_analysis (goroutines, tasks,
+ * regions, findings), and the row of the trace itself.
  */
 #include "tables/producer.h"
 

@@ -26,8 +26,8 @@ struct store {
 #define STORE_BLOCK ((size_t)64 << 20)
 
 /*
- * Returns `size` bytes, at most 64 KiB, that stay where they are until the store is freed. Without a
- * file, or room in it, they are in memory; NULL: out of memory.
+ * Returns `size` bytes, at most 64 KiB, that stay where they are until the store is freed. Without
+ * a file, or room in it, they are in memory; NULL: out of memory.
  */
 uint8_t *store_alloc(struct store *store, size_t size);
 

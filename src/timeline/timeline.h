@@ -26,7 +26,8 @@ enum timeline_state {
 
 struct timeline;
 
-/* "running", "runnable", "waiting", "syscall", and "syscall without P" or, of threads, "waiting in the kernel". */
+/* "running", "runnable", "waiting", "syscall", and "syscall without P" or, of threads, "waiting in
+ * the kernel". */
 const char *timeline_state_name(const struct timeline *timeline, enum timeline_state state);
 
 enum timeline_span_kind { TIMELINE_RANGE, TIMELINE_REGION, TIMELINE_TASK };

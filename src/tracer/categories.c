@@ -1,8 +1,8 @@
 /*
  * Categories: see categories.h. Look-ups take no lock, because signal handlers annotate. There are
- * two lists: the one in use, and the next. A change writes the next one and then makes it the one in
- * use, by the version. Words are stored with release and loaded with acquire, so a look-up that sees
- * a word of a later list also sees that the version has changed, and begins again.
+ * two lists: the one in use, and the next. A change writes the next one and then makes it the one
+ * in use, by the version. Words are stored with release and loaded with acquire, so a look-up that
+ * sees a word of a later list also sees that the version has changed, and begins again.
  */
 #include "tracer/categories.h"
 

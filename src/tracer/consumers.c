@@ -1,6 +1,6 @@
 /*
- * The consumers of a trace: starts and stops streams and the flight recorder. The first one begins a
- * session (control.c), the last one ends it; read.c delivers to them.
+ * The consumers of a trace: starts and stops streams and the flight recorder. The first one begins
+ * a session (control.c), the last one ends it; read.c delivers to them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static bool is_stopping(trail_error *err)
 }
 
 /*
- * Takes control for a start. Fails at once if `on` returns true, with the reason `already`, or during
- * a stop: it may wait for this thread to read.
+ * Takes control for a start. Fails at once if `on` returns true, with the reason `already`, or
+ * during a stop: it may wait for this thread to read.
  */
 static bool lock_for_start(bool (*on)(void), const char *already, trail_error *err)
 {

@@ -18,7 +18,8 @@ bool set_generation(uint64_t from, uint64_t to);
  */
 void session_fail(void);
 
-/* Returns the time `ns` from now, for waits by CLOCK_MONOTONIC, as on tracer.room and tracer.changed. */
+/* Returns the time `ns` from now, for waits by CLOCK_MONOTONIC, as on tracer.room and
+ * tracer.changed. */
 struct timespec deadline_after(int64_t ns);
 
 /* Starts a thread of the library, `what` it does for the error, which handles no signals. */

@@ -76,8 +76,8 @@ static bool add_text(struct line *line, const char *text)
 }
 
 /*
- * The shortest of 15 or 17 digits that is the same number, with a point in every locale. Returns its
- * size.
+ * The shortest of 15 or 17 digits that is the same number, with a point in every locale. Returns
+ * its size.
  */
 static size_t double_text(char to[NUMBER_MAX], double value)
 {

@@ -8,7 +8,7 @@
 int cache_folder_open(const char *name, int *folder);
 
 /*
- * Removes the files that were not used for 30 days, by their modification time, which each use sets.
- * Closes the folder.
+ * Removes the files that were not used for 30 days, by their modification time, which each use
+ * sets. Closes the folder.
  */
 void cache_folder_close(int folder);

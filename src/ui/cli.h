@@ -44,7 +44,8 @@ extern struct input_limits input_limits;
 /* Returns the same source with the limits applied; NULL for NULL. */
 trail_source *limit_source(trail_source *source);
 
-/* Opens a path, a part of a file (base/part_name.h), or stdin for "-". Returns NULL on error, with *err set. */
+/* Opens a path, a part of a file (base/part_name.h), or stdin for "-". Returns NULL on error, with
+ * *err set. */
 trail_source *open_source(const char *word, trail_error *err);
 
 /* Set by `trail watch`: a descriptor of the file, which open_source reads instead of opening the

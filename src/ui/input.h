@@ -1,4 +1,5 @@
-/* Input that is read more than once: a path is opened again each time, stdin and pipes are kept in memory. */
+/* Input that is read more than once: a path is opened again each time, stdin and pipes are kept in
+ * memory. */
 #pragma once
 
 #include <trail/read.h>
@@ -25,8 +26,9 @@ void input_trace_id(struct input *input, const char *host, char id[TRACE_ID_SIZE
 void input_free(struct input *input);
 
 /*
- * Opens the program of --binary, if there is one, for the names of a reader's functions. Returns the
- * exit code; the caller closes *symbols after the reader. Closing reports why names are missing.
+ * Opens the program of --binary, if there is one, for the names of a reader's functions. Returns
+ * the exit code; the caller closes *symbols after the reader. Closing reports why names are
+ * missing.
  */
 struct symbols;
 int open_binary(const char *path, struct symbols **symbols, trail_reader_options *options);

@@ -25,8 +25,8 @@ size_t skip_space(const char *text, size_t at);
 
 /*
  * Parses a name in a condition: up to a space or a character of `ends`, or in double quotes, in
- * which \ escapes the next character. *name gets a copy, which the caller frees. Returns its end; 0:
- * a quote is missing, or out of memory.
+ * which \ escapes the next character. *name gets a copy, which the caller frees. Returns its end;
+ * 0: a quote is missing, or out of memory.
  */
 size_t parse_name(const char *text, size_t at, const char *ends, char **name);
 

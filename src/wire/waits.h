@@ -25,7 +25,8 @@
 #define WIRE_HELD_BY        " by "
 #define WIRE_WAIT_TIMED_OUT "timed out"
 #define WIRE_WAIT_UNTIL     "until a time" /* after a sleep that was not for a length of time */
-/* Before the address of the peer of a TCP connection that the process made: "read server 10.0.0.1:5432". */
+/* Before the address of the peer of a TCP connection that the process made: "read
+ * server 10.0.0.1:5432". */
 #define WIRE_WAIT_SERVER "server "
 /*
  * Of calls without events of their own: "read 512 1.2ms", the kind of the last one, how many there

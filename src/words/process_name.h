@@ -1,5 +1,6 @@
 /*
- * Names of threads in recordings of several processes begin with their process: "writer (4711): flush".
+ * Names of threads in recordings of several processes begin with their process: "writer (4711):
+ * flush".
  */
 #pragma once
 

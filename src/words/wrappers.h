@@ -21,7 +21,8 @@ enum frame_rank {
  * NULL-terminated; or NULL. */
 enum frame_rank frame_rank(const char *const *skip, trail_string function, trail_string file);
 
-/* Whether a pattern covers the whole text: * stands for any text, and template arguments may follow. */
+/* Whether a pattern covers the whole text: * stands for any text, and template arguments may
+ * follow. */
 bool pattern_covers(const char *pattern, trail_string text);
 
 /* Whether a frame is Go code, judging by its file. */

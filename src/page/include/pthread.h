@@ -1,6 +1,6 @@
 /*
- * The part of pthread.h that the parser uses, for WebAssembly, which has a single thread: a mutex is
- * never contended.
+ * The part of pthread.h that the parser uses, for WebAssembly, which has a single thread: a mutex
+ * is never contended.
  */
 #pragma once
 
