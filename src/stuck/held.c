@@ -626,10 +626,19 @@ static long sleeps_of(pid_t tid)
     return process_status_number(tid, "\nvoluntary_ctxt_switches:", NULL);
 }
 
+/*
+ * Whether the thread sleeps in a call. While a thread that was woken is passed to another processor,
+ * the kernel still shows its call, but its state is that of one that runs.
+ */
+static bool read_sleep(pid_t pid, struct held_thread *thread)
+{
+    return read_call(pid, thread) && state_of(pid, thread->tid) != 'R';
+}
+
 bool held_sleeps(struct held_sleep *sleep, int64_t deadline)
 {
     struct held_thread now = {.tid = sleep->thread->tid};
-    while (!read_call(sleep->pid, &now)) {
+    while (!read_sleep(sleep->pid, &now)) {
         if (now_ns() > deadline)
             return false;
         (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -641,7 +650,7 @@ bool held_sleeps(struct held_sleep *sleep, int64_t deadline)
 bool held_sleeps_on(const struct held_sleep *sleep)
 {
     struct held_thread now = {.tid = sleep->thread->tid};
-    return read_call(sleep->pid, &now) && is_as_before(&now, sleep->thread) &&
+    return read_sleep(sleep->pid, &now) && is_as_before(&now, sleep->thread) &&
            sleeps_of(now.tid) == sleep->count;
 }
 
