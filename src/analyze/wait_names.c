@@ -36,7 +36,7 @@ static int64_t take_holder(trail_string *text)
     if (!last || !text_ends(before, WIRE_HELD_BY) || last + 1 == end)
         return TRAIL_NONE;
     for (const char *at = last + 1; at < end; at++) {
-        if (*at < '0' || *at > '9' || number >= ID_BLOCK)
+        if (!is_digit(*at) || number >= ID_BLOCK)
             return TRAIL_NONE;
         number = 10 * number + (uint64_t)(*at - '0');
     }

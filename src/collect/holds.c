@@ -17,18 +17,22 @@ enum { MOST_OWNERS = 64 };
 
 /* MARK: Owners */
 
-/*
- * Returns the owner that glibc stores in a locked lock: a TID in the process's own PID namespace.
- */
+/* Returns the owner that glibc stores in a mutex: a TID in the process's own PID namespace; 0: it is
+ * free. */
+static uint32_t owner_in(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__lock ? (uint32_t)mutex->__data.__owner : 0;
+}
+
+/* Returns the owner of the lock for which a thread waits, or the writer, likewise; 0: not known. */
 static uint32_t owner_of(struct collect *c, const struct thread *thread,
                          const struct area_open *open)
 {
     pthread_mutex_t mutex;
     pthread_rwlock_t lock;
     if (open->wait == SHM_MUTEX)
-        return open_copy(c, thread, open, open->object, &mutex, sizeof mutex) == sizeof mutex &&
-                       mutex.__data.__lock
-                   ? (uint32_t)mutex.__data.__owner
+        return open_copy(c, thread, open, open->object, &mutex, sizeof mutex) == sizeof mutex
+                   ? owner_in(&mutex)
                    : 0;
     return open_copy(c, thread, open, open->object, &lock, sizeof lock) == sizeof lock
                ? (uint32_t)lock.__data.__cur_writer
@@ -215,8 +219,8 @@ static bool is_given_up(struct collect *c, const struct thread *thread,
     if (hold->wait != SHM_MUTEX || !shm_is_memory(hold->object) ||
         open_copy_memory(c, thread, hold->address, &mutex, sizeof mutex) != sizeof mutex)
         return false;
-    return !(mutex.__data.__kind & KIND_ELIDED) &&
-           (!mutex.__data.__lock || thread_tid(c, (uint32_t)mutex.__data.__owner) != thread->tid);
+    uint32_t owner = owner_in(&mutex);
+    return !(mutex.__data.__kind & KIND_ELIDED) && (!owner || thread_tid(c, owner) != thread->tid);
 }
 
 /* Logs the locks that do not record their holder. */

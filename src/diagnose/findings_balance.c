@@ -433,14 +433,15 @@ static bool waits_out_timer(const struct findings *findings, const struct blame_
     const struct outside *outside = &findings->waits->outside;
     uint64_t count = 0;
     int64_t ns = 0;
+    if (wait->reason != findings->waits->select)
+        return false;
     for (size_t i = 0; i < outside->count; i++)
         if (outside->rows[i].kind == WIRE_WAIT_SLEEP && outside->rows[i].waiter == row->start &&
             outside->rows[i].wait == wait->reason) {
             count += outside->rows[i].spread.count;
             ns_add(&ns, outside->rows[i].spread.sum_ns);
         }
-    return wait->reason == findings->waits->select && count * 2 <= wait->spread.count &&
-           share_of(ns, wait->spread.sum_ns) >= LIMIT_SHARE;
+    return count * 2 <= wait->spread.count && share_of(ns, wait->spread.sum_ns) >= LIMIT_SHARE;
 }
 
 /*

@@ -127,10 +127,12 @@ static trail_name drained_pool(struct waits *waits, const struct goroutine *g)
     if (!waits || !waits->is_go || (g->reason != waits->receive && g->reason != waits->select))
         return 0;
     trail_name pool = waits_pool(waits, g->outer);
-    for (size_t i = 0; pool != 0 && i < waits->blame.count; i++)
+    if (pool == 0 || pool == waits->pools[WAITS_POOL_HTTP])
+        return 0;
+    for (size_t i = 0; i < waits->blame.count; i++)
         if (waits->blame.rows[i].wait == pool && waits->blame.rows[i].last_ns > g->since_ns)
             return 0;
-    return pool == waits->pools[WAITS_POOL_HTTP] ? 0 : pool;
+    return pool;
 }
 
 /* The same for a goroutine of Go, of which only the place is known. */

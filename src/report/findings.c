@@ -36,7 +36,7 @@ static void put_severity(struct out *out, double weight)
                severities[i].name, severities[i].name, severities[i].shape);
 }
 
-/* Returns whether the finding's moment is drawn: the command for it is there. */
+/* Returns whether the finding's moment is drawn, below which its command stands. */
 static bool put_moment_link(const struct report *report, const trail_finding *finding)
 {
     const struct moments *all = report->moments;

@@ -334,9 +334,9 @@ static void note_aside(struct moments *all, struct moment *moment)
         struct lane *lane = moment->lanes[i];
         trail_string name = names_text(&all->drawn.names, lane->name);
         lane->is_aside =
-            (text_begins(name, "runtime.") || text_begins(name, "runtime/")) &&
-            !text_is(name, "runtime.main") && lane->id != moment->goroutine &&
-            lane->id != moment->ended_by && lane->wakes + lane->woken == 0 &&
+            name.size > 0 && (trail_is_system_goroutine(name) || text_begins(name, "runtime/")) &&
+            lane->id != moment->goroutine && lane->id != moment->ended_by &&
+            lane->wakes + lane->woken == 0 &&
             lane->run_ns < RAN_MUCH * (double)ns_between(moment->from_ns, moment->to_ns);
     }
 }

@@ -2,8 +2,8 @@
  * The holder of the lock that a span waits for.
  *
  * In recordings of C programs, a log "held: mutex cache_mu 15.1ms" at each release that mattered
- * gives the hold, with "by 7" that of another thread, and a log "holds: mutex cache_mu" before a
- * wait names the locks that its thread keeps. For a mutex of Go, the goroutine that ends the wait
+ * gives the hold; it ends with "by 7" if another thread than the releasing one held the lock. A log
+ * "holds: mutex cache_mu" before a wait names the locks that its thread keeps. For a mutex of Go, the goroutine that ends the wait
  * has just released it. It is taken for the holder since the end of its own last wait for a mutex;
  * before that, the goroutine that ended that wait is.
  */

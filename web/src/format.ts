@@ -120,6 +120,11 @@ export function nameWithin(
 /* Goroutines of a trace of several processes are numbered in a block for each (wire/merged_ids.h). */
 const ID_BLOCK = 1e9;
 
+/* The goroutine with a number in the block of another one. */
+export function idBeside(other: number, number: number): number {
+    return other - (other % ID_BLOCK) + number;
+}
+
 /* The number within its process, where the name says which: 3 of "shop (4711): serve", 1000000003. */
 export function ownNumber(id: number, name = ""): number {
     return name.includes(": ") ? id % ID_BLOCK : id;

@@ -1,12 +1,9 @@
 /* The holds of a lock that recordings have logs of, and the lanes of the goroutines that had it. */
 import { api } from "./api";
-import { parseDuration } from "./format";
+import { idBeside, parseDuration } from "./format";
 import type { Held, Hold } from "./held";
 import { laneOf, lanes } from "./lanes";
 import { end, type Range } from "./state";
-
-/* IDs of goroutines of merged traces consist of a block and a number in it: merged_ids.h. */
-const BLOCK = 1e9;
 
 /*
  * "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms"; "held: mutex cache_mu 15.1ms by 7" if another goroutine, of
@@ -15,7 +12,7 @@ const BLOCK = 1e9;
 function holdOf(text: string, writer: number): { ns: number; goroutine: number } | null {
     const [, length = "", by] = / ~?(\S+?)(?: by (\d+))?$/.exec(text) ?? [];
     const ns = parseDuration(length);
-    const goroutine = by ? Math.floor(writer / BLOCK) * BLOCK + Number(by) : writer;
+    const goroutine = by ? idBeside(writer, Number(by)) : writer;
     return ns === null ? null : { ns, goroutine };
 }
 

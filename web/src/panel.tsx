@@ -5,7 +5,7 @@ import { type Area, range, status } from "./state";
 import { inWords, term } from "./words";
 
 export function Waiting(props: { answer: { state: string; error?: string } }) {
-    if (props.answer.state === "bad") return <p class="empty wrong">{props.answer.error}</p>;
+    if (props.answer.state === "bad") return <p class="empty">{props.answer.error}</p>;
     return (
         <p class="empty">
             {status.value?.done ? "Computing …" : "Available when the whole trace has been read."}

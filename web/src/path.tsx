@@ -78,8 +78,9 @@ function awaitedBy({ awaited, awaited_kind, awaited_object, waited_at }: Segment
     return waitName({ reason, wait_kind: awaited_kind, object: awaited_object });
 }
 
-/* Below this share of the path a part is not worth a word; with that of a part, what ended its waits is worth it. */
+/* Smaller parts of a path are not named. */
 const WORTH = 0.1;
+/* What ended this share of the waits of a part is named. */
 const NEARLY_ALL = 0.95;
 const MOST_PARTS = 3;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Locks that are held for long, contended, or that serialise, and who holds them. TAP.
+"""Locks that are held for long, contended, or that serialise, and their holders. TAP.
 
 usage: locks.py TRAIL SOURCE_ROOT [long]
 """

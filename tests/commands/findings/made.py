@@ -125,6 +125,6 @@ def the_traces_that_were_made_here_are_good():
 
 
 def main():
-    """Runs the tests, at last that of their traces, in one call: starting the command takes most of the time."""
+    """Runs the tests, then checks all their traces with one command: starting it takes most of the time."""
     test(long(the_traces_that_were_made_here_are_good))
     return run()
