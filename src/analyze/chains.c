@@ -150,20 +150,6 @@ static bool take_hold(struct chains *chains, const trail_event *event)
                          (text.held_ns < CHAIN_LONGEST ? text.held_ns : CHAIN_LONGEST));
 }
 
-/* Whether the innermost frames are those of a lock of Go. */
-static bool is_go_lock(const struct chains *chains, trail_stack stack)
-{
-    enum { FRAMES = 6 };
-    struct stack_row row = stacks_get(chains->stacks, stack);
-    for (size_t i = 0; i < row.count && i < FRAMES; i++) {
-        trail_string function = names_text(chains->names, row.places[i].function);
-        if (text_begins(function, "sync.(*Mutex)") || text_begins(function, "sync.(*RWMutex)") ||
-            text_begins(function, "internal/sync.(*Mutex)"))
-            return true;
-    }
-    return false;
-}
-
 /* Returns the lock that a wait is for; CHAIN_NONE: for none. */
 static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wait)
 {
@@ -172,7 +158,7 @@ static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wai
                           futexes_is_lock(&chains->futexes, wait->name));
     if (facts)
         return held && facts->object ? lock_of(chains, facts->kind, facts->object) : CHAIN_NONE;
-    if (!is_go_lock(chains, wait->stack))
+    if (!stacks_get(chains->stacks, wait->stack).in_go_lock)
         return CHAIN_NONE;
     return lock_of(chains, WIRE_WAIT_NONE, stacks_function(chains->stacks, wait->stack));
 }
@@ -307,11 +293,7 @@ static bool is_open(const struct chains *chains, const struct chain_wait *wait)
     if (facts)
         return facts->kind == WIRE_WAIT_ACCEPT || facts->kind == WIRE_WAIT_POLL ||
                facts->kind == WIRE_WAIT_SIGNAL;
-    struct stack_row row = stacks_get(chains->stacks, wait->stack);
-    for (size_t i = 0; i < row.count; i++)
-        if (text_ends(names_text(chains->names, row.places[i].function), ").Accept"))
-            return true;
-    return false;
+    return stacks_get(chains->stacks, wait->stack).accepts;
 }
 
 /* The waker may show that what was waited for is a lock. Returns false if out of memory. */

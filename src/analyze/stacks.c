@@ -51,6 +51,26 @@ static size_t own_of(struct stacks *stacks, const trail_place *places, size_t co
     return own;
 }
 
+static bool is_in_go_lock(const struct names *names, const trail_place *places, size_t count)
+{
+    enum { FRAMES = 6 };
+    for (size_t i = 0; i < count && i < FRAMES; i++) {
+        trail_string function = names_text(names, places[i].function);
+        if (text_begins(function, "sync.(*Mutex)") || text_begins(function, "sync.(*RWMutex)") ||
+            text_begins(function, "internal/sync.(*Mutex)"))
+            return true;
+    }
+    return false;
+}
+
+static bool accepts(const struct names *names, const trail_place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_ends(names_text(names, places[i].function), ").Accept"))
+            return true;
+    return false;
+}
+
 /* Returns the number of a stack of `count` places in `scratch`; 0 if out of memory. */
 static trail_stack put(struct stacks *stacks, size_t count)
 {
@@ -72,6 +92,8 @@ static trail_stack put(struct stacks *stacks, size_t count)
         .count = count,
         .own = own,
         .function = copy[own].function,
+        .in_go_lock = is_in_go_lock(stacks->names, copy, count),
+        .accepts = accepts(stacks->names, copy, count),
     };
     stacks->count = (size_t)number + 1;
     return (trail_stack)number;

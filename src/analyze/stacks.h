@@ -12,6 +12,9 @@ struct stack_row {
     size_t count;
     size_t own;          /* index of the frame that names the place: words/wrappers.h */
     trail_name function; /* of that frame */
+    /* For chains; not kept in the index of lanes: */
+    bool in_go_lock; /* its innermost frames are those of a lock of Go */
+    bool accepts;    /* a frame is a method Accept, which waits for connections */
 };
 
 /* Set `names`, and optionally `skip`; zero-initialise the rest. Not thread-safe. */

@@ -23,8 +23,9 @@
 /* A group whose texts have this many bytes gets no more rows. */
 #define GROUP_TEXT ((size_t)64 << 20)
 
-/* Rows added at a time: one word of trail_values.valid. */
-#define STEP ((size_t)64)
+/* Rows of one word of trail_values.valid, and those that are added at a time, column by column. */
+#define WORD ((size_t)64)
+#define STEP (8 * WORD)
 
 /* Longer texts are not recorded as the minimum or maximum of a column. */
 #define EXTREME_SIZE ((size_t)64)
@@ -68,14 +69,15 @@ struct dictionary {
     struct recent recent[RECENT]; /* of the rows being added, by address: most repeat */
 };
 
-/* What is not NULL: numbers, and of texts and enumerations their numbers in the dictionary. */
 struct column {
     const trail_table_column *definition;
-    size_t index; /* in the table */
-    int64_t *values;
-    size_t count, capacity;
-    uint64_t valid[GROUP_ROWS / 64 + 1]; /* one bit per row */
-    struct dictionary *dictionary;       /* NULL: of numbers */
+    size_t index;                          /* in the table */
+    size_t count;                          /* of values that are not NULL */
+    uint64_t valid[GROUP_ROWS / WORD + 1]; /* one bit per row */
+    struct parquet_deltas deltas;          /* numbers */
+    uint32_t *indices;                     /* truth values; texts and words by their number */
+    size_t capacity;                       /* of indices */
+    struct dictionary *dictionary;         /* of texts and words; else NULL */
     /* Once it is in `out` of the rows: */
     size_t begin, data, end; /* places in it: of all pages, of the data page */
     size_t plain_size;       /* before compression */
@@ -117,31 +119,37 @@ static int64_t add_text(struct parquet_rows *rows, struct dictionary *to, trail_
     return (int64_t)to->count - 1;
 }
 
-/* Returns the number of a text. Sets `failed` if out of memory. */
-static int64_t number_of_text(struct parquet_rows *rows, struct dictionary *of, trail_string text)
+/* Returns the number of a text that is not recent. Sets `failed` if out of memory. */
+static __attribute__((noinline)) int64_t look_up(struct parquet_rows *rows, struct dictionary *of,
+                                                 trail_string text)
 {
-    struct recent *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
-    if (recent->number > 0 && recent->text.data == text.data && recent->text.size == text.size)
-        return recent->number - 1;
     bool fresh;
     int64_t number = (int64_t)intern_put(&of->intern, text.data, text.size, &fresh) - 1;
     if (number >= 0 && fresh)
         number = add_text(rows, of, text);
-    *recent = (struct recent){text, number + 1};
     if (number < 0)
         rows->failed = true;
     return number;
 }
 
-static int64_t number_of_word(struct parquet_rows *rows, const struct column *column, uint8_t word)
+static inline uint32_t number_of_text(struct parquet_rows *rows, struct dictionary *of,
+                                      trail_string text)
+{
+    struct recent *recent = &of->recent[((uintptr_t)text.data / 8 ^ text.size) % RECENT];
+    if (recent->number == 0 || recent->text.data != text.data || recent->text.size != text.size)
+        *recent = (struct recent){text, look_up(rows, of, text) + 1};
+    return (uint32_t)(recent->number - 1);
+}
+
+static inline uint32_t number_of_word(struct parquet_rows *rows, const struct column *column,
+                                      uint8_t word)
 {
     uint32_t *known = &column->dictionary->words[word];
     const char *text = column->definition->words[word];
     if (*known == 0)
-        *known = (uint32_t)(number_of_text(rows, column->dictionary,
-                                           (trail_string){text, strlen(text)}) +
-                            1);
-    return (int64_t)*known - 1;
+        *known =
+            (uint32_t)look_up(rows, column->dictionary, (trail_string){text, strlen(text)}) + 1;
+    return *known - 1;
 }
 
 /* Other rows may have other texts at the same addresses. */
@@ -169,10 +177,16 @@ static void dictionary_free(struct dictionary *dictionary)
 
 /* MARK: Collecting */
 
+/* Whether values are numbers, which are encoded as they arrive. */
+static bool has_numbers(const struct column *column)
+{
+    return !column->dictionary && column->definition->cell != TRAIL_CELL_BOOL;
+}
+
 /* Of each row in `valid`, from `from` on, the value at `row` goes to *to. */
 #define EACH_VALUE(value)                                                                          \
     if (valid == UINT64_MAX)                                                                       \
-        for (size_t row = from; row < from + STEP; row++)                                          \
+        for (size_t row = from; row < from + WORD; row++)                                          \
             *to++ = (value);                                                                       \
     else                                                                                           \
         for (uint64_t left = valid; left != 0; left &= left - 1) {                                 \
@@ -180,17 +194,28 @@ static void dictionary_free(struct dictionary *dictionary)
             *to++ = (value);                                                                       \
         }
 
-static void put_rows(struct parquet_rows *rows, const struct column *column,
-                     const trail_values *values, size_t from, uint64_t valid)
+static void add_numbers(struct column *column, const trail_values *values, size_t from,
+                        uint64_t valid)
 {
-    int64_t *to = column->values + column->count;
+    bool wide = column->definition->cell == TRAIL_CELL_I64;
+    int64_t some[WORD], *to = some;
+    if (wide)
+        EACH_VALUE(values->i64[row])
+    else
+        EACH_VALUE(values->i32[row])
+    parquet_add_deltas(&column->deltas, some, (size_t)(to - some), wide);
+}
+
+/* Adds the values of one word of rows. */
+static void add_word(struct parquet_rows *rows, struct column *column, const trail_values *values,
+                     size_t from, uint64_t valid)
+{
+    uint32_t *to = column->indices + column->count;
     switch (column->definition->cell) {
     case TRAIL_CELL_I64:
-        EACH_VALUE(values->i64[row])
-        break;
     case TRAIL_CELL_I32:
     case TRAIL_CELL_DATE:
-        EACH_VALUE(values->i32[row])
+        add_numbers(column, values, from, valid);
         break;
     case TRAIL_CELL_BOOL:
         EACH_VALUE(values->u8[row])
@@ -202,26 +227,31 @@ static void put_rows(struct parquet_rows *rows, const struct column *column,
         EACH_VALUE(number_of_text(rows, column->dictionary, values->text[row]))
         break;
     }
+    column->count += (size_t)__builtin_popcountll(valid);
 }
 
-/* Adds at most STEP rows, from a multiple of STEP on. Returns false if out of memory. */
+/* Adds rows of a column, from a multiple of WORD on. Returns false if out of memory. */
 static bool add_values(struct parquet_rows *rows, struct column *column, const trail_values *values,
                        size_t from, size_t count)
 {
-    uint64_t valid = UINT64_MAX >> (STEP - count);
-    unsigned shift = rows->count % 64;
-    if (values->valid)
-        valid &= values->valid[from / STEP];
-    if (!GROW(column->values, column->capacity, column->count + count))
+    if (!has_numbers(column) && !GROW(column->indices, column->capacity, column->count + count))
         return false;
-    column->valid[rows->count / 64] |= valid << shift;
-    if (shift > 0)
-        column->valid[rows->count / 64 + 1] |= valid >> (64 - shift);
-    put_rows(rows, column, values, from, valid);
-    column->count += (size_t)__builtin_popcountll(valid);
+    for (size_t at = 0; at < count; at += WORD) {
+        size_t row = rows->count + at, shift = row % WORD;
+        uint64_t valid = count - at < WORD ? UINT64_MAX >> (WORD - (count - at)) : UINT64_MAX;
+        if (values->valid)
+            valid &= values->valid[(from + at) / WORD];
+        if (valid == 0)
+            continue;
+        column->valid[row / WORD] |= valid << shift;
+        if (shift > 0)
+            column->valid[row / WORD + 1] |= valid >> (WORD - shift);
+        add_word(rows, column, values, from + at, valid);
+    }
     return !rows->failed;
 }
 
+/* Adds at most STEP rows. */
 static bool add_step(struct parquet_rows *rows, const trail_rows *more, size_t from, size_t count)
 {
     for (size_t i = 0; i < rows->parquet->column_count; i++) {
@@ -237,8 +267,9 @@ static void rows_clear(struct parquet_rows *rows)
 {
     for (size_t i = 0; i < rows->parquet->column_count; i++) {
         struct column *column = &rows->columns[i];
-        memset(column->valid, 0, (rows->count / 64 + 1) * sizeof *column->valid);
+        memset(column->valid, 0, (rows->count / WORD + 1) * sizeof *column->valid);
         column->count = 0;
+        parquet_clear_deltas(&column->deltas);
         if (column->dictionary)
             dictionary_clear(column->dictionary);
     }
@@ -310,20 +341,19 @@ static void put_dictionary(struct parquet_rows *rows, struct column *column)
 /* Some readers accept no page of differences, and none with a dictionary, that is empty. */
 static enum parquet_encoding encoding_of(const struct column *column)
 {
-    if (column->count == 0 || column->definition->cell == TRAIL_CELL_BOOL)
-        return PARQUET_PLAIN;
-    return column->dictionary ? PARQUET_DICTIONARY : PARQUET_DELTA;
+    if (column->count > 0 && column->dictionary)
+        return PARQUET_DICTIONARY;
+    return column->count > 0 && has_numbers(column) ? PARQUET_DELTA : PARQUET_PLAIN;
 }
 
 static void put_values(struct protobuf *to, const struct column *column)
 {
-    if (column->definition->cell == TRAIL_CELL_BOOL)
-        parquet_put_bits(to, column->values, column->count);
+    if (has_numbers(column))
+        parquet_put_deltas(to, &column->deltas);
     else if (column->dictionary)
-        parquet_put_indices(to, column->values, column->count, column->dictionary->count);
+        parquet_put_indices(to, column->indices, column->count, column->dictionary->count);
     else
-        parquet_put_deltas(to, column->values, column->count,
-                           column->definition->cell == TRAIL_CELL_I64);
+        parquet_put_bits(to, column->indices, column->count);
 }
 
 static void put_column(struct parquet_rows *rows, struct column *column)
@@ -378,13 +408,8 @@ static void put_number(struct thrift *to, unsigned field, int64_t value, unsigne
 static void put_number_range(struct thrift *to, const struct column *column)
 {
     unsigned size = column->definition->cell == TRAIL_CELL_I64 ? 8 : 4;
-    int64_t least = column->values[0], greatest = least;
-    for (size_t i = 1; i < column->count; i++) {
-        least = column->values[i] < least ? column->values[i] : least;
-        greatest = column->values[i] > greatest ? column->values[i] : greatest;
-    }
-    put_number(to, 5, greatest, size);
-    put_number(to, 6, least, size);
+    put_number(to, 5, column->deltas.greatest, size);
+    put_number(to, 6, column->deltas.least, size);
 }
 
 static void put_statistics(struct thrift *to, const struct parquet_rows *rows,
@@ -394,7 +419,7 @@ static void put_statistics(struct thrift *to, const struct parquet_rows *rows,
     thrift_i64(to, 3, (int64_t)(rows->count - column->count));
     if (column->count > 0 && column->dictionary)
         put_text_range(to, column->dictionary);
-    else if (column->count > 0 && column->definition->cell != TRAIL_CELL_BOOL)
+    else if (column->count > 0 && has_numbers(column))
         put_number_range(to, column);
     thrift_end(to);
 }
@@ -452,7 +477,7 @@ static void put_ids(struct parquet *parquet, const struct parquet_rows *rows)
         if (strcmp(column->definition->name, "trace") != 0)
             continue;
         for (size_t j = 0; j < column->count; j++) {
-            trail_string id = column->dictionary->texts[column->values[j]];
+            trail_string id = column->dictionary->texts[column->indices[j]];
             protobuf_raw(&parquet->ids, ",", parquet->ids.size > 0);
             protobuf_raw(&parquet->ids, id.data, id.size);
         }
@@ -599,7 +624,8 @@ int parquet_close(struct parquet *parquet, bool keep, trail_error *err)
 static void rows_free(struct parquet_rows *rows)
 {
     for (size_t i = 0; i < rows->parquet->column_count; i++) {
-        free(rows->columns[i].values);
+        protobuf_free(&rows->columns[i].deltas.blocks);
+        free(rows->columns[i].indices);
         dictionary_free(rows->columns[i].dictionary);
     }
     protobuf_free(&rows->out);

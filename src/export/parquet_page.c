@@ -4,8 +4,11 @@
 #include "base/grow.h"
 #include "export/thrift.h"
 
-/* Of DELTA_BINARY_PACKED. */
-enum { BLOCK = 128, MINI = 32, MINIS = BLOCK / MINI };
+/* A block of differences is packed in parts, each with a width of its own. */
+enum { MINI = 32, MINIS = PARQUET_BLOCK / MINI };
+
+/* Indices are packed by so many; a multiple of 8. */
+enum { AT_ONCE = 64 };
 
 /* Shorter runs are packed: starting a run costs a header. */
 enum { LEAST_RUN = 16 };
@@ -65,9 +68,22 @@ static void put_packed(struct protobuf *to, const uint64_t *values, size_t count
     to->size += size;
 }
 
-void parquet_put_bits(struct protobuf *to, const int64_t *values, size_t count)
+/* The same of indices. */
+static void put_packed_indices(struct protobuf *to, const uint32_t *values, size_t count,
+                               unsigned width)
 {
-    put_packed(to, (const uint64_t *)values, count, (count + 7) / 8 * 8, 1);
+    uint64_t some[AT_ONCE];
+    for (size_t at = 0; at < count; at += AT_ONCE) {
+        size_t n = count - at < AT_ONCE ? count - at : AT_ONCE;
+        for (size_t i = 0; i < n; i++)
+            some[i] = values[at + i];
+        put_packed(to, some, n, (n + 7) / 8 * 8, width);
+    }
+}
+
+void parquet_put_bits(struct protobuf *to, const uint32_t *values, size_t count)
+{
+    put_packed_indices(to, values, count, 1);
 }
 
 /* MARK: Runs */
@@ -78,16 +94,16 @@ static void put_run(struct protobuf *to, uint64_t value, size_t count, unsigned 
     parquet_put_fixed(to, value, (width + 7) / 8);
 }
 
-static void put_packed_run(struct protobuf *to, const int64_t *values, size_t count, unsigned width)
+static void put_packed_run(struct protobuf *to, const uint32_t *values, size_t count,
+                           unsigned width)
 {
-    size_t groups = (count + 7) / 8;
     if (count == 0)
         return;
-    protobuf_varint(to, (uint64_t)groups << 1 | 1);
-    put_packed(to, (const uint64_t *)values, count, groups * 8, width);
+    protobuf_varint(to, (uint64_t)(count + 7) / 8 << 1 | 1);
+    put_packed_indices(to, values, count, width);
 }
 
-static size_t equal_count(const int64_t *values, size_t count)
+static size_t equal_count(const uint32_t *values, size_t count)
 {
     size_t equal = 1;
     while (equal < count && values[equal] == values[0])
@@ -96,7 +112,7 @@ static size_t equal_count(const int64_t *values, size_t count)
 }
 
 /* Each run of packed values has a multiple of 8, except for the last one. */
-void parquet_put_indices(struct protobuf *to, const int64_t *values, size_t count, size_t entries)
+void parquet_put_indices(struct protobuf *to, const uint32_t *values, size_t count, size_t entries)
 {
     unsigned width = entries > 2 ? width_of(entries - 1) : 1;
     size_t begin = 0, at = 0;
@@ -108,7 +124,7 @@ void parquet_put_indices(struct protobuf *to, const int64_t *values, size_t coun
             continue;
         }
         put_packed_run(to, values + begin, at - begin, width);
-        put_run(to, (uint64_t)values[at], equal, width);
+        put_run(to, values[at], equal, width);
         begin = at += equal;
     }
     put_packed_run(to, values + begin, at - begin, width);
@@ -131,18 +147,9 @@ void parquet_put_levels(struct protobuf *to, const uint64_t *valid, size_t rows,
 
 /* MARK: Differences */
 
-/* Stores the differences between `count` + 1 values; they wrap around in the column's type. */
-static void differences(int64_t *deltas, const int64_t *values, size_t count, bool wide)
-{
-    for (size_t i = 0; i < count; i++)
-        deltas[i] = (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]);
-    for (size_t i = 0; i < count && !wide; i++)
-        deltas[i] = (int32_t)deltas[i];
-}
-
 static void put_block(struct protobuf *to, const int64_t *deltas, size_t count)
 {
-    uint64_t rests[BLOCK] = {0}, bits[MINIS] = {0};
+    uint64_t rests[PARQUET_BLOCK] = {0}, bits[MINIS] = {0};
     int64_t least = deltas[0];
     for (size_t i = 1; i < count; i++)
         least = deltas[i] < least ? deltas[i] : least;
@@ -157,16 +164,55 @@ static void put_block(struct protobuf *to, const int64_t *deltas, size_t count)
         put_packed(to, rests + i * MINI, MINI, MINI, width_of(bits[i]));
 }
 
-void parquet_put_deltas(struct protobuf *to, const int64_t *values, size_t count, bool wide)
+/* Adds numbers after the first, at most as many as the block has room for. */
+static void add_to_block(struct parquet_deltas *to, const int64_t *values, size_t count, bool wide)
 {
-    int64_t deltas[BLOCK];
-    protobuf_varint(to, BLOCK);
-    protobuf_varint(to, MINIS);
-    protobuf_varint(to, count);
-    protobuf_varint(to, thrift_zigzag(values[0]));
-    for (size_t at = 1; at < count; at += BLOCK) {
-        size_t n = count - at < BLOCK ? count - at : BLOCK;
-        differences(deltas, values + at - 1, n, wide);
-        put_block(to, deltas, n);
+    int64_t *rest = to->rest + to->rest_count;
+    int64_t last = to->last, least = to->least, greatest = to->greatest;
+    for (size_t i = 0; i < count; i++) {
+        int64_t value = values[i], delta = (int64_t)((uint64_t)value - (uint64_t)last);
+        rest[i] = wide ? delta : (int32_t)delta; /* they wrap around in the column's type */
+        least = value < least ? value : least;
+        greatest = value > greatest ? value : greatest;
+        last = value;
     }
+    to->last = last;
+    to->least = least;
+    to->greatest = greatest;
+    to->rest_count += count;
+}
+
+void parquet_add_deltas(struct parquet_deltas *to, const int64_t *values, size_t count, bool wide)
+{
+    size_t at = 0;
+    if (to->count == 0 && count > 0)
+        to->first = to->last = to->least = to->greatest = values[at++];
+    while (at < count) {
+        size_t room_left = PARQUET_BLOCK - to->rest_count;
+        size_t n = count - at < room_left ? count - at : room_left;
+        add_to_block(to, values + at, n, wide);
+        at += n;
+        if (to->rest_count < PARQUET_BLOCK)
+            continue;
+        put_block(&to->blocks, to->rest, PARQUET_BLOCK);
+        to->rest_count = 0;
+    }
+    to->count += count;
+}
+
+void parquet_put_deltas(struct protobuf *to, const struct parquet_deltas *deltas)
+{
+    protobuf_varint(to, PARQUET_BLOCK);
+    protobuf_varint(to, MINIS);
+    protobuf_varint(to, deltas->count);
+    protobuf_varint(to, thrift_zigzag(deltas->first));
+    protobuf_raw(to, deltas->blocks.data, deltas->blocks.size);
+    if (deltas->rest_count > 0)
+        put_block(to, deltas->rest, deltas->rest_count);
+    to->failed = to->failed || deltas->blocks.failed;
+}
+
+void parquet_clear_deltas(struct parquet_deltas *deltas)
+{
+    deltas->count = deltas->rest_count = deltas->blocks.size = 0;
 }

@@ -275,7 +275,12 @@ static void take_stack(struct pieces *from, struct stacks *stacks, struct stack_
     from->failed |= count > 0 && (!places || own >= count);
     if (places)
         take(from, places, count * sizeof *places);
-    *row = (struct stack_row){places, places ? count : 0, own, function};
+    *row = (struct stack_row){
+        .places = places,
+        .count = places ? count : 0,
+        .own = own,
+        .function = function,
+    };
 }
 
 static void take_stacks(struct pieces *from, struct stacks *stacks)
