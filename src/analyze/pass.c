@@ -158,10 +158,24 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
     return analysis;
 }
 
+void analysis_begin_aside(struct trail_analysis *analysis, trail_reader *reader)
+{
+    analysis->aside = aside_open(reader);
+}
+
+/* Returns false if out of memory. */
+static bool end_aside(trail_analysis *analysis)
+{
+    bool good = aside_close(analysis->aside);
+    analysis->aside = NULL;
+    return good;
+}
+
 void trail_analysis_close(trail_analysis *analysis)
 {
     if (!analysis)
         return;
+    (void)end_aside(analysis);
     for (size_t i = 0; i < analysis->part_count; i++) {
         if (i < analysis->ready && analysis->parts[i].part->free)
             analysis->parts[i].part->free(analysis->parts[i].object);
@@ -316,6 +330,8 @@ int trail_analysis_finish(trail_analysis *analysis)
     analysis->span.goroutines = analysis->counting ? analysis->goroutines.seen : 0;
     analysis->span.goroutines_alive =
         analysis->counting ? analysis->goroutines.follow.alive.count : 0;
+    if (!end_aside(analysis))
+        return -1;
     for (const struct made_part *made = analysis->parts; made->part; made++)
         if (made->part->window_ends && !made->part->window_ends(made->object, end))
             return -1;
@@ -332,7 +348,7 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
     const trail_event *events;
     long count;
     int more = 1;
-    analysis->aside = aside_open(reader);
+    analysis_begin_aside(analysis, reader);
     while (more > 0 && (count = trail_reader_next_batch(reader, &events)) > 0) {
         const trail_analysis_options *options = &analysis->options;
         if (options->observe && !options->observe(options->observe_context, events, count)) {
@@ -343,8 +359,7 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
         if (options->progress)
             options->progress(options->progress_context);
     }
-    bool taken = aside_close(analysis->aside);
-    analysis->aside = NULL;
+    bool taken = end_aside(analysis);
     if (more < 0 || !taken || trail_analysis_finish(analysis) < 0)
         return error_no_memory(err);
     if (more > 0 && count < 0) {

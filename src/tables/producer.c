@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/goroutines.h"
+#include "analyze/part.h"
 #include "base/error.h"
 
 /* MARK: Opening */
@@ -65,7 +66,9 @@ static bool init_tables(struct trail_tables *tables, trail_error *err)
     };
     if (analysis.what != 0) {
         tables->answers = trail_analysis_open(tables->reader, &analysis, err);
-        return tables->answers != NULL;
+        if (!tables->answers)
+            return false;
+        analysis_begin_aside(tables->answers, tables->reader);
     }
     return true;
 }
