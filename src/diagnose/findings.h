@@ -121,6 +121,9 @@ static inline int64_t part_of(int64_t ns, double share)
 #define SHOWN_SIZE(text) (int)((text).size < 160 ? (text).size : 160)
 #define SHOWN(text)      SHOWN_SIZE(text), (text).data
 
+/* The same for the text of a name, in place of a variable. */
+#define NAMED(findings, name) SHOWN(text_of(findings, name))
+
 /* Ranks of the sentence: hangs are above all that costs time. */
 enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
 

@@ -67,8 +67,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                                   .function = worker && openmp->created_at ? openmp->created_at
                                                                            : most->name};
     static const trail_string a_worker = {"One of OpenMP's threads", 23};
-    trail_string name = worker ? a_worker : text_of(findings, most->name),
-                 at = text_of(findings, openmp->created_at);
+    trail_string name = worker ? a_worker : text_of(findings, most->name);
     finding_say(findings, &of,
                 "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
                 100 * time_share(findings, most->ns));
@@ -77,7 +76,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
         "%s phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
         "at %.*s. %s.",
         counted(most->count).text, plural_s(most->count), duration(most->ns).text,
-        duration(most->longest.ns).text, SHOWN(at),
+        duration(most->longest.ns).text, NAMED(findings, openmp->created_at),
         worker
             ? "The work is divided unevenly"
             : "Either the work between two barriers is divided unevenly, or this part is serial");
@@ -91,9 +90,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
 static const struct blame_row *barrier_behind(const struct findings *findings,
                                               const struct alone_sum *most)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         if (facts && facts->kind == WIRE_WAIT_OMP_BARRIER && row->start == most->name &&
             blame_union_ns(&row->held) > most->ns / 2)
@@ -109,24 +106,22 @@ static void say_uneven(struct findings *findings, const struct blame_row *barrie
     int64_t ns = blame_union_ns(&barrier->held);
     const struct finding_of of = finding_saves("imbalance", spread_gain(findings, ns),
                                                &most->longest, barrier->at, barrier->wait);
-    trail_string at = text_of(findings, barrier->at), name = text_of(findings, most->name);
     finding_say(findings, &of, "The work of the parallel region at %.*s is divided unevenly",
-                SHOWN(at));
+                NAMED(findings, barrier->at));
     finding_explain(
         findings,
         "Others waited at its barrier for %.0f %% of the time, %s, until %.*s came, which "
         "had work alone.",
         100 * time_share(findings, ns),
-        several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text, SHOWN(name));
+        several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text,
+        NAMED(findings, most->name));
     finding_advise(findings, "Divide it evenly, or at run time (schedule(dynamic)).");
 }
 
 /* Whether those that could work beside it wait for a lock that it holds, for as long. */
 static bool is_with_lock(const struct findings *findings, const struct alone_sum *sum)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (row->lock && row->start == sum->name && blame_union_ns(&row->serial) >= sum->ns / 2 &&
             finding_names(findings, "lock-serialises", row->function))
             return true;
@@ -176,11 +171,10 @@ void finding_serial_phase(struct findings *findings)
     }
     const struct finding_of of = finding_saves("serial-phase", spread_gain(findings, most->ns),
                                                &most->longest, most->name, 0);
-    trail_string name = text_of(findings, most->name);
     finding_say(
         findings, &of,
         "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
-        SHOWN(name), 100 * time_share(findings, most->ns));
+        NAMED(findings, most->name), 100 * time_share(findings, most->ns));
     finding_explain(findings, "%s phase%s of 5 ms or more, %s in all, the longest %s.",
                     counted(most->count).text, plural_s(most->count), duration(most->ns).text,
                     duration(most->longest.ns).text);
@@ -194,10 +188,8 @@ void finding_serial_phase(struct findings *findings)
  */
 static int64_t joined_ns(const struct findings *findings, const struct wait_group *group)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
@@ -290,9 +282,8 @@ static void explain_unseen(struct findings *findings, const struct wait_group *g
                                   "address space (mmap, munmap, page faults).");
         return;
     }
-    trail_string lock = text_of(findings, seen->lock), at = text_of(findings, seen->name);
     finding_explain(findings, "Where the recorder looked, threads waited for %.*s at %.*s.",
-                    SHOWN(lock), SHOWN(at));
+                    NAMED(findings, seen->lock), NAMED(findings, seen->name));
 }
 
 /* At least which share of the group's time with a CPU or in waits, of that in which context

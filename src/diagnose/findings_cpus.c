@@ -148,8 +148,7 @@ static void explain_runner(struct findings *findings, const struct wait_group *r
     if (!runner || runner->row.name == 0 || runner->exec_ns < ready->exec_ns ||
         time_share(findings, runner->exec_ns) < RUNNER_SHARE)
         return;
-    trail_string name = text_of(findings, runner->row.name);
-    finding_explain(findings, "%.*s ran most, for %s.", SHOWN(name),
+    finding_explain(findings, "%.*s ran most, for %s.", NAMED(findings, runner->row.name),
                     duration(runner->exec_ns).text);
 }
 
@@ -326,7 +325,6 @@ void finding_keeps_p(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count && !has_no_ps(findings); i++) {
         const struct wait_group *group = waits->items[i];
-        trail_string name = text_of(findings, group->row.name);
         /* Of Go's own that began before the trace, the start function is not always recorded. */
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
             names_text(&findings->analysis->names, group->row.name).size == 0 ||
@@ -338,7 +336,7 @@ void finding_keeps_p(struct findings *findings)
         finding_say(
             findings, &of,
             "%s of %.*s kept their %s for 50 ms or more while others were ready and no %s was idle",
-            word(findings, TERM_tasks), SHOWN(name), word(findings, TERM_slot),
+            word(findings, TERM_tasks), NAMED(findings, group->row.name), word(findings, TERM_slot),
             word(findings, TERM_slot));
         finding_explain(findings, "%s time%s, the longest %s.", counted(group->held).text,
                         plural_s(group->held), duration(group->held_longest.ns).text);

@@ -335,10 +335,9 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
                         "hold each other's (a deadlock).");
     if (wait->creator != TRAIL_NONE) {
         char creator[NAME_SIZE];
-        trail_string at = text_of(findings, wait->creator_place);
         put_task(findings, creator, sizeof creator, wait->creator_name, wait->creator);
         finding_explain(findings, "Meanwhile %s, which created it, waits for a WaitGroup at %.*s.",
-                        creator, SHOWN(at));
+                        creator, NAMED(findings, wait->creator_place));
     }
 }
 
@@ -365,10 +364,9 @@ static void put_open(const struct findings *findings, const struct stuck_wait *w
 {
     char task[NAME_SIZE];
     size_t used = strlen(text);
-    trail_string place = text_of(findings, wait->place);
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     (void)snprintf(text + used, size - used, "%s%s at %.*s", used > 0 ? ", " : "", task,
-                   SHOWN(place));
+                   NAMED(findings, wait->place));
 }
 
 /*
@@ -379,7 +377,7 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
 {
     char task[NAME_SIZE], asks[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
-    trail_string at = text_of(findings, wait->asks_place), name = text_of(findings, wait->name);
+    trail_string at = text_of(findings, wait->asks_place);
     int64_t ns = wait->ns < wait->asks_ns ? wait->ns : wait->asks_ns;
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_task(findings, asks, sizeof asks, wait->asks_name, wait->asks);
@@ -401,8 +399,8 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
                         "The former waits to %s a channel at %.*s, at the other end of which only "
                         "%.*s was seen; the latter waits %s. The trace does not record whether "
                         "the former holds that lock.",
-                        wait->asks_sends ? "send to" : "receive from", SHOWN(at), SHOWN(name),
-                        wanted);
+                        wait->asks_sends ? "send to" : "receive from", SHOWN(at),
+                        NAMED(findings, wait->name), wanted);
     finding_advise(findings, "If it does, release it before that.");
 }
 
@@ -491,8 +489,7 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
 {
     char left[NAME_SIZE], waiter[NAME_SIZE], at[NAME_SIZE] = "";
     trail_string start = text_of(findings, group->start),
-                 created = text_of(findings, group->created_at),
-                 reason = text_of(findings, group->left_reason);
+                 created = text_of(findings, group->created_at);
     if (group->left == TRAIL_NONE) {
         finding_explain(findings,
                         "All %s %s of %.*s created at %.*s have ended, so Done was called "
@@ -543,8 +540,8 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     else if (group->sleeps)
         finding_explain(findings, "It sleeps%s.", at);
     else
-        finding_explain(findings, "It has waited (%.*s)%s for %s.", SHOWN(reason), at,
-                        duration(group->left_ns).text);
+        finding_explain(findings, "It has waited (%.*s)%s for %s.",
+                        NAMED(findings, group->left_reason), at, duration(group->left_ns).text);
     if (!waits_for_lock(findings->stuck, group->left))
         return;
     put_task(findings, waiter, sizeof waiter, group->name, group->goroutine);
@@ -571,10 +568,9 @@ void finding_group_never_done(struct findings *findings)
                                   .function = group->start,
                                   .object = group->place};
     char task[NAME_SIZE];
-    trail_string place = text_of(findings, group->place);
     put_task(findings, task, sizeof task, group->name, group->goroutine);
     finding_say(findings, &of, "%s had waited for a WaitGroup at %.*s for %s when the trace ended",
-                task, SHOWN(place), duration(group->ns).text);
+                task, NAMED(findings, group->place), duration(group->ns).text);
     explain_group(findings, group);
 }
 
@@ -594,14 +590,14 @@ void finding_nil_channel(struct findings *findings)
     if (at->count == 0 || ns < OPEN_LEAST || all_said)
         return;
     char task[NAME_SIZE];
-    trail_string place = text_of(findings, at->place);
     trail_longest moment = {ns, at->begin_ns, at->goroutine};
     const struct finding_of of = {"open-wait",       FINDING_HANGS,        ns,
                                   .moment = &moment, .function = at->name, .object = at->place};
     put_task(findings, task, sizeof task, at->name, at->goroutine);
     finding_say(findings, &of,
                 "%s had waited to %s a nil channel at %.*s for %s when the trace ended", task,
-                at->sends ? "send to" : "receive from", SHOWN(place), duration(ns).text);
+                at->sends ? "send to" : "receive from", NAMED(findings, at->place),
+                duration(ns).text);
     finding_explain(findings, "Nothing ends such a wait.");
     if (at->count > 1)
         finding_explain(findings, "%s %s wait for a nil channel.", counted(at->count).text,
@@ -731,9 +727,8 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         return;
     }
     if (signalled.size == 0 && wait->for_own) {
-        trail_string name = text_of(findings, wait->name);
         finding_explain(findings, "Such waits were ended by %s of %.*s so far, all of which wait.",
-                        word(findings, TERM_tasks), SHOWN(name));
+                        word(findings, TERM_tasks), NAMED(findings, wait->name));
         finding_advise(findings, "Do not wait in a task for another task of the same pool.");
         return;
     }
@@ -795,16 +790,13 @@ void finding_leaks(struct findings *findings)
         if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
             late * 8 < group->stuck || finding_is_runtime(findings, group->row.name))
             continue;
-        trail_string name = text_of(findings, group->row.name);
-        trail_string at = names_text(&findings->analysis->names, group->created_at),
-                     wait = text_of(findings, group->stuck_for),
-                     waits_at = text_of(findings, group->stuck_at);
+        trail_string at = names_text(&findings->analysis->names, group->created_at);
         trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
                                 group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
         finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
-                    SHOWN(name));
+                    NAMED(findings, group->row.name));
         finding_explain(findings,
                         "%s were created throughout%s%.*s, %s ended, and %s have been waiting for "
                         "a tenth of the time or longer%s; the first is %s %" PRId64 ".",
@@ -815,8 +807,8 @@ void finding_leaks(struct findings *findings)
                             : "",
                         word(findings, TERM_task), group->stuck_goroutine);
         if (group->stuck_for != 0 && group->stuck_at != 0)
-            finding_explain(findings, "All of these wait (%.*s) at %.*s.", SHOWN(wait),
-                            SHOWN(waits_at));
+            finding_explain(findings, "All of these wait (%.*s) at %.*s.",
+                            NAMED(findings, group->stuck_for), NAMED(findings, group->stuck_at));
         /* It costs memory: the share that ranks it is no time that would be saved. */
         finding_last(findings)->gain_ns = 0;
     }

@@ -67,8 +67,7 @@ static struct holder user_of(const struct stuck *stuck, const struct wait_facts 
     if (!blame || (!writes && facts->kind != WIRE_WAIT_READ) ||
         !text_begins(names_text(names, facts->object), "pipe:"))
         return user;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, blame) {
         const struct wait_facts *other = wait_facts_of(names, row->wait);
         if (!other || other->object != facts->object)
             continue;
@@ -129,8 +128,8 @@ static trail_name drained_pool(struct waits *waits, const struct goroutine *g)
     trail_name pool = waits_pool(waits, g->outer);
     if (pool == 0 || pool == waits->pools[WAITS_POOL_HTTP])
         return 0;
-    for (size_t i = 0; i < waits->blame.count; i++)
-        if (waits->blame.rows[i].wait == pool && waits->blame.rows[i].last_ns > g->since_ns)
+    BLAME_EACH(row, &waits->blame)
+        if (row->wait == pool && row->last_ns > g->since_ns)
             return 0;
     return pool;
 }
@@ -190,10 +189,10 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
           wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
         return 0;
     trail_name wait = waits_blamed(stuck->waits_at, g->reason);
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].wait == wait && blame->rows[i].last_ns > g->since_ns &&
-            (!last || blame->rows[i].last_ns > last->last_ns))
-            last = &blame->rows[i];
+    BLAME_EACH(row, blame)
+        if (row->wait == wait && row->last_ns > g->since_ns &&
+            (!last || row->last_ns > last->last_ns))
+            last = row;
     return last ? last->place : 0;
 }
 
@@ -249,8 +248,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
 {
     bool handed = false, room = false, others = false;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, blame) {
         if (pair->waiter == to && pair->waker != from)
             return false;
         handed |= pair->waiter == to;
@@ -263,8 +261,7 @@ static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
 /* Whether others than goroutines of that kind ended waits for a lock at the place. */
 static bool is_held_by_others(const struct waits *waits, trail_name place, trail_name start)
 {
-    for (size_t i = 0; i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
+    BLAME_EACH(row, &waits->blame) {
         if (row->lock && row->at == place && row->start != start)
             return true;
     }
@@ -275,9 +272,8 @@ static bool is_held_by_others(const struct waits *waits, trail_name place, trail
  * such a wait. */
 static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
 {
-    for (size_t i = 0; i < blame->pair_count; i++)
-        if (blame->pairs[i].waiter == a || blame->pairs[i].waker == a ||
-            blame->pairs[i].waiter == b || blame->pairs[i].waker == b)
+    PAIRS_EACH(pair, blame)
+        if (pair->waiter == a || pair->waker == a || pair->waiter == b || pair->waker == b)
             return false;
     return true;
 }
