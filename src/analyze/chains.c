@@ -2,7 +2,6 @@
 #include "analyze/chains.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"

@@ -1,6 +1,5 @@
 /* The steps of chains, made of their marks. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/chains.h"
 #include "analyze/part.h"

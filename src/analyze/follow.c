@@ -50,10 +50,9 @@ bool follow_again(struct follow *follow, const struct follow_ops *ops, void *con
                   const trail_event *event)
 {
     trail_goroutine_label label;
-    struct followed *g;
     if (!trail_reader_goroutine(follow->reader, event->transition.id, &label))
         return true;
-    g = follow_find(follow, event->transition.id);
+    struct followed *g = follow_find(follow, event->transition.id);
     if (!g)
         return true;
     return event->transition.stack != 0 ? follow_name(follow, ops, context, g, event)

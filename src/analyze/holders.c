@@ -1,7 +1,6 @@
 #include "analyze/holders.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "analyze/wait_names.h"

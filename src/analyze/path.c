@@ -241,10 +241,10 @@ static bool region_end(struct path *path, struct path_goroutine *g, const trail_
 static void take_hold(struct path *path, const trail_event *event)
 {
     trail_string category = trail_reader_string(path->names->reader, event->log.category);
-    struct wait_text text;
     if (!text_is(category, WIRE_HELD_CATEGORY))
         return;
-    text = wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
+    struct wait_text text =
+        wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
     path->hold = (struct path_hold){
         .goroutine = wait_text_holder(text.by, event->goroutine),
         .object = names_put(path->names, text.object.data, text.object.size),
@@ -308,10 +308,9 @@ static void learn_name(struct path *path, struct path_goroutine *g, trail_stack 
 static void learn_label(struct path *path, const trail_event *event)
 {
     trail_goroutine_label label;
-    struct path_goroutine *g;
     if (!trail_reader_goroutine(path->names->reader, event->transition.id, &label))
         return;
-    g = objects_find(&path->alive, (uint64_t)event->transition.id);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->transition.id);
     if (g && event->transition.stack != 0)
         learn_name(path, g, stacks_of(path->stacks, event->transition.stack));
 }
