@@ -372,7 +372,6 @@ static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t l
 
 void recorder_step(struct recorder *r)
 {
-    int64_t now;
     uint64_t limit, begin = ticks_now(&r->ticks);
     if (r->stopped)
         return;
@@ -383,7 +382,7 @@ void recorder_step(struct recorder *r)
         if (!p->ended)
             collect_seen_alive(p->collect, begin);
     }
-    now = recorder_now_ns();
+    int64_t now = recorder_now_ns();
     look_at_processes(r, now);
     /* A process not known after this claims its area later. */
     limit = ticks_now(&r->ticks);

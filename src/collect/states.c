@@ -1,7 +1,6 @@
 /* Changes the states of goroutines and Ps, each with its event: see states.h. */
 #include "collect/states.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "collect/ops.h"

@@ -181,9 +181,8 @@ bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char 
     used =
         (size_t)snprintf(text, size, "%zu operation%s of io_uring: ", total, total == 1 ? "" : "s");
     for (i = 0; i < total && i < MOST_NAMED; i++) {
-        int n;
         operation_text(&operations[i], files, one, sizeof one);
-        n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
+        int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
         if (n < 0 || (size_t)n >= size - used - sizeof ", ...")
             break;
         used += (size_t)n;

@@ -38,10 +38,9 @@ static uint64_t through_linkage(pid_t pid, uint64_t at)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
     uint8_t code[16];
-    size_t i;
     if (!copy(pid, at, code, sizeof code))
         return 0;
-    i = memcmp(code, landing, sizeof landing) == 0 ? sizeof landing : 0;
+    size_t i = memcmp(code, landing, sizeof landing) == 0 ? sizeof landing : 0;
     i += code[i] == 0xf2;
     if (code[i] != 0xff || code[i + 1] != 0x25)
         return at;

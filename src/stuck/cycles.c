@@ -292,9 +292,8 @@ static bool is_as_before(const struct stuck *stuck, struct closure *closure)
 /* Examines what a cycle depends on once more. Sets *is_there; false: out of memory. */
 static bool confirm(const struct stuck *stuck, struct closure *closure, bool *is_there)
 {
-    bool good;
     closure->sleeps = calloc(closure->count + 1, sizeof *closure->sleeps);
-    good = !closure->no_memory && closure->sleeps;
+    bool good = !closure->no_memory && closure->sleeps;
     *is_there = good && is_as_before(stuck, closure);
     free(closure->list);
     free(closure->sleeps);

@@ -287,7 +287,6 @@ static bool has_ended(const struct held_thread *thread)
 static bool seize(struct stop *stop)
 {
     struct held_thread *thread = stop->thread;
-    int error;
     if (read_state(stop->pid, thread) &&
         (held_is_ended_by_stop(stop->pid, thread) || thread->state == 'D'))
         return true;
@@ -298,7 +297,7 @@ static bool seize(struct stop *stop)
         (void)ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
         return true;
     }
-    error = errno;
+    int error = errno;
     thread->state = state_of(stop->pid, thread->tid);
     errno = error;
     return (error != EPERM && error != EACCES) || has_ended(thread);

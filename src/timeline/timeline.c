@@ -115,10 +115,9 @@ static void span_close(struct timeline *t, struct timeline_span *span, int64_t n
 
 static bool is_wanted(const struct timeline *t, int64_t goroutine)
 {
-    const struct timeline_goroutine *g;
     if (t->options->goroutine_count == 0 && !t->options->name)
         return true;
-    g = timeline_goroutine_find(t, goroutine);
+    const struct timeline_goroutine *g = timeline_goroutine_find(t, goroutine);
     return g && g->wanted;
 }
 

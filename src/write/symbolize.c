@@ -546,7 +546,7 @@ static int v1_verdict(struct symbolizer *s, const struct v1_file *file, const ui
 static int symbolize_v1(struct symbolizer *s)
 {
     struct v1_file file;
-    const uint8_t *data, *copied, *at, *next;
+    const uint8_t *data, *copied, *next;
     size_t size;
     if (s->version < 7)
         return error_set(s->err, TRAIL_UNSUPPORTED,
@@ -560,7 +560,7 @@ static int symbolize_v1(struct symbolizer *s)
     naming_begin(&s->naming);
     if (v1_take_strings(s, &file) < 0)
         return -1;
-    at = file.begin;
+    const uint8_t *at = file.begin;
     for (copied = data; (at = v1_find(&file, at, &next)) != NULL && !s->out.failed; at = next) {
         bool done = false;
         if ((*at & V1_TYPE_MASK) != V1_Stack)
