@@ -570,8 +570,7 @@ static bool take_open(struct path *path, struct path_goroutine *g)
 
 static bool take_open_tasks(struct path *path)
 {
-    IDMAP_EACH(slot, &path->tasks) {
-        const struct path_region *task = slot->value;
+    IDMAP_VALUES(const struct path_region, task, &path->tasks) {
         struct path_goroutine *g = by_number(path, task->goroutine);
         if (g && !take_span(path, TRAIL_PATH_TASK, task, g, path->now_ns, false))
             return false;

@@ -294,12 +294,10 @@ static bool window_begins(void *part, int64_t ns)
     threads->counted_from_ns = ns;
     slices_begin(&threads->thread_slices, ns);
     slices_begin(&threads->proc_slices, ns);
-    for (size_t i = 0; i < threads->thread_rows.count; i++) {
-        trail_thread *row = &threads->thread_rows.items[i];
+    EACH(trail_thread, row, threads->thread_rows.items, threads->thread_rows.count) {
         *row = (trail_thread){.id = row->id, .first_ns = ns, .last_ns = ns};
     }
-    for (size_t i = 0; i < threads->proc_rows.count; i++) {
-        trail_proc *row = &threads->proc_rows.items[i];
+    EACH(trail_proc, row, threads->proc_rows.items, threads->proc_rows.count) {
         *row = (trail_proc){.id = row->id};
     }
     return true;

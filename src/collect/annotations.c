@@ -158,8 +158,7 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
 void annotations_look_at_open(struct collect *c, int64_t ns)
 {
     struct thread *thread;
-    IDMAP_EACH(slot, &c->annotations.tasks.map) {
-        struct open_task *open = slot->value;
+    IDMAP_VALUES(struct open_task, open, &c->annotations.tasks.map) {
         look_at(c, SLOW_TASK, &open->slow, open->text, ns, false);
     }
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {

@@ -95,8 +95,7 @@ static void give_early_switches(struct recorder *r)
     struct early_switches *early = &r->early;
     int64_t now = recorder_now_ns();
     size_t kept = 0;
-    for (size_t i = 0; i < early->count; i++) {
-        struct early_switch *at = &early->at[i];
+    EACH(struct early_switch, at, early->at, early->count) {
         if (!give_switch(r, &at->record) && may_be_given(at, now))
             early->at[kept++] = *at;
     }

@@ -149,8 +149,7 @@ void finding_serial_phase(struct findings *findings)
     int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
     ns_add(&work, activity->sums.runnable_ns);
     work = ns_between(runtime_ns(findings), work);
-    for (size_t i = 0; i < activity->alone_count; i++) {
-        const struct alone_sum *sum = &activity->alone_sums[i];
+    EACH(const struct alone_sum, sum, activity->alone_sums, activity->alone_count) {
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }

@@ -232,9 +232,7 @@ void finding_late(struct findings *findings)
  */
 void finding_straggler(struct findings *findings)
 {
-    const struct idmap *stragglers = &findings->waits->stragglers.map;
-    IDMAP_EACH(slot, stragglers) {
-        const struct straggler *straggler = slot->value;
+    IDMAP_VALUES(const struct straggler, straggler, &findings->waits->stragglers.map) {
         if (straggler->ns < BALANCE_LEAST || time_share(findings, straggler->ns) < BALANCE_SHARE ||
             finding_names(findings, "imbalance", straggler->start))
             continue;

@@ -104,8 +104,7 @@ void finding_long_pause(struct findings *findings)
 static const struct gc_helper *most_of(const struct idmap *helpers)
 {
     const struct gc_helper *most = NULL;
-    IDMAP_EACH(slot, helpers) {
-        const struct gc_helper *helper = slot->value;
+    IDMAP_VALUES(const struct gc_helper, helper, helpers) {
         if (helper->function != 0 && helper->count > 0 &&
             (!most || helper->ns > most->ns ||
              (helper->ns == most->ns && helper->function < most->function)))
@@ -121,8 +120,7 @@ void finding_pauses_take_much(struct findings *findings)
     trail_longest longest = {0};
     if (!gc)
         return;
-    for (size_t i = 0; i < gc->pause_count; i++) {
-        const trail_gc_pause *pause = &gc->pauses[i];
+    EACH(const trail_gc_pause, pause, gc->pauses, gc->pause_count) {
         ns_add(&sum, pause_ns(pause));
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }

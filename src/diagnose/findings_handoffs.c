@@ -45,8 +45,7 @@ struct handed {
 static struct handed handed_to(const struct findings *findings, const struct wait_group *group)
 {
     struct handed handed = {group, NULL, group->brief};
-    for (size_t n = 0; n < group->row.wait_count; n++) {
-        const trail_wait *wait = &group->waits[n];
+    EACH(const trail_wait, wait, group->waits, group->row.wait_count) {
         uint64_t count = group->brief + wait->spread.count;
         if (waits_hands_over(findings->waits, wait->reason) && count > handed.count)
             handed = (struct handed){group, wait, count};
@@ -349,8 +348,7 @@ static bool holds_others_up(const struct findings *findings, const struct condit
  */
 void finding_missed_signals(struct findings *findings)
 {
-    IDMAP_EACH(slot, &findings->waits->conditions.map) {
-        const struct condition *condition = slot->value;
+    IDMAP_VALUES(const struct condition, condition, &findings->waits->conditions.map) {
         int64_t ns = blame_union_ns(&condition->late);
         if (condition->rounds < MISSED_ROUNDS ||
             (double)condition->missed < MISSED_SHARE * (double)condition->timed_out ||

@@ -203,10 +203,8 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
 /* Readers take an rwlock for which a writer waits already. */
 void finding_writer_starved(struct findings *findings)
 {
-    const struct idmap *rwlocks = &findings->waits->rwlocks.map;
     const struct rwlock *worst = NULL;
-    IDMAP_EACH(slot, rwlocks) {
-        const struct rwlock *lock = slot->value;
+    IDMAP_VALUES(const struct rwlock, lock, &findings->waits->rwlocks.map) {
         if (lock->kept_out > 0 &&
             (!worst || lock->ns > worst->ns || (lock->ns == worst->ns && lock->wait < worst->wait)))
             worst = lock;

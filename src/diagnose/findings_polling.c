@@ -267,8 +267,7 @@ void finding_time_outs(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count; i++) {
         const trail_wait_group *group = &waits->items[i]->row;
-        for (size_t n = 0; n < group->wait_count; n++) {
-            const trail_wait *wait = &group->waits[n];
+        EACH(const trail_wait, wait, group->waits, group->wait_count) {
             const trail_histogram *spread = &wait->spread;
             if (wait->timed_out < POLL_TIMES || mean(spread->sum_ns, spread->count) > WAIT_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)

@@ -383,8 +383,7 @@ static struct group_time time_when_asked(const struct findings *findings,
                                          const struct wait_group *pool, trail_name asker)
 {
     struct group_time time = wait_time_of(findings, pool);
-    for (size_t i = 0; i < pool->row.wait_count; i++) {
-        const trail_wait *wait = &pool->waits[i];
+    EACH(const trail_wait, wait, pool->waits, pool->row.wait_count) {
         const struct wait_facts *facts = facts_of(findings, wait->reason);
         int64_t read_ns = wait->spread.sum_ns;
         if (!facts || facts->kind != WIRE_WAIT_READ)

@@ -219,8 +219,7 @@ void finding_deadlock(struct findings *findings)
         char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
         bool inferred = false, by_use = false, waits[STUCK_CHILD + 1] = {false};
-        for (size_t i = 0; i < stuck->count; i++) {
-            const struct stuck_wait *wait = &stuck->waits[i];
+        EACH(const struct stuck_wait, wait, stuck->waits, stuck->count) {
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;

@@ -112,8 +112,7 @@ static void find_direct(const struct findings *findings, struct finding_needs *n
 static void find_through(const struct findings *findings, struct finding_needs *needs,
                          unsigned links)
 {
-    IDMAP_EACH(slot, &needs->kinds.map) {
-        struct need *need = slot->value;
+    IDMAP_VALUES(struct need, need, &needs->kinds.map) {
         need->ns[links] = need->ns[links - 1];
     }
     PAIRS_EACH(pair, &findings->waits->blame) {
@@ -184,8 +183,7 @@ bool wait_wants_all_cpus(const struct findings *findings)
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group)
 {
     struct group_time time = {.all = group->exec_ns};
-    for (size_t i = 0; i < group->row.wait_count; i++) {
-        const trail_wait *wait = &group->waits[i];
+    EACH(const trail_wait, wait, group->waits, group->row.wait_count) {
         const struct wait_facts *facts = facts_of(findings, wait->reason);
         unsigned traits = facts ? wire_wait_kinds[facts->kind].traits : 0;
         ns_add(&time.all, wait->spread.sum_ns);
@@ -288,8 +286,7 @@ void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
 void wait_put_before_locks(struct findings *findings, trail_name wait)
 {
     double weight = finding_last(findings)->weight;
-    for (size_t i = 0; i < findings->count; i++) {
-        trail_finding *of = &findings->rows[i];
+    EACH(trail_finding, of, findings->rows, findings->count) {
         if (strncmp(of->kind, "lock-", strlen("lock-")) != 0 || of->weight > 2 * weight)
             continue;
         BLAME_EACH(row, &findings->waits->blame)

@@ -122,8 +122,7 @@ static bool place_wait(struct waits *waits, trail_stack stack, struct outside_wa
 
 void waits_settle_sleeps(struct waits *waits)
 {
-    for (size_t i = 0; i < waits->outside.count; i++) {
-        struct outside_row *row = &waits->outside.rows[i];
+    EACH(struct outside_row, row, waits->outside.rows, waits->outside.count) {
         const struct helper *helper = waits_helper(waits, row->place);
         row->function = helper ? helper->caller : row->function;
         row->place = waits_sleep_place(waits, row->place);

@@ -1,4 +1,5 @@
 /* Manages the threads' slots and their chains of chunks: see shm.h. */
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -14,8 +14,7 @@
 
 static bool list_tids(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
+    EACH(struct stuck_process, process, stuck->processes, stuck->count) {
         for (size_t j = 0; j < process->held.count; j++) {
             uint64_t tid = (uint64_t)process->held.threads[j].tid;
             process->threads[j].process = process;
@@ -358,8 +357,7 @@ static bool is_for_thread(const struct held *held, const struct stuck_thread *th
 static bool seems_to_hang(const struct stuck_process *process)
 {
     size_t waiting = 0;
-    for (size_t i = 0; i < process->held.count; i++) {
-        const struct stuck_thread *thread = &process->threads[i];
+    EACH(const struct stuck_thread, thread, process->threads, process->held.count) {
         if (thread->state == STUCK_ENDED)
             continue;
         if (!is_for_thread(&process->held, thread))

@@ -292,8 +292,7 @@ static void write_strings(struct symbolizer *s, const struct piece *like)
 static int check_tables(struct symbolizer *s)
 {
     naming_begin(&s->naming);
-    for (size_t i = 0; i < s->piece_count; i++) {
-        const struct piece *piece = &s->pieces[i];
+    EACH(const struct piece, piece, s->pieces, s->piece_count) {
         if (piece->kind == TRAIL_BATCH_STRINGS && take_strings(s, piece) < 0)
             return -1;
         if (piece->kind == TRAIL_BATCH_STACKS && check_stacks(s, piece) < 0)

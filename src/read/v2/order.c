@@ -50,8 +50,7 @@ static bool find_context_of_p(struct step *s, int64_t id)
 {
     if (s->order->guess)
         return false; /* threads without events in this generation are not known */
-    IDMAP_EACH(slot, &s->order->ms.map) {
-        const struct v2_m *m = slot->value;
+    IDMAP_VALUES(const struct v2_m, m, &s->order->ms.map) {
         if (m->seen && m->p_id == id) {
             s->now = (struct context){.m = m->id, .p = id, .g = m->g_id};
             return true;
@@ -780,8 +779,7 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
 
 void v2_order_restart(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->ms.map) {
-        struct v2_m *m = slot->value;
+    IDMAP_VALUES(struct v2_m, m, &order->ms.map) {
         m->seen = false;
         m->g_id = m->p_id = TRAIL_NONE;
         m->g = NULL;
@@ -794,8 +792,7 @@ void v2_order_restart(struct v2_order *order)
 
 void v2_order_fini(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->gs.map) {
-        struct v2_g *g = slot->value;
+    IDMAP_VALUES(struct v2_g, g, &order->gs.map) {
         v2_drop_regions(g);
         free(g->ranges.items);
     }
