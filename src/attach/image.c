@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/present_memory.h"
 #include "base/small_file.h"
 #include "shm/mapping.h"
 
@@ -26,8 +26,7 @@
 
 static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
 {
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    return process_vm_readv(image->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return other_memory(image->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The program */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/present_memory.h"
 
 #if defined(__x86_64__)
 
@@ -155,8 +156,7 @@ static bool copy_there(const struct remote *r, uint64_t at, const void *from, si
 
 static bool copy_back(const struct remote *r, uint64_t at, void *to, size_t size)
 {
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    return process_vm_readv(r->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return other_memory(r->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The frame */

@@ -58,7 +58,7 @@ static int64_t quiet_since(const struct recorded_trace *to)
 
 static bool is_quiet(const struct recorded_trace *to, int64_t since_ns)
 {
-    return since_ns != to->ends.last_ns && since_ns < recorder_now_ns() - QUIET_NS;
+    return since_ns != to->ends.last_ns && since_ns < now_ns() - QUIET_NS;
 }
 
 /* A process that ends closes its ends, though its threads are still known to wait. */
@@ -212,7 +212,7 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
         return;
     to->ends.last_ns = since_ns;
     look.found.last_ns = to->ends.last_ns;
-    look.found.at_ns = recorder_now_ns();
+    look.found.at_ns = now_ns();
     for (const struct recorded *p = are_all_alive(&look) ? r->live : NULL; p; p = p->next_live) {
         if (is_in(p, to))
             look_at(&look, p);

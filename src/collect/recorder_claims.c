@@ -222,7 +222,7 @@ static void next_program(struct recorder *r, struct recorded *process)
     process->titled = false;
     process->why = WIRE_MISSED_UNKNOWN;
     read_title(r, process);
-    process->began_ns = recorder_now_ns();
+    process->began_ns = now_ns();
 }
 
 /* Adds a process that has claimed the spare and was not recorded before. */
@@ -237,7 +237,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         /* There is nothing to wait for from a process that has ended. */
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
-        process->began_ns = recorder_now_ns();
+        process->began_ns = now_ns();
         if (recorder_is_shared(r))
             (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
         recorder_process_look_at(r, process);
@@ -263,7 +263,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     r->program = process;
     /* A process that was already running is not recorded until it joins. */
     if (r->options.process)
-        r->begin_ns = recorder_now_ns();
+        r->begin_ns = now_ns();
 }
 
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
@@ -295,7 +295,7 @@ static void take_missed(void *recorder, pid_t pid, const char *name)
 void recorder_look_for_missed(struct recorder *r)
 {
     const struct missed_search search = {is_recorded, take_missed, r};
-    int64_t now = recorder_now_ns();
+    int64_t now = now_ns();
     if (!r->options.children || now < r->missed_ns + MISSED_NS)
         return;
     r->missed_ns = now;
@@ -393,7 +393,7 @@ void recorder_look_at_spare(struct recorder *r)
     if (claim.number == 0 &&
         (r->options.shm || r->options.process || r->program || !area_is_in_use(r->spare)))
         return;
-    r->claimed_ns = recorder_now_ns();
+    r->claimed_ns = now_ns();
     if (!identify(r, &claim)) {
         refuse(r, claim.number);
         return;

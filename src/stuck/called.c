@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/present_memory.h"
 
@@ -13,9 +12,8 @@
 
 static bool copy(pid_t pid, uint64_t at, void *to, size_t size)
 {
-    const struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
     return present_memory(pid, at, size) == size &&
-           process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+           other_memory(pid, at, to, size) == (ssize_t)size;
 }
 
 /* Returns the target of a four-byte distance, counted from the end of the instruction. */
