@@ -176,14 +176,15 @@ __attribute__((format(printf, 2, 3))) void finding_advise(struct findings *findi
 /* Whether it is a goroutine of Go's runtime, which also runs where nothing else has work. */
 bool finding_is_runtime(const struct findings *findings, trail_name name);
 
-/* Room for a start function and where its goroutines were created. */
-enum { STARTED_SIZE = 420 };
+struct finding_words {
+    char text[420];
+};
 
-/* Writes a start function; of one in a library without its name, also the place of the creation. */
-const char *finding_put_started(const struct findings *findings, trail_name name, char *text);
+/* A start function; of one in a library without its name, also the place of the creation. */
+struct finding_words finding_started(const struct findings *findings, trail_name name);
 
-/* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
-void finding_put_lock(const struct findings *findings, trail_name wait, char *text, size_t size);
+/* "mutex stats_mu", or "a lock" where the trace has no names of locks. */
+struct finding_words finding_lock(const struct findings *findings, trail_name wait);
 
 /*
  * Those that ran for longest, but for `name`; NULL: none ran for a tenth of the time, so that other

@@ -27,12 +27,11 @@ static int64_t spread_gain(const struct findings *findings, int64_t ns)
 /* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
 static int64_t runtime_ns(const struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     int64_t sum = 0;
-    for (size_t i = 0; i < waits->count; i++)
-        if (finding_is_runtime(findings, waits->items[i]->row.name)) {
-            ns_add(&sum, waits->items[i]->exec_ns);
-            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+    GROUPS_EACH(group, findings->waits)
+        if (finding_is_runtime(findings, group->row.name)) {
+            ns_add(&sum, group->exec_ns);
+            ns_add(&sum, group->row.ready.sum_ns);
         }
     return sum;
 }
@@ -50,10 +49,9 @@ static bool is_explained(const struct findings *findings)
 /* The threads of gcc's OpenMP, whose waits are not recorded; NULL: there are none. */
 static const struct wait_group *gcc_openmp(const struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++)
-        if (text_begins(text_of(findings, waits->items[i]->row.name), "libgomp.so"))
-            return waits->items[i];
+    GROUPS_EACH(group, findings->waits)
+        if (text_begins(text_of(findings, group->row.name), "libgomp.so"))
+            return group;
     return NULL;
 }
 
@@ -225,9 +223,7 @@ static int64_t each_gain(const struct findings *findings, const struct wait_grou
 /* Workers are created, and each is waited for before the next is created. */
 void finding_one_at_a_time(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         if (group->most_alive > EACH_ALIVE || group->row.created < EACH_LEAST)
             continue;
         int64_t joined = joined_ns(findings, group);
@@ -238,10 +234,9 @@ void finding_one_at_a_time(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("one-at-a-time", gain, &group->life, group->row.name, 0);
-        char name[STARTED_SIZE];
         finding_say(findings, &of, "%s %s of %s ran one at a time",
                     counted(group->row.created).text, word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name));
+                    finding_started(findings, group->row.name).text);
         finding_explain(findings,
                         "Each was created when the one before was done. They had work alone, or "
                         "others waited for them, during %.0f %% of the time.",
@@ -303,11 +298,9 @@ static double unseen_share(const struct findings *findings, const struct wait_gr
  */
 void finding_unseen(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     int64_t length = length_of(findings),
             known_ns = ns_between(findings->activity->sums.inferred_ns, length);
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         double share = unseen_share(findings, group, known_ns);
         if (group->unseen < UNSEEN_WAITS || share < UNSEEN_SHARE ||
             share_of(group->unseen_ns, known_ns) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
@@ -316,11 +309,10 @@ void finding_unseen(struct findings *findings)
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < known_ns ? group->unseen_ns : known_ns,
             .moment = &group->life, .function = group->row.name};
-        char name[STARTED_SIZE];
-        finding_say(
-            findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",
-            word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
-            counted(group->unseen).text);
+        finding_say(findings, &of,
+                    "%s of %s waited in the kernel %s times, in calls that are not recorded",
+                    word(findings, TERM_tasks), finding_started(findings, group->row.name).text,
+                    counted(group->unseen).text);
         explain_unseen(findings, group, share, known_ns);
         finding_advise(findings, "'perf record -e sched:sched_switch -g' shows in which.");
     }

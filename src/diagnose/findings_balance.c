@@ -130,9 +130,7 @@ static int64_t at_once(const struct findings *findings, const struct wait_group 
 /* One of several workers has most of the work, and others wait for it. */
 void finding_imbalance(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
             finding_names(findings, "spins", group->row.name) ||

@@ -162,11 +162,10 @@ static void explain_handed(struct findings *findings, const struct handed *most,
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     struct handed most = {0}, other = {0};
-    for (size_t i = 0; i < waits->count; i++) {
-        struct handed handed = handed_to(findings, waits->items[i]);
-        if (finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+    GROUPS_EACH(group, findings->waits) {
+        struct handed handed = handed_to(findings, group);
+        if (finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         if (handed.count > most.count) {
             other = most;
@@ -221,8 +220,7 @@ void finding_tiny(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     int64_t length = length_of(findings), cost = waits->is_go ? 1 : THREAD_COST;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, waits) {
         uint64_t created = group->row.created;
         if (created < HANDOFF_TIMES / (uint64_t)cost ||
             mean(group->exec_ns, created) > TINY_MOST * cost ||
@@ -235,10 +233,9 @@ void finding_tiny(struct findings *findings)
             continue;
         const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->life,
                                       .function = group->row.name};
-        char name[STARTED_SIZE];
         finding_say(findings, &of, "%s %s of %s were created for pieces of work that are too small",
                     counted(created).text, word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name));
+                    finding_started(findings, group->row.name).text);
         finding_explain(findings,
                         "Each ran for %s on average, and one was created every %s, at %.*s.",
                         duration(mean(group->exec_ns, created)).text,
@@ -311,8 +308,8 @@ void finding_spins(struct findings *findings)
 {
     const struct spinner *spinner = &findings->waits->spinner;
     int64_t ns = spinner->exec_ns;
-    for (size_t i = 0; i < findings->waits->count; i++)
-        say_yields(findings, findings->waits->items[i]);
+    GROUPS_EACH(group, findings->waits)
+        say_yields(findings, group);
     if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
         time_share(findings, ns) < SPIN_SHARE)
         return;

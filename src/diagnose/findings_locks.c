@@ -42,23 +42,23 @@ static bool is_held(const struct findings *findings, const struct blame_row *row
     return row->lock && row->function != 0 && !is_starved(findings, row);
 }
 
-void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
+struct finding_words finding_lock(const struct findings *findings, trail_name name)
 {
+    struct finding_words words;
     trail_string wait = text_of(findings, name);
     bool named = wait_facts_of(&findings->analysis->names, name) != NULL ||
                  memchr(wait.data, ' ', wait.size) != NULL;
-    (void)snprintf(text, size, "%.*s", named ? (int)(wait.size < 160 ? wait.size : 160) : 6,
+    (void)snprintf(words.text, sizeof words.text, "%.*s", named ? SHOWN_SIZE(wait) : 6,
                    named ? wait.data : "a lock");
+    return words;
 }
 
 const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name)
 {
-    const struct waits *waits = findings->waits;
     const struct wait_group *most = NULL;
-    for (size_t i = 0; i < waits->count; i++)
-        if (waits->items[i]->row.name != name &&
-            (!most || waits->items[i]->exec_ns > most->exec_ns))
-            most = waits->items[i];
+    GROUPS_EACH(group, findings->waits)
+        if (group->row.name != name && (!most || group->exec_ns > most->exec_ns))
+            most = group;
     return most && time_share(findings, most->exec_ns) >= MOST_RAN ? most : NULL;
 }
 
@@ -120,12 +120,9 @@ static void advise(struct findings *findings, const struct blame_row *row)
                        word(findings, TERM_tasks));
         return;
     }
-    if (waits) {
-        char wait[WAIT_OWN_SIZE];
-        wait_put_own(findings, row, wait, sizeof wait);
+    if (waits)
         finding_explain(findings, "For %s%.0f %% of that time the holder was itself waiting (%s).",
-                        wait_own_least(row), percent, wait);
-    }
+                        wait_own_least(row), percent, wait_own(findings, row).text);
     if (is_of_library(findings, row))
         finding_advise(findings,
                        "It is a library's lock: do less while it is held, or let fewer %s "
@@ -177,8 +174,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     trail_string place = text_of(findings, nameless ? row->start : row->place);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], process[200], of_all[120] = "", longest[120] = "";
-    finding_put_lock(findings, row->wait, lock, sizeof lock);
+    char process[200], of_all[120] = "", longest[120] = "";
     put_process(findings, row, process, sizeof process);
     int64_t all_ns = wait_sums_of_lock(&findings->sums, row)->lock_ns;
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
@@ -189,7 +185,8 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
         wait_own_share(row) >= OUTSIDE_SHARE && held > findings->holder_ready_ns)
         findings->holder_ready_ns = held;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
-                lock, inferred ? " (inferred from its release)" : "", duration(held).text);
+                finding_lock(findings, row->wait).text,
+                inferred ? " (inferred from its release)" : "", duration(held).text);
     finding_explain(findings, "%s. %s wait%s took %s%s%s at %.*s.", effect,
                     counted(row->waits).text, plural_s(row->waits), duration(row->ns).text, of_all,
                     longest, NAMED(findings, row->at));
@@ -345,13 +342,12 @@ void finding_holder_not_running(struct findings *findings)
     const struct wait_group *busiest = finding_busiest_but(findings, worst->start);
     struct finding_of of =
         finding_saves("holder-not-running", most, &worst->longest, worst->function, worst->wait);
-    char lock[200];
-    finding_put_lock(findings, worst->wait, lock, sizeof lock);
     of.note = !busiest || busiest->exec_ns < most;
     finding_say(findings, &of,
                 "%.*s held %s for %s while others waited, and was ready without a CPU for most "
                 "of that",
-                NAMED(findings, worst->place), lock, duration(blame_held_ns(worst)).text);
+                NAMED(findings, worst->place), finding_lock(findings, worst->wait).text,
+                duration(blame_held_ns(worst)).text);
     finding_explain(findings, "%s at %.*s.",
                     several(worst->waits, "wait", worst->ns, worst->longest.ns).text,
                     NAMED(findings, worst->at));

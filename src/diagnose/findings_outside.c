@@ -275,10 +275,8 @@ static trail_string function_of(const struct findings *findings, trail_name plac
  * longer waits for after a time-out. */
 static bool leaks_at(const struct findings *findings, trail_name place)
 {
-    const struct waits *waits = findings->waits;
     trail_string at = function_of(findings, place);
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         trail_string by = function_of(findings, group->created_at);
         if (at.size > 0 && by.size == at.size && memcmp(by.data, at.data, at.size) == 0 &&
             finding_names(findings, "leak", group->row.name))

@@ -45,12 +45,10 @@ static bool only_looks(const struct outside_row *row)
  */
 static bool looks_for_end(const struct findings *findings, const struct outside_row *row)
 {
-    const struct waits *waits = findings->waits;
     if (row->returns < LOOK_TIMES || row->longest.goroutine != 1 || row->woke > 0 ||
         mean(row->spread.sum_ns, row->spread.count) > LOOK_MOST)
         return false;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         int64_t after = outside_slept_on_ns(row, group->last_end_ns);
         /* Those that have not ended count at the end of the trace. */
         if (group->row.ended > 0 && group->row.ended == group->workers && after >= 0 &&

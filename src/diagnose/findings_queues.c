@@ -61,11 +61,11 @@ static bool is_host_limit(const struct findings *findings, const struct blame_ro
     if (row->wait != waits->pools[WAITS_POOL_HTTP] ||
         !text_is(text_of(findings, row->start), "net/http.(*persistConn).readLoop"))
         return false;
-    for (size_t i = 0; i < waits->count; i++) {
-        trail_string name = text_of(findings, waits->items[i]->row.name);
+    GROUPS_EACH(group, waits) {
+        trail_string name = text_of(findings, group->row.name);
         if (text_begins(name, "net/http.(*Transport).startDialConnFor") ||
             text_begins(name, "net/http.(*Transport).dialConnFor"))
-            dials += waits->items[i]->row.created;
+            dials += group->row.created;
     }
     return dials * DIALS_RARELY <= row->waits;
 }
@@ -560,8 +560,7 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
 void finding_few_workers(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *pool = waits->items[i];
+    GROUPS_EACH(pool, waits) {
         struct group_time time = wait_time_of(findings, pool);
         if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
             continue;

@@ -29,17 +29,15 @@ static bool explain_wait(struct findings *findings, const trail_longest *span)
 {
     const struct waits *waits = findings->waits;
     BLAME_EACH(row, &waits->blame) {
-        char what[200];
         /* A goroutine of Go that ends a wait for the network only looked at the connections. */
         if (row->function == 0 || !is_most_of(span, &row->longest) ||
             (waits->is_go && row->wait == waits->network))
             continue;
-        trail_string wait = text_of(findings, row->wait);
-        (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
-        if (row->lock)
-            finding_put_lock(findings, row->wait, what, sizeof what);
+        struct finding_words what = finding_lock(findings, row->wait);
+        if (!row->lock)
+            (void)snprintf(what.text, sizeof what.text, "%.*s", NAMED(findings, row->wait));
         finding_explain(findings, "For %s of it, its %s waited for %s, which %.*s %s.",
-                        duration(row->longest.ns).text, word(findings, TERM_task), what,
+                        duration(row->longest.ns).text, word(findings, TERM_task), what.text,
                         NAMED(findings, row->place), row->lock ? "held" : "ended");
         return true;
     }

@@ -261,26 +261,25 @@ trail_string wait_put_at(const struct findings *findings, const struct blame_row
     return (trail_string){text, strlen(text)};
 }
 
-void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
-                  size_t size)
+struct finding_words wait_own(const struct findings *findings, const struct blame_row *row)
 {
+    struct finding_words words;
     trail_name for_what = row->outside.key > 0 ? (trail_name)row->outside.key : 0;
     trail_name place = wait_own_place(findings, row);
     trail_string at = text_of(findings, place);
-    (void)snprintf(text, size, "%.*s%s%.*s", NAMED(findings, for_what), place ? " at " : "",
-                   place ? SHOWN_SIZE(at) : 0, at.data);
+    (void)snprintf(words.text, sizeof words.text, "%.*s%s%.*s", NAMED(findings, for_what),
+                   place ? " at " : "", place ? SHOWN_SIZE(at) : 0, at.data);
+    return words;
 }
 
 void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
                          const char *subject)
 {
-    char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
-    if (!wait_of_holder(findings, row))
-        return;
-    wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
-                    wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
+    if (wait_of_holder(findings, row))
+        finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
+                        wait_own_least(row), 100 * (share < 1 ? share : 1), subject,
+                        wait_own(findings, row).text);
 }
 
 void wait_put_before_locks(struct findings *findings, trail_name wait)
