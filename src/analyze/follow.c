@@ -1,14 +1,11 @@
 #include "analyze/follow.h"
 
-#include <string.h>
-
 void follow_init(struct follow *follow, const trail_reader *reader, struct names *names)
 {
-    static const char forever[] = "forever";
     *follow = (struct follow){
         .reader = reader,
         .names = names,
-        .forever = names_put(names, forever, strlen(forever)),
+        .forever = names_of_text(names, "forever"),
         .procs = OBJECTS_OF(struct followed *),
     };
 }

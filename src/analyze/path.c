@@ -1,7 +1,6 @@
 #include "analyze/path.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"
@@ -630,7 +629,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     path->last_runner = TRAIL_NONE;
     path->log_number = 1;
     if (request->of == TRAIL_PATH_REGION && request->region)
-        path->region = names_put(path->names, request->region, strlen(request->region));
+        path->region = names_of_text(path->names, request->region);
     return !path->names->failed;
 }
 

@@ -134,7 +134,7 @@ static bool frame_put(struct profiles *p, const trail_profile_frame *frame, uint
 /* A frame for a word, not a function. */
 static bool frame_of_word(struct profiles *p, const char *word, uint32_t *index)
 {
-    trail_profile_frame frame = {.function = names_put(&p->analysis->names, word, strlen(word))};
+    trail_profile_frame frame = {.function = names_of_text(&p->analysis->names, word)};
     return frame_put(p, &frame, index);
 }
 

@@ -50,7 +50,7 @@ static trail_name name_helper(struct waits *waits, trail_name function, trail_na
     trail_string in_text = names_text(names, place), by_text = names_text(names, by);
     (void)snprintf(text, sizeof text, "%.*s, called by %.*s", (int)in_text.size, in_text.data,
                    (int)by_text.size, by_text.data);
-    trail_name name = names_put(names, text, strlen(text));
+    trail_name name = names_of_text(names, text);
     struct helper *helper = objects_get(&waits->helpers, name);
     if (helper)
         *helper = (struct helper){function, place, caller->function, by};
@@ -477,7 +477,7 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
         .kind = kind,
-        .wait = names_put(names, title, strlen(title)),
+        .wait = names_of_text(names, title),
         .function = own.function,
         .place = waits_name_frame(waits, &own),
         .waiter = names_kind(&waits->analysis->names, g->name),

@@ -724,7 +724,7 @@ void timeline_begin(struct timeline *t)
     t->span_slab.object_size = sizeof(struct timeline_span);
     follow_init(&t->follow, t->reader, &t->names);
     if (t->options->name)
-        t->wanted_name = names_put(&t->names, t->options->name, strlen(t->options->name));
+        t->wanted_name = names_of_text(&t->names, t->options->name);
 }
 
 int timeline_run(struct timeline *t, struct out *out, trail_error *err)
