@@ -453,15 +453,21 @@ static uint64_t released_as(const struct end *end, uint64_t since)
     return end->ids.own && board_released_since(object, since) ? object : 0;
 }
 
-bool descriptor_ready(int fd, struct call *call)
+/* Sets the wait's object to what was made readable; false: nothing was. */
+static bool was_released(const struct end *end, const struct call *call)
 {
-    unsigned index = descriptor_end(fd);
-    uint64_t object = index && call->open ? released_as(&ends[index], self.slot->open_time) : 0;
+    uint64_t object = call->open ? released_as(end, self.slot->open_time) : 0;
     if (!object)
         return false;
     self.slot->open_object = object;
-    self.signals = ends[index].signals;
+    self.signals = end->signals;
     return true;
+}
+
+bool descriptor_ready(int fd, struct call *call)
+{
+    unsigned index = descriptor_end(fd);
+    return index && was_released(&ends[index], call);
 }
 
 static bool is_in_set(const struct end_set *of, unsigned set)
@@ -495,17 +501,6 @@ void descriptor_set_polled(int fd)
     }
 }
 
-/* Sets the wait's object to what another process has made ready; false: none has. */
-static bool is_shared_event(const struct end *end, struct call *call)
-{
-    uint64_t object = end->ids.own && call->open ? released_as(end, self.slot->open_time) : 0;
-    if (!object)
-        return false;
-    self.slot->open_object = object;
-    self.signals = end->signals;
-    return true;
-}
-
 /*
  * Whether the wait began before other processes could share the end, and was ended by a release at
  * the epoll set.
@@ -527,7 +522,7 @@ bool descriptor_in_events(int fd, const struct epoll_event *events, int count, s
         for (int k = 0; k < count; k++) {
             if (is_member(&ends[i], set, events[k].data.u64) &&
                 (!ends[i].ids.own || was_released_before(&ends[i], &ends[set], call) ||
-                 is_shared_event(&ends[i], call)))
+                 was_released(&ends[i], call)))
                 return true;
         }
     }
