@@ -142,6 +142,13 @@ trail_finding *finding_last(struct findings *findings)
                                                     : &findings->none;
 }
 
+trail_string text_of(const struct findings *findings, trail_name name)
+{
+    static const trail_string unknown = {"(unknown)", 9};
+    trail_string text = names_text(&findings->analysis->names, name);
+    return text.size > 0 ? text : unknown;
+}
+
 bool finding_is_runtime(const struct findings *findings, trail_name name)
 {
     return text_begins(text_of(findings, name), "runtime.");

@@ -86,12 +86,8 @@ static inline struct several several(uint64_t count, const char *what, int64_t s
     return words;
 }
 
-static inline trail_string text_of(const struct findings *findings, trail_name name)
-{
-    static const trail_string unknown = {"(unknown)", 9};
-    trail_string text = names_text(&findings->analysis->names, name);
-    return text.size > 0 ? text : unknown;
-}
+/* Returns the text of a name, or a text that says that it is unknown. */
+trail_string text_of(const struct findings *findings, trail_name name);
 
 static inline const char *word(const struct findings *findings, enum term name)
 {
