@@ -11,6 +11,7 @@
 
 #include <trail/analyze.h>
 
+#include "base/grow.h"
 #include "base/objects.h"
 
 /* Shorter waits are not followed: for locks and the like, and for all else. */
@@ -139,6 +140,11 @@ struct blame {
     size_t pair_count, pair_capacity;
     struct objects pasts; /* of goroutines: struct blame_past */
 };
+
+/* Loops over the rows, and over the pairs. */
+#define BLAME_EACH(row, blame) EACH(const struct blame_row, row, (blame)->rows, (blame)->count)
+#define PAIRS_EACH(pair, blame)                                                                    \
+    EACH(const struct blame_pair, pair, (blame)->pairs, (blame)->pair_count)
 
 /* `aside`: the analysis's. */
 void blame_init(struct blame *blame, struct aside *const *aside);

@@ -2,7 +2,6 @@
 #include "analyze/chains.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"
@@ -787,8 +786,7 @@ static uint32_t goal_of(const struct chains *chains)
 static void find_joined(struct chains *chains)
 {
     const struct chain_thread *goal = &chains->threads[chains->goal];
-    for (size_t i = 0; i < chains->thread_count; i++) {
-        struct chain_thread *thread = &chains->threads[i];
+    EACH(struct chain_thread, thread, chains->threads, chains->thread_count) {
         thread->joined = thread->ended && thread->created && thread->creator == chains->goal &&
                          thread->ran_ns > chains->begin_ns && thread->ran_ns <= goal->ran_ns;
     }
@@ -803,8 +801,7 @@ static bool window_ends(void *part, int64_t end_ns)
     if (chains->now_ns < end_ns)
         chains->now_ns = end_ns;
     chains->end_ns = chains->now_ns;
-    IDMAP_EACH(slot, &chains->alive.map) {
-        const struct chain_goroutine *g = slot->value;
+    IDMAP_VALUES(const struct chain_goroutine, g, &chains->alive.map) {
         if (g->state == TRAIL_GO_RUNNING)
             chains->threads[g->thread].ran_ns = chains->now_ns;
         if (!mark(chains, g, MARK_END, 0, 0))

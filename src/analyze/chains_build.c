@@ -1,6 +1,5 @@
 /* The steps of chains, made of their marks. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/chains.h"
 #include "analyze/part.h"
@@ -317,8 +316,7 @@ static void sort_thread(const struct chain_mark **marks, size_t count)
 static void choose_modelled(struct chains *chains)
 {
     int64_t most = (chains->end_ns - chains->begin_ns) / 200;
-    for (size_t i = 0; i < chains->lock_count; i++) {
-        struct chain_lock *lock = &chains->locks[i];
+    EACH(struct chain_lock, lock, chains->locks, chains->lock_count) {
         bool alone = lock->kind == WIRE_WAIT_MUTEX || lock->kind == WIRE_WAIT_SPIN ||
                      lock->kind == WIRE_WAIT_OMP_CRITICAL || lock->kind == WIRE_WAIT_OMP_LOCK;
         lock->modelled = alone && lock->unmatched_ns <= most;

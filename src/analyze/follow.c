@@ -1,14 +1,11 @@
 #include "analyze/follow.h"
 
-#include <string.h>
-
 void follow_init(struct follow *follow, const trail_reader *reader, struct names *names)
 {
-    static const char forever[] = "forever";
     *follow = (struct follow){
         .reader = reader,
         .names = names,
-        .forever = names_put(names, forever, strlen(forever)),
+        .forever = names_of_text(names, "forever"),
         .procs = OBJECTS_OF(struct followed *),
     };
 }
@@ -50,10 +47,9 @@ bool follow_again(struct follow *follow, const struct follow_ops *ops, void *con
                   const trail_event *event)
 {
     trail_goroutine_label label;
-    struct followed *g;
     if (!trail_reader_goroutine(follow->reader, event->transition.id, &label))
         return true;
-    g = follow_find(follow, event->transition.id);
+    struct followed *g = follow_find(follow, event->transition.id);
     if (!g)
         return true;
     return event->transition.stack != 0 ? follow_name(follow, ops, context, g, event)

@@ -211,8 +211,7 @@ static void clip(const struct objects *ranges, int64_t ns)
 
 static void clear_helpers(const struct objects *helpers)
 {
-    IDMAP_EACH(slot, &helpers->map) {
-        struct gc_helper *helper = slot->value;
+    IDMAP_VALUES(struct gc_helper, helper, &helpers->map) {
         *helper = (struct gc_helper){.function = helper->function};
     }
 }

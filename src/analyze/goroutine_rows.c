@@ -63,8 +63,7 @@ static int by_id(const void *a, const void *b)
 static void assign_regions(struct goroutine_rows *rows, const struct regions *regions)
 {
     size_t at = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        trail_goroutine *g = &rows->items[i];
+    EACH(trail_goroutine, g, rows->items, rows->count) {
         while (at < regions->count && regions->rows[at].goroutine < g->id)
             at++;
         g->regions = regions->rows + at;

@@ -1,7 +1,6 @@
 #include "analyze/holders.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "analyze/wait_names.h"
@@ -93,9 +92,8 @@ static size_t index_of(const struct holds *holds, uint64_t lock)
 
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object)
 {
-    const struct idmap *map = &holders->holds.map;
     struct holder found = {.goroutine = TRAIL_NONE};
-    IDMAP_EACH(slot, map) {
+    IDMAP_EACH(slot, &holders->holds.map) {
         const struct holds *holds = slot->value;
         int64_t id = (int64_t)slot->id;
         size_t i = index_of(holds, (uint64_t)kind << 32 | object);

@@ -61,10 +61,9 @@ trail_name names_goroutine(struct names *names, int64_t id, trail_name start)
 {
     char text[2048];
     trail_goroutine_label label;
-    trail_string name;
     if (!trail_reader_goroutine(names->reader, id, &label))
         return start;
-    name = label.name.size > 0 ? label.name : names_text(names, start);
+    trail_string name = label.name.size > 0 ? label.name : names_text(names, start);
     if (label.kind.size == 0)
         return names_put(names, name.data, name.size);
     int size = snprintf(text, sizeof text, "%.*s%s(%.*s)", (int)name.size, name.data,

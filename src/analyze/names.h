@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <string.h>
 #include <trail/analyze.h>
 
 #include "base/idmap.h"
@@ -33,6 +34,11 @@ trail_name names_look_up(struct names *names, trail_string_handle handle);
 
 /* Returns the name of a text. */
 trail_name names_put(struct names *names, const char *data, size_t size);
+
+static inline trail_name names_of_text(struct names *names, const char *text)
+{
+    return names_put(names, text, strlen(text));
+}
 
 static inline trail_name names_of(struct names *names, trail_string_handle handle)
 {

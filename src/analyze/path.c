@@ -1,7 +1,6 @@
 #include "analyze/path.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"
@@ -241,10 +240,10 @@ static bool region_end(struct path *path, struct path_goroutine *g, const trail_
 static void take_hold(struct path *path, const trail_event *event)
 {
     trail_string category = trail_reader_string(path->names->reader, event->log.category);
-    struct wait_text text;
     if (!text_is(category, WIRE_HELD_CATEGORY))
         return;
-    text = wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
+    struct wait_text text =
+        wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
     path->hold = (struct path_hold){
         .goroutine = wait_text_holder(text.by, event->goroutine),
         .object = names_put(path->names, text.object.data, text.object.size),
@@ -308,10 +307,9 @@ static void learn_name(struct path *path, struct path_goroutine *g, trail_stack 
 static void learn_label(struct path *path, const trail_event *event)
 {
     trail_goroutine_label label;
-    struct path_goroutine *g;
     if (!trail_reader_goroutine(path->names->reader, event->transition.id, &label))
         return;
-    g = objects_find(&path->alive, (uint64_t)event->transition.id);
+    struct path_goroutine *g = objects_find(&path->alive, (uint64_t)event->transition.id);
     if (g && event->transition.stack != 0)
         learn_name(path, g, stacks_of(path->stacks, event->transition.stack));
 }
@@ -571,8 +569,7 @@ static bool take_open(struct path *path, struct path_goroutine *g)
 
 static bool take_open_tasks(struct path *path)
 {
-    IDMAP_EACH(slot, &path->tasks) {
-        const struct path_region *task = slot->value;
+    IDMAP_VALUES(const struct path_region, task, &path->tasks) {
         struct path_goroutine *g = by_number(path, task->goroutine);
         if (g && !take_span(path, TRAIL_PATH_TASK, task, g, path->now_ns, false))
             return false;
@@ -632,7 +629,7 @@ static bool init(void *part, struct trail_analysis *analysis)
     path->last_runner = TRAIL_NONE;
     path->log_number = 1;
     if (request->of == TRAIL_PATH_REGION && request->region)
-        path->region = names_put(path->names, request->region, strlen(request->region));
+        path->region = names_of_text(path->names, request->region);
     return !path->names->failed;
 }
 

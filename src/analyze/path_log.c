@@ -1,7 +1,6 @@
 #include "analyze/path_log.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -196,10 +196,8 @@ static bool lose_all(void *part, struct goroutine *g, int64_t now)
 static bool window_begins(void *part, int64_t ns)
 {
     const struct regions *regions = part;
-    const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
     (void)ns;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &regions->analysis->goroutines.follow.alive) {
         for (struct open_region *open = g->region; open; open = open->outer)
             open->at_begin = (trail_times){0};
     }
@@ -239,9 +237,7 @@ static bool init(void *part, struct trail_analysis *analysis)
 static void drop(void *part)
 {
     struct regions *regions = part;
-    const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &regions->analysis->goroutines.follow.alive) {
         for (struct open_region *outer, *open = g->region; open; open = outer) {
             outer = open->outer;
             free(open);

@@ -2,7 +2,6 @@
  * Tasks: user tasks from their first event on, with their goroutines, regions and logs (§9.1).
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"

@@ -102,8 +102,7 @@ static void take_from_start(struct utilisation *u)
 {
     struct util_series *series = &u->series[0];
     size_t at = 0;
-    for (size_t i = 0; i < series->count; i++) {
-        struct util_point *point = &series->points[i];
+    EACH(struct util_point, point, series->points, series->count) {
         while (at + 1 < u->history_count && u->history[at + 1].time_ns < point->time_ns)
             at++;
         point->util -= 1.0 / (double)u->history[at].count;

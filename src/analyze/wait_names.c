@@ -117,8 +117,7 @@ static const struct wait_facts *facts_put(struct names *names, trail_name wait,
 /* A sleep has no log: its reason is sufficient. */
 static void put_sleep(struct names *names)
 {
-    const char *title = wire_wait_kinds[WIRE_WAIT_SLEEP].title;
-    trail_name name = names_put(names, title, strlen(title));
+    trail_name name = names_of_text(names, wire_wait_kinds[WIRE_WAIT_SLEEP].title);
     (void)facts_put(
         names, name,
         &(struct wait_facts){.kind = WIRE_WAIT_SLEEP, .reason = name, .kind_name = name});
@@ -134,8 +133,7 @@ void wait_names_begin_batch(struct names *names)
 
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason)
 {
-    const char *title = wire_wait_kinds[kind].title;
-    trail_name name = names_put(names, title, strlen(title));
+    trail_name name = names_of_text(names, wire_wait_kinds[kind].title);
     struct wait_facts *known = idmap_find(&names->waits, name);
     struct wait_facts facts = {.kind = kind, .reason = reason, .kind_name = name};
     if (known && known->reason == 0)

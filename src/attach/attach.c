@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "attach/safe.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/present_memory.h"
 #include "base/small_file.h"
 #include "stuck/stuck.h"
 
@@ -327,11 +327,8 @@ static bool explain_load(struct attach *a, trail_error *err)
     struct remote_call call = {
         .function = a->load_error, .data = &data, .size = sizeof data.result};
     char text[256] = "";
-    if (a->load_error.address && call_there(a, &call, NULL, err) && call.result) {
-        struct iovec here = {text, sizeof text - 1},
-                     there = {(void *)(uintptr_t)call.result, sizeof text - 1};
-        (void)process_vm_readv(a->pid, &here, 1, &there, 1, 0);
-    }
+    if (a->load_error.address && call_there(a, &call, NULL, err) && call.result)
+        (void)other_memory(a->pid, call.result, text, sizeof text - 1);
     error_set(err, TRAIL_IO, "process %d cannot load the recorder: %s", (int)a->pid,
               *text ? text : "its loader has refused");
     return false;

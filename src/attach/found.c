@@ -149,12 +149,11 @@ static void found_thread(const struct stuck_process *process, const struct stuck
 {
     uint64_t pcs[SHM_STACK_FRAMES];
     struct shm_waiting its = {.tid = (uint32_t)thread->held->tid};
-    enum now now;
     if (thread->state == STUCK_ENDED)
         return;
     if (thread->held->tid != process->held.pid && !thread->is_cut)
         its.start = find_start(thread);
-    now = look_when_back(process, thread, tries);
+    enum now now = look_when_back(process, thread, tries);
     if (now != RUNS)
         its.wait = SHM_KERNEL;
     if (now == STILL_WAITS && thread->state == STUCK_WAITS && thread->held->in_call) {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/present_memory.h"
 #include "base/small_file.h"
 #include "shm/mapping.h"
 
@@ -26,8 +26,7 @@
 
 static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
 {
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    return process_vm_readv(image->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return other_memory(image->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The program */
@@ -59,11 +58,10 @@ static uint64_t find_program(pid_t pid, size_t *count)
     Elf64_auxv_t entries[64];
     char path[64];
     uint64_t at = 0;
-    FILE *file;
     size_t read = 0;
     *count = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-    file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
     if (file) {
         read = fread(entries, sizeof *entries, sizeof entries / sizeof *entries, file);
         (void)fclose(file);
@@ -95,11 +93,10 @@ struct program {
 static bool copy_program(const struct image *image, struct program *program)
 {
     size_t count;
-    const Elf64_Phdr *own;
     program->at = find_program(image->pid, &count);
     if (!program->at || !copy_headers(image, program->at, count, &program->headers))
         return false;
-    own = header_of(&program->headers, PT_PHDR, 0);
+    const Elf64_Phdr *own = header_of(&program->headers, PT_PHDR, 0);
     program->bias = own ? program->at - own->p_vaddr : 0;
     return true;
 }
@@ -137,10 +134,9 @@ static uint64_t find_link_map(const struct image *image)
 {
     struct program program;
     struct r_debug debug = {0};
-    uint64_t at;
     if (!copy_program(image, &program))
         return 0;
-    at = debug_of_program(image, &program);
+    uint64_t at = debug_of_program(image, &program);
     if (!at)
         at = debug_of_loader(image, &program);
     if (!at || !copy(image, at, &debug, sizeof debug))
@@ -197,14 +193,13 @@ static bool read_module(struct image *image, const struct link_map *module)
 {
     struct headers headers;
     Elf64_Ehdr header = {0};
-    const Elf64_Phdr *code, *dynamic;
     image->bias = module->l_addr;
     if (!copy(image, image->bias, &header, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr) ||
         !copy_headers(image, image->bias + header.e_phoff, header.e_phnum, &headers))
         return false;
-    code = header_of(&headers, PT_LOAD, PF_X);
-    dynamic = header_of(&headers, PT_DYNAMIC, 0);
+    const Elf64_Phdr *code = header_of(&headers, PT_LOAD, PF_X);
+    const Elf64_Phdr *dynamic = header_of(&headers, PT_DYNAMIC, 0);
     if (!code || !dynamic || image->bias + dynamic->p_vaddr != (uint64_t)(uintptr_t)module->l_ld)
         return false;
     image->dynamic = image->bias + dynamic->p_vaddr;
@@ -232,10 +227,9 @@ static bool copy_name(const struct image *image, uint64_t at, char *name, size_t
 bool image_find(struct image *image, pid_t pid, const char *name)
 {
     unsigned contradictions = 0;
-    uint64_t at;
     *image = (struct image){.pid = pid};
     errno = 0;
-    at = find_link_map(image);
+    uint64_t at = find_link_map(image);
     if (!at) {
         errno = errno ? errno : ENOENT;
         return false;
@@ -329,13 +323,13 @@ uint64_t image_symbol(const struct image *image, const char *name)
         uint32_t buckets, first, bloom, shift;
     } header = {0};
     uint32_t wanted = hash_of(name), index = 0, hash = 0;
-    uint64_t buckets, chains, address;
+    uint64_t address;
     struct tables t;
     if (!read_tables(image, &t) || !copy(image, t.hash, &header, sizeof header) ||
         header.buckets == 0)
         return 0;
-    buckets = t.hash + sizeof header + (uint64_t)header.bloom * sizeof(uint64_t);
-    chains = buckets + (uint64_t)header.buckets * sizeof(uint32_t);
+    uint64_t buckets = t.hash + sizeof header + (uint64_t)header.bloom * sizeof(uint64_t);
+    uint64_t chains = buckets + (uint64_t)header.buckets * sizeof(uint32_t);
     if (!copy(image, buckets + wanted % header.buckets * sizeof index, &index, sizeof index) ||
         index < header.first)
         return 0;
@@ -390,9 +384,8 @@ static int open_if_same(const struct image *image, const char *path)
 int image_file(const struct image *image, trail_error *err)
 {
     char path[sizeof image->path + 64];
-    int fd;
     (void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)image->pid, image->path);
-    fd = open_if_same(image, path);
+    int fd = open_if_same(image, path);
     if (fd >= 0)
         return fd;
     /* In another root directory the kernel shows the path that the reader would use. */

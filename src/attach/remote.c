@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/present_memory.h"
 
 #if defined(__x86_64__)
 
@@ -155,8 +156,7 @@ static bool copy_there(const struct remote *r, uint64_t at, const void *from, si
 
 static bool copy_back(const struct remote *r, uint64_t at, void *to, size_t size)
 {
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    return process_vm_readv(r->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+    return other_memory(r->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The frame */
@@ -223,9 +223,8 @@ static bool write_frame(struct remote *r, const struct remote_code *code,
                                  /* Invalid, so that the thread keeps its signal stack. */
                                  .stack = {.ss_flags = 0x55},
                                  .mask = r->mask};
-    uint64_t xstate_at;
     r->data_at = (r->before.rsp - RED_ZONE - call->size) & ~UINT64_C(63);
-    xstate_at = (r->data_at - size) & ~UINT64_C(63);
+    uint64_t xstate_at = (r->data_at - size) & ~UINT64_C(63);
     /* At a function's first instruction, the return address is 8 above a multiple of 16. */
     r->frame_at = ((xstate_at - sizeof frame) & ~UINT64_C(15)) - 8;
     fill_registers(&frame.context, &r->before);
@@ -426,7 +425,6 @@ enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *p
                               trail_error *err)
 {
     struct doing doing = {.place = place, .code = code, .call = call, .err = err};
-    int failed;
     doing.outcome = REMOTE_ELSEWHERE;
     doing.remote = calloc(1, sizeof *doing.remote);
     if (!doing.remote) {
@@ -434,7 +432,7 @@ enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *p
         return REMOTE_FAILED;
     }
     *doing.remote = (struct remote){.pid = pid, .tid = tid};
-    failed = tracer_run(do_in_thread, &doing);
+    int failed = tracer_run(do_in_thread, &doing);
     free(doing.remote);
     if (failed) {
         error_set(err, TRAIL_NO_MEMORY, "cannot start a thread: %s", strerror(failed));

@@ -38,3 +38,8 @@ bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_si
 #define GROW_SMALL(array, capacity, wanted)                                                        \
     ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
+
+/* Loops over the elements of an array, which may be NULL if there are none. */
+#define EACH(type, item, array, count)                                                             \
+    for (type *item = (array), *item##_end = (count) > 0 ? item + (count) : item;                  \
+         item < item##_end; item++)

@@ -70,6 +70,22 @@ struct idmap_slot *idmap_sorted(const struct idmap *map);
 #define IDMAP_EACH(slot, map)                                                                      \
     for (const struct idmap_slot *slot = NULL; (slot = idmap_next(map, slot)) != NULL;)
 
+/* The same over the values, which are `type *`. The place in the map is no pointer to a value. */
+#define IDMAP_VALUES(type, item, map)                                                              \
+    for (type * item, *item##_slot = NULL;                                                         \
+         (item##_slot = idmap_after(map, item##_slot)) != NULL &&                                  \
+         (item = idmap_value(item##_slot)) != NULL;)
+
+static inline void *idmap_after(const struct idmap *map, const void *slot)
+{
+    return (void *)(uintptr_t)idmap_next(map, slot);
+}
+
+static inline void *idmap_value(const void *slot)
+{
+    return ((const struct idmap_slot *)slot)->value;
+}
+
 /* Sets `id` to a value other than NULL. Returns false if out of memory. */
 bool idmap_put(struct idmap *map, uint64_t id, void *value);
 

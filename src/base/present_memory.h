@@ -8,9 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 /*
  * Returns how many bytes, of `size` from an address on, are in memory or in swap; `size` if the
  * kernel does not say. `pid` may be a TID.
  */
 size_t present_memory(pid_t pid, uint64_t at, size_t size);
+
+/* Copies memory of another process, whether it is there or not. Returns the number of bytes; -1
+ * with errno set. */
+static inline ssize_t other_memory(pid_t pid, uint64_t at, void *to, size_t size)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
+    return process_vm_readv(pid, &here, 1, &there, 1, 0);
+}

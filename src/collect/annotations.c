@@ -25,10 +25,9 @@ static const char *name_of(struct collect *c, uint32_t number)
 {
     const char *known = idmap_find(&c->annotations.texts, number);
     char text[SHM_TEXT_MAX];
-    size_t size;
     if (known)
         return known;
-    size = area_text(c->area, number, text);
+    size_t size = area_text(c->area, number, text);
     return size ? keep_name(c, number, text, size) : "";
 }
 
@@ -65,12 +64,11 @@ static void begin_task(struct collect *c, struct thread *thread, const struct op
                        uint64_t stack, int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
-    struct open_task *open;
     if (task == 0 || task == UINT64_MAX || objects_find(&c->annotations.tasks, task)) {
         collect_damage(c);
         return;
     }
-    open = objects_get(&c->annotations.tasks, task);
+    struct open_task *open = objects_get(&c->annotations.tasks, task);
     if (!open) {
         collect_no_memory(c);
         return;
@@ -111,10 +109,9 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
 static void end_region(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {
-    struct open_region *region;
     if (thread->g.region_count == 0)
         return;
-    region = &thread->g.regions[thread->g.region_count - 1];
+    struct open_region *region = &thread->g.regions[thread->g.region_count - 1];
     if (region->task != task_of(c, op->object) || region->text != op->text)
         return;
     thread->g.region_count--;
@@ -161,8 +158,7 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
 void annotations_look_at_open(struct collect *c, int64_t ns)
 {
     struct thread *thread;
-    IDMAP_EACH(slot, &c->annotations.tasks.map) {
-        struct open_task *open = slot->value;
+    IDMAP_VALUES(struct open_task, open, &c->annotations.tasks.map) {
         look_at(c, SLOW_TASK, &open->slow, open->text, ns, false);
     }
     for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {

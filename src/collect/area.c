@@ -108,7 +108,6 @@ static struct area *make_in(int fd, const struct area_options *options, const st
 {
     struct stat status;
     struct shm_area *memory;
-    struct area *area;
     if (ftruncate(fd, sizeof *memory) != 0 || fstat(fd, &status) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
                         strerror(errno));
@@ -123,7 +122,7 @@ static struct area *make_in(int fd, const struct area_options *options, const st
                         is_limited() ? "; the address space is limited: raise ulimit -v" : "");
         return NULL;
     }
-    area = area_over(memory, options, ticks, ticks_now(ticks));
+    struct area *area = area_over(memory, options, ticks, ticks_now(ticks));
     if (!area) {
         (void)error_no_memory(err);
         munmap(memory, sizeof *memory);
@@ -138,14 +137,13 @@ static struct area *make_in(int fd, const struct area_options *options, const st
 struct area *area_make(const struct area_options *options, const struct ticks *ticks, int *fd,
                        trail_error *err)
 {
-    struct area *area;
     *fd = memfd_create("trail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*fd < 0) {
         (void)error_set(err, TRAIL_IO, "cannot make the memory that is shared with the program: %s",
                         strerror(errno));
         return NULL;
     }
-    area = make_in(*fd, options, ticks, err);
+    struct area *area = make_in(*fd, options, ticks, err);
     /* Processes that map the memory may write to it, but not truncate it. */
     if (area && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot seal the memory that is shared with the program: %s",
@@ -163,12 +161,11 @@ struct area *area_make_file(const char *path, const struct area_options *options
 {
     struct area *area = NULL;
     char *beside = NULL;
-    int fd;
     if (asprintf(&beside, "%s.XXXXXX", path) < 0) {
         (void)error_no_memory(err);
         return NULL;
     }
-    fd = mkostemp(beside, O_CLOEXEC);
+    int fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         (void)error_set(err, TRAIL_IO, "cannot create %s: %s", path, strerror(errno));
     else
@@ -698,10 +695,9 @@ static bool count_words(struct area *area, uint32_t number, size_t words)
 
 size_t area_stack(struct area *area, uint32_t number, uint64_t *pcs)
 {
-    uint64_t count;
     if (number == 0 || number >= SHM_STACK_WORDS)
         return 0;
-    count = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
+    uint64_t count = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
     if (count > SHM_STACK_FRAMES || number + count >= SHM_STACK_WORDS ||
         !count_words(area, number, (size_t)count))
         return 0;
@@ -716,14 +712,12 @@ uint32_t area_add_stack(struct area *area, const uint64_t *pcs, size_t count)
 
 size_t area_text(struct area *area, uint32_t number, char *text)
 {
-    uint64_t head;
-    size_t size;
     if (number == 0 || number >= SHM_STACK_WORDS - SHM_STACK_FRAMES)
         return 0;
-    head = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
+    uint64_t head = __atomic_load_n(&area->shared->stack_words[number], __ATOMIC_RELAXED);
     if (head <= SHM_TEXT_BIT || head > SHM_TEXT_BIT + SHM_TEXT_MAX)
         return 0;
-    size = (size_t)(head - SHM_TEXT_BIT);
+    size_t size = (size_t)(head - SHM_TEXT_BIT);
     if (!count_words(area, number, (size + 7) / 8))
         return 0;
     memcpy(text, &area->shared->stack_words[number + 1], size);
@@ -750,10 +744,9 @@ char *area_modules(const struct area *area, uint32_t *version, bool *no_memory)
     const struct shm_header *header = &area->shared->header;
     uint32_t now = __atomic_load_n(&header->modules_version, __ATOMIC_ACQUIRE);
     uint32_t used = __atomic_load_n(&header->modules_used, __ATOMIC_ACQUIRE);
-    char *text;
     if (now == *version || now % 2 || used > SHM_MODULES_SIZE)
         return NULL;
-    text = malloc(used + 1);
+    char *text = malloc(used + 1);
     if (!text) {
         *no_memory = true;
         return NULL;

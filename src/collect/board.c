@@ -41,10 +41,9 @@ static void answer(struct shm_board *shared, const struct board_ask *asked)
 
 void board_answer(struct board *board)
 {
-    uint32_t count;
     if (!board->shared)
         return;
-    count = __atomic_load_n(&board->shared->ask_count, __ATOMIC_ACQUIRE);
+    uint32_t count = __atomic_load_n(&board->shared->ask_count, __ATOMIC_ACQUIRE);
     /* Older requests were overwritten. */
     if (count - board->answered > BOARD_ASKS)
         board->answered = count - BOARD_ASKS;

@@ -21,14 +21,13 @@ static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
 static void become(char *const *argv, const struct child *child,
                    const struct child_variable *variables, int report)
 {
-    int reason;
     for (; variables->name; variables++)
         (void)setenv(variables->name, variables->value, 1);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_SETMASK, &child->old, NULL);
     execvp(argv[0], argv);
-    reason = errno;
+    int reason = errno;
     (void)!write(report, &reason, sizeof reason);
     _exit(127);
 }

@@ -118,14 +118,13 @@ static const struct module *module_at(const struct collect *c, uint64_t pc, enum
 static void add_map(const trail_module *map, void *context)
 {
     struct collect *c = context;
-    struct module *module;
     if (module_at(c, map->start, LOADED) || c->code.module_count >= MAX_MODULES)
         return;
     if (!GROW(c->code.modules, c->code.module_room, c->code.module_count + 1)) {
         collect_no_memory(c);
         return;
     }
-    module = &c->code.modules[c->code.module_count++];
+    struct module *module = &c->code.modules[c->code.module_count++];
     *module =
         (struct module){.map = {map->start, map->end, map->bias, {NULL, 0}, keep(c, map->path)}};
     if (module->map.path.data)
@@ -134,15 +133,12 @@ static void add_map(const trail_module *map, void *context)
 
 static const struct module *find_module(struct collect *c, uint64_t pc)
 {
-    const struct module *module;
-    uint64_t now;
-    bool gone;
     read_modules(c);
-    module = module_at(c, pc, LOADED);
+    const struct module *module = module_at(c, pc, LOADED);
     if (module)
         return module;
-    now = clock_ns(CLOCK_MONOTONIC);
-    gone = module_at(c, pc, UNLOADED) != NULL;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    bool gone = module_at(c, pc, UNLOADED) != NULL;
     if (c->options.process.pid == 0 || (now - c->code.maps_ns < MAPS_APART_NS && !gone))
         return NULL;
     /* Another module may be mapped where one was unloaded. */
@@ -220,16 +216,15 @@ void code_write_modules(struct collect *c)
     for (size_t i = 0; i < c->code.module_count; i++) {
         const trail_module *map = &c->code.modules[i].map;
         char line[V2_MAX_STRING + 1];
-        int size;
         if (is_replaced(c, &c->code.modules[i]))
             continue;
-        size = snprintf(line, sizeof line,
-                        "trail.module start=0x%" PRIx64 " end=0x%" PRIx64 " bias=0x%" PRIx64
-                        " build-id=%.*s path=%.*s",
-                        pc_in_trace(c, map->start), pc_in_trace(c, map->end),
-                        pc_in_trace(c, map->bias), map->build_id.size ? (int)map->build_id.size : 1,
-                        map->build_id.size ? map->build_id.data : "-", (int)map->path.size,
-                        map->path.data);
+        int size = snprintf(
+            line, sizeof line,
+            "trail.module start=0x%" PRIx64 " end=0x%" PRIx64 " bias=0x%" PRIx64
+            " build-id=%.*s path=%.*s",
+            pc_in_trace(c, map->start), pc_in_trace(c, map->end), pc_in_trace(c, map->bias),
+            map->build_id.size ? (int)map->build_id.size : 1,
+            map->build_id.size ? map->build_id.data : "-", (int)map->path.size, map->path.data);
         if (size > 0 && (size_t)size < sizeof line)
             v2_writer_note(c->trace->out.out, (trail_string){line, (size_t)size});
     }
@@ -237,9 +232,8 @@ void code_write_modules(struct collect *c)
 
 bool code_object(struct collect *c, uint64_t address, char *text, size_t size)
 {
-    const struct module *module;
     read_modules(c);
-    module = data_module(c, address);
+    const struct module *module = data_module(c, address);
     return module && c->options.object &&
            c->options.object(c->options.resolve_context, &module->map, address - module->map.bias,
                              text, size);
@@ -250,14 +244,12 @@ bool code_object(struct collect *c, uint64_t address, char *text, size_t size)
 /* Returns a name for code without a symbol: the file's name and the offset in it. */
 static trail_string stand_in(struct collect *c, const struct module *module, uint64_t pc)
 {
-    const char *path, *slash;
     char text[300];
-    size_t size;
     if (!module)
         return (trail_string){NULL, 0};
-    path = module->map.path.data;
-    size = module->map.path.size;
-    slash = size ? memrchr(path, '/', size) : NULL;
+    const char *path = module->map.path.data;
+    size_t size = module->map.path.size;
+    const char *slash = size ? memrchr(path, '/', size) : NULL;
     if (slash) {
         size -= (size_t)(slash + 1 - path);
         path = slash + 1;
@@ -419,12 +411,11 @@ struct named_stack *code_named_stack(struct collect *c, uint64_t key)
 
 uint64_t code_stack(struct collect *c, uint64_t key, uint64_t pc)
 {
-    struct named_stack *stack;
     struct v2_frame frames[V2_MAX_FRAMES];
     if (key == 0)
         return pc ? v2_writer_stack(c->trace->out.out, frames, code_add_frames(c, pc, frames, 0))
                   : 0;
-    stack = code_named_stack(c, key);
+    struct named_stack *stack = code_named_stack(c, key);
     if (!stack)
         return 0;
     if (stack->generation != v2_writer_generation(c->trace->out.out)) {
@@ -461,13 +452,12 @@ bool code_is_wrapper(const struct collect *c, const struct v2_frame *frame)
 const struct v2_frame *code_own_function(struct collect *c, uint64_t address)
 {
     const struct named_pc *named;
-    const struct v2_frame *frame;
     read_modules(c);
     /* Only code in known modules: an arbitrary word from the program must not trigger a reading of
      * its maps. */
     if (!module_at(c, address, LOADED) || !(named = code_named_pc(c, address + 1)))
         return NULL;
-    frame = &named->frames[named->count - 1];
+    const struct v2_frame *frame = &named->frames[named->count - 1];
     return named->preload || code_is_wrapper(c, frame) ? NULL : frame;
 }
 

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/uio.h>
 
 #include "base/error.h"
+#include "base/present_memory.h"
 #include "collect/parts.h"
 
 struct collect *collect_open(const struct collect_options *options, trail_error *err)
@@ -136,11 +135,9 @@ bool collect_is_written(const struct collect *c)
 static bool has_executed(struct collect *c)
 {
     uint64_t at = area_mapped_at(c->area), magic = 0;
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
-    struct iovec here = {&magic, sizeof magic}, there = {(void *)(uintptr_t)at, sizeof magic};
     if (!at || c->refused || c->options.process.pid == 0)
         return false;
-    if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) < 0) {
+    if (other_memory(c->options.process.pid, at, &magic, sizeof magic) < 0) {
         /* Not retried: a security module may log each attempt. */
         c->refused = errno == EPERM;
         return errno == EFAULT;

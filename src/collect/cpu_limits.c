@@ -97,13 +97,12 @@ static void keep_setting(struct cpu_limits *limits, uint32_t tid, const cpu_set_
                          const char *text)
 {
     size_t last = (size_t)(uintptr_t)idmap_find(&limits->last_of, tid);
-    struct cpu_setting *setting;
     if (strcmp(last ? limits->settings[last - 1].text : "", text) == 0 ||
         limits->count == MOST_SETTINGS ||
         !GROW(limits->settings, limits->capacity, limits->count + 1) ||
         !idmap_put(&limits->last_of, tid, (void *)(uintptr_t)(limits->count + 1)))
         return;
-    setting = &limits->settings[limits->count++];
+    struct cpu_setting *setting = &limits->settings[limits->count++];
     *setting = (struct cpu_setting){.tid = tid, .cpus = (uint32_t)CPU_COUNT(set)};
     (void)snprintf(setting->text, sizeof setting->text, "%s", text);
 }

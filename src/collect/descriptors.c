@@ -91,12 +91,11 @@ void descriptors_free(struct descriptors *d)
 static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
 {
     bool fresh;
-    uint64_t number;
     if (d->name_count >= MAX_NAMES)
         return 0;
     if (!GROW(d->names, d->name_room, d->name_count + 1))
         return 0;
-    number = intern_put(&d->intern, text, size, &fresh);
+    uint64_t number = intern_put(&d->intern, text, size, &fresh);
     if (number && fresh) {
         d->names[d->name_count] = strndup(text, size);
         if (!d->names[d->name_count])
@@ -237,10 +236,9 @@ static bool is_pidfd(const char *target)
 static bool read_members(struct collect *c, struct descriptors *d, unsigned fd, char *text)
 {
     uint64_t begin = clock_ns(CLOCK_MONOTONIC);
-    bool found;
     if (begin < d->sets_ns)
         return false;
-    found = polled_members(c, fd, text);
+    bool found = polled_members(c, fd, text);
     d->sets_ns = pause_after(begin);
     return found;
 }
@@ -251,12 +249,11 @@ static uint32_t look_up(struct collect *c, struct descriptors *d, unsigned fd, b
 {
     const int pid = (int)c->options.process.pid;
     char path[64], target[4096];
-    ssize_t size;
     uint64_t inode;
     const char *text = target;
     *settled = true;
     snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, fd);
-    size = readlink(path, target, sizeof target - 1);
+    ssize_t size = readlink(path, target, sizeof target - 1);
     if (size <= 0)
         return 0;
     target[size] = '\0';
@@ -310,16 +307,15 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
     struct descriptors *d = descriptors_of(c);
     struct descriptor *of;
     unsigned fd = detail - 1;
-    bool known, settled;
+    bool settled;
     if (!d || detail == 0 || detail > SHM_DESCRIPTORS || c->options.process.pid == 0)
         return NULL;
     of = &d->of[fd];
-    known = of->name != 0 && of->generation == generation;
+    bool known = of->name != 0 && of->generation == generation;
     if (is_same(c, fd, generation) && d->lookups > 0 &&
         (!known || d->now_ns - of->looked_ns >= GOOD_FOR_NS)) {
-        uint32_t name;
         d->lookups--;
-        name = look_up(c, d, fd, &settled);
+        uint32_t name = look_up(c, d, fd, &settled);
         /* A pidfd whose process has ended keeps its name. */
         if (!is_same(c, fd, generation) || (known && name && !settled))
             return known ? d->names[of->name - 1] : NULL;

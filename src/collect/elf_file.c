@@ -12,14 +12,13 @@
 static bool read_headers(struct elf_file *elf)
 {
     Elf64_Ehdr header;
-    ssize_t size;
     if (file_read_at(elf->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof elf->headers[0] || header.e_phnum > ELF_FILE_HEADERS ||
         header.e_phoff > INT64_MAX)
         return false;
     elf->count = header.e_phnum;
-    size = (ssize_t)(elf->count * sizeof elf->headers[0]);
+    ssize_t size = (ssize_t)(elf->count * sizeof elf->headers[0]);
     return file_read_at(elf->fd, elf->headers, (size_t)size, (int64_t)header.e_phoff) == size;
 }
 
@@ -101,7 +100,6 @@ bool elf_file_section(const struct elf_file *elf, const char *name, Elf64_Phdr *
     Elf64_Ehdr header;
     Elf64_Shdr *sections;
     Elf64_Phdr table = {0};
-    bool found;
     if (file_read_at(elf->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         header.e_shentsize != sizeof *sections || header.e_shnum > MOST_SECTIONS ||
         header.e_shstrndx >= header.e_shnum)
@@ -109,8 +107,8 @@ bool elf_file_section(const struct elf_file *elf, const char *name, Elf64_Phdr *
     table.p_offset = header.e_shoff;
     table.p_filesz = header.e_shnum * sizeof *sections;
     sections = (Elf64_Shdr *)(void *)elf_file_read(elf, &table);
-    found = sections &&
-            find_section(elf, sections, header.e_shnum, &sections[header.e_shstrndx], name, part);
+    bool found = sections && find_section(elf, sections, header.e_shnum,
+                                          &sections[header.e_shstrndx], name, part);
     free(sections);
     return found;
 }

@@ -21,9 +21,8 @@
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size)
 {
     char path[64];
-    ssize_t n;
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    n = readlink(path, text, size - 1);
+    ssize_t n = readlink(path, text, size - 1);
     if (n < 0)
         return false;
     text[n] = '\0';
@@ -165,7 +164,6 @@ static bool is_fifo(pid_t pid, int fd)
 bool ends_peers(struct ends *ends, pid_t tid, int fd, struct peers *peers)
 {
     char link[ENDS_LINK_SIZE], other[ENDS_LINK_SIZE];
-    unsigned long socket, peer;
     *peers = (struct peers){0};
     if (!ends_read_link(tid, fd, link, sizeof link))
         return false;
@@ -173,8 +171,8 @@ bool ends_peers(struct ends *ends, pid_t tid, int fd, struct peers *peers)
         ends_find(ends, link, ends_access(tid, fd), peers);
         return true;
     }
-    socket = ends_inode(link, "socket:[");
-    peer = socket ? sockets_other_end(tid, socket) : 0;
+    unsigned long socket = ends_inode(link, "socket:[");
+    unsigned long peer = socket ? sockets_other_end(tid, socket) : 0;
     (void)snprintf(other, sizeof other, "socket:[%lu]", peer);
     if (peer)
         ends_find(ends, other, -1, peers);

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 
+#include "base/present_memory.h"
 #include "collect/parts.h"
 
 /* How long to wait for a record that is being written: a thread stopped at that point must not
@@ -523,14 +523,11 @@ static bool is_ring(struct collect *c, const struct area_open *open)
 static uint32_t sleep_length(struct collect *c, const struct area_open *open)
 {
     struct timespec time;
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
-    struct iovec here = {&time, sizeof time},
-                 there = {(void *)(uintptr_t)open->object, sizeof time};
     if (open->object == 0)
         return open->detail;
     if (c->refused || c->options.process.pid == 0)
         return 0;
-    if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) != sizeof time) {
+    if (other_memory(c->options.process.pid, open->object, &time, sizeof time) != sizeof time) {
         /* Not retried: a security module may log each attempt. */
         c->refused |= errno == EPERM;
         return 0;

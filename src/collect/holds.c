@@ -93,17 +93,15 @@ static size_t add_owners(struct collect *c, struct area_hold *holds, size_t coun
     uint32_t threads = area_threads(c->area), read = 0;
     for (uint32_t slot = 1; slot < threads && read < MOST_OWNERS && count < max; slot++) {
         struct thread *thread = thread_in_slot(c, slot);
-        const struct thread *owner;
         struct area_open open;
-        bool is_open;
         if (!thread)
             continue;
-        is_open = area_open_call(c->area, slot, &open);
+        bool is_open = area_open_call(c->area, slot, &open);
         count = add_owner_within(c, thread, is_open ? &open : NULL, holds, count);
         if (count == max || !is_open || !lacks_holder(c, &open, holds, count))
             continue;
         read++;
-        owner = find_owner(c, thread, &open);
+        const struct thread *owner = find_owner(c, thread, &open);
         if (owner && owner != thread)
             holds[count++] =
                 (struct area_hold){.object = open.object,

@@ -100,11 +100,10 @@ static bool look(struct jit *jit, struct arena *arena, const struct process *pro
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
     size_t before = jit->list.count;
     struct stat info;
-    int fd;
     if (process->pid == 0 || (jit->looked_ns && now - jit->looked_ns < LOOKS_APART_NS))
         return false;
     jit->looked_ns = now;
-    fd = open_list(process, &info);
+    int fd = open_list(process, &info);
     if (fd < 0)
         return false;
     if (is_another(jit, fd, &info)) {

@@ -24,8 +24,6 @@ static bool add_line(struct jit_list *list, struct arena *arena, const char *lin
     char text[MOST_NAME + 40];
     unsigned long long start, length;
     int at = 0;
-    size_t name_size;
-    const char *name;
     if (size >= sizeof text)
         size = sizeof text - 1;
     memcpy(text, line, size);
@@ -35,8 +33,8 @@ static bool add_line(struct jit_list *list, struct arena *arena, const char *lin
         return true;
     if (!GROW(list->code, list->room, list->count + 1))
         return false;
-    name_size = strlen(text + at);
-    name = arena_copy(arena, text + at, name_size);
+    size_t name_size = strlen(text + at);
+    const char *name = arena_copy(arena, text + at, name_size);
     if (!name)
         return false;
     list->code[list->count] =
@@ -107,8 +105,6 @@ static bool take_number(trail_string *text, uint64_t *number)
 static bool read_node(trail_string name, trail_symbol *symbol)
 {
     const char kinds[] = "~*^+'";
-    const char *space;
-    trail_string place;
     uint64_t column;
     if (name.size < 4 || memcmp(name.data, "JS:", 3) != 0)
         return false;
@@ -119,8 +115,9 @@ static bool read_node(trail_string name, trail_symbol *symbol)
         name.size--;
     }
     *symbol = (trail_symbol){.function = name};
-    space = memrchr(name.data, ' ', name.size);
-    place = space ? (trail_string){space + 1, name.size - (size_t)(space + 1 - name.data)} : name;
+    const char *space = memrchr(name.data, ' ', name.size);
+    trail_string place =
+        space ? (trail_string){space + 1, name.size - (size_t)(space + 1 - name.data)} : name;
     if (space && take_number(&place, &column) && take_number(&place, &symbol->line)) {
         symbol->file = place;
         symbol->function.size = (size_t)(space - name.data);
@@ -133,12 +130,11 @@ static bool read_node(trail_string name, trail_symbol *symbol)
 /* Python: "py::name:/path/file.py". */
 static bool read_python(trail_string name, trail_symbol *symbol)
 {
-    const char *colon;
     if (name.size < 5 || memcmp(name.data, "py::", 4) != 0)
         return false;
     name.data += 4;
     name.size -= 4;
-    colon = memchr(name.data, ':', name.size);
+    const char *colon = memchr(name.data, ':', name.size);
     if (colon == name.data)
         return false;
     *symbol = (trail_symbol){.function = name};

@@ -30,12 +30,11 @@ static bool variable_text(struct collect *c, uint64_t address, char *text, size_
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
     const char *label = collect_label(c);
-    bool is_variable;
     if (shm_is_shared(address)) {
         snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);
         return false;
     }
-    is_variable = variable_text(c, address, text, size);
+    bool is_variable = variable_text(c, address, text, size);
     if (label)
         snprintf(text + strlen(text), size - strlen(text), " of %s", label);
     return is_variable;
@@ -114,8 +113,6 @@ const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, ui
 {
     const char *known = idmap_find(objects_with(c, address), address);
     struct v2_frame frames[V2_MAX_FRAMES];
-    struct named_stack *stack;
-    const struct v2_frame *first;
     char name[OBJECT_SIZE], place[200], text[OBJECT_SIZE + 256];
     if (known && (!pc || lock_names_has_place(c, address)))
         return known;
@@ -125,8 +122,9 @@ const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, ui
         return keep_without_place(c, address, name);
     if (known)
         (void)idmap_remove(&c->trace->holds, address);
-    first = code_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0, CODE_INNERMOST);
-    stack = !first && key ? code_named_stack(c, key) : NULL;
+    const struct v2_frame *first =
+        code_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0, CODE_INNERMOST);
+    struct named_stack *stack = !first && key ? code_named_stack(c, key) : NULL;
     if (stack)
         first = code_own_frame(c, stack);
     if (!first)
@@ -231,11 +229,10 @@ bool lock_names_hides_holder(struct collect *c, uint64_t key)
 void lock_names_wait(struct collect *c, struct op *op)
 {
     struct named_stack *stack;
-    const struct runtime_wait *wait;
     if ((op->wait != SHM_FUTEX && op->wait != SHM_COND) || !op->stack || op->detail)
         return;
     stack = code_named_stack(c, op->stack);
-    wait = stack ? wait_of(stack) : NULL;
+    const struct runtime_wait *wait = stack ? wait_of(stack) : NULL;
     if (!wait && stack && op->wait == SHM_COND)
         wait = runtime_wait_of_object(lock_names_object(c, op->object));
     if (!wait)
@@ -264,10 +261,9 @@ void lock_names_unwrapped(struct collect *c, const struct op *op)
     struct named_stack *stack = op->stack ? code_named_stack(c, op->stack) : NULL;
     const struct v2_frame *own = stack ? code_own_frame(c, stack) : NULL;
     char text[256];
-    trail_string called;
     if (!own || own == stack->frames)
         return;
-    called = own[-1].function;
+    trail_string called = own[-1].function;
     /* A dynamic symbol may have a version: "dlopen@@GLIBC_2.34". */
     snprintf(text, sizeof text, "in %.*s", (int)called.size, called.data);
     text[strcspn(text, "@")] = '\0';

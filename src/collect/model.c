@@ -201,10 +201,9 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
 static bool is_before_release(const struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct op *wake = end_of_call(thread);
-    int64_t release;
     if (!wake || !wake->object2 || thread->g.waker || thread->g.state != G_WAITING)
         return false;
-    release = ticks_to_ns(c->ticks, wake->object2);
+    int64_t release = ticks_to_ns(c->ticks, wake->object2);
     return release >= thread->g.since_ns && release < ns + WAKE_SKEW_NS;
 }
 
@@ -331,11 +330,10 @@ static void note_readiness(struct trace *t)
 {
     bool unseen = !t->options.switches;
     char text[64];
-    int size;
     for (const struct collect *c = t->programs; c; c = c->next_in_trace)
         unseen |= is_inferred(c);
-    size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
-                    unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
+    int size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
+                        unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
     v2_writer_note(t->out.out, (trail_string){text, (size_t)size});
 }
 
@@ -430,7 +428,6 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
         if (has_begun(c->trace))
             do_switch(c, thread, &sw, ns);
     } else {
-        struct op op;
         /* A thread that acts is on a CPU, even if the switch was lost; within a call it may be a
          * signal handler that acts. */
         if (!oncpu_is_done_by_others(thread)) {
@@ -439,7 +436,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
                 state_run(c, thread, ns);
         }
-        op = op_take(thread);
+        struct op op = op_take(thread);
         op_do(c, thread, &op, ns);
     }
     if (has_begun(c->trace))
@@ -529,10 +526,9 @@ static void run_next(struct trace *t)
 {
     struct thread *thread = t->model.queue[0];
     struct collect *c = thread->of;
-    int64_t ns;
     if (t->has_heap)
         write_heap(t, thread, oncpu_next_time(thread));
-    ns = next_ns(c, oncpu_next_time(thread));
+    int64_t ns = next_ns(c, oncpu_next_time(thread));
     write_samples(t, ns);
     if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(thread))
         next_generation(t);
@@ -572,11 +568,10 @@ static bool is_on_its_way(const struct trace *t, const struct thread *thread)
 {
     const struct collect *c = thread->of;
     const struct oncpu *o = &thread->oncpu;
-    const struct op *wake;
     if (t->ending || c->ended || !thread->g.in_call || thread->g.state != G_WAITING ||
         thread->g.waker || wait_is_spinning(thread->g.wait) || !oncpu_is_next(thread))
         return false;
-    wake = oncpu_wake(thread);
+    const struct op *wake = oncpu_wake(thread);
     return (o->at[o->first].kind == SWITCH_WOKEN || o->at[o->first].kind == SWITCH_IN) &&
            (!wake || wake->unmatched) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
            may_be_on_its_way(c, thread);
@@ -596,10 +591,9 @@ static bool is_read_since(const struct trace *t, uint64_t time)
 static bool is_name_on_its_way(struct trace *t, const struct thread *thread)
 {
     struct model *model = &t->model;
-    const struct op *op;
     if (t->ending || oncpu_is_next(thread))
         return false;
-    op = op_in_ring(thread, 0);
+    const struct op *op = op_in_ring(thread, 0);
     if (!op_lacks_name(thread->of, op))
         return false;
     if (model->nameless_thread != thread->serial || model->nameless_time != op->time) {

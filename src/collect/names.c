@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "collect/parts.h"
@@ -34,9 +33,8 @@ uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *na
 uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object)
 {
     char text[600];
-    uint64_t id;
     snprintf(text, sizeof text, "%s%s%s", wait_kinds[wait].words, *object ? " " : "", object);
-    id = names_string(c, text);
+    uint64_t id = names_string(c, text);
     if (name)
         c->names.waits[wait_slot(wait, name)] =
             (struct known_text){v2_writer_generation(c->trace->out.out), id, name, wait};

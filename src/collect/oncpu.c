@@ -335,12 +335,10 @@ static bool is_in_first(const struct oncpu *o, const struct op *op)
 bool oncpu_is_next(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    const struct cpu_switch *next;
-    const struct op *op;
     if (o->count == 0 || thread->ops.count == 0)
         return o->count != 0;
-    next = &o->at[o->first];
-    op = first_op(thread);
+    const struct cpu_switch *next = &o->at[o->first];
+    const struct op *op = first_op(thread);
     if (oncpu_is_done_by_others(thread))
         return next->time <= op->time;
     if ((next->kind == SWITCH_IN || is_beside(next)) && o->off)

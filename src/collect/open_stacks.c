@@ -28,7 +28,6 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     struct iovec here = {to, size}, there[PAGES + 1];
     uint64_t at = from;
     size_t parts = 0;
-    ssize_t got;
     if (from > UINT64_MAX - 2 * size)
         return 0;
     size = present_memory(pid, from, size);
@@ -40,7 +39,7 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
         there[parts++] = (struct iovec){(void *)(uintptr_t)at, (size_t)(end - at)};
         at = end;
     }
-    got = process_vm_readv(pid, &here, 1, there, parts, 0);
+    ssize_t got = process_vm_readv(pid, &here, 1, there, parts, 0);
     return got > 0 ? (size_t)got : 0;
 }
 
@@ -49,11 +48,10 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
 size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
                         void *to, size_t size)
 {
-    size_t got;
     errno = 0;
     if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
-    got = read_pages((int)thread->tid, from, to, size);
+    size_t got = read_pages((int)thread->tid, from, to, size);
     return got > 0 && process_has_thread(&c->options.process, (uint32_t)thread->tid) ? got : 0;
 }
 
@@ -136,8 +134,6 @@ void open_guards(struct collect *c, struct thread *thread, const struct area_ope
 {
     struct guarded_lock found[MOST_GUARDS];
     uint8_t stack[PAGES * PAGE];
-    struct cpu_sample sample;
-    size_t count;
     if (!c->options.guards || open->sp == 0 || thread->feed.guards_time == open->time ||
         !open_is_long(c, open))
         return;
@@ -150,8 +146,8 @@ void open_guards(struct collect *c, struct thread *thread, const struct area_ope
     if (open->stack && lock_names_gives_up(c, open->stack))
         return;
     c->open_stacks.read++;
-    sample = copy_stack(c, thread, open, stack, sizeof stack);
-    count = code_guards(c, &sample, found, MOST_GUARDS);
+    struct cpu_sample sample = copy_stack(c, thread, open, stack, sizeof stack);
+    size_t count = code_guards(c, &sample, found, MOST_GUARDS);
     free(thread->feed.guards);
     thread->feed.guards = count ? malloc(count * sizeof *found) : NULL;
     if (!thread->feed.guards)
@@ -172,9 +168,8 @@ struct place {
 static bool read_place(const struct collect *c, const struct thread *thread, struct place *place)
 {
     char text[256];
-    uint64_t *a;
     memset(place, 0, sizeof *place);
-    a = place->arguments;
+    uint64_t *a = place->arguments;
     if (!small_file_text(text, sizeof text, "/proc/%d/task/%" PRIu64 "/syscall",
                          (int)c->options.process.pid, thread->tid))
         return false;
@@ -214,11 +209,10 @@ static uint64_t owner_of(const struct collect *c, const struct thread *thread, u
         uint32_t word, count;
         uint64_t owner;
     } lock;
-    const struct thread *owner;
     if (open_copy_memory(c, thread, futex, &lock, sizeof lock) != sizeof lock || !lock.word ||
         !lock.owner)
         return 0;
-    owner = idmap_find(&c->threads.by_handle, lock.owner);
+    const struct thread *owner = idmap_find(&c->threads.by_handle, lock.owner);
     if (!owner)
         owner = thread_with_tid(c, thread_tid(c, (uint32_t)lock.owner));
     return owner && owner != thread ? owner->serial : 0;

@@ -152,12 +152,10 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     char object[560];
-    const char *name;
-    uint64_t text;
     if (op->wait == SHM_SLEEP)
         return;
-    name = kept_name(c, op);
-    text = name ? names_known_wait(c, op->wait, name) : 0;
+    const char *name = kept_name(c, op);
+    uint64_t text = name ? names_known_wait(c, op->wait, name) : 0;
     if (!text) {
         wait_object(c, op, name, object, sizeof object);
         text = names_wait(c, op->wait, name, object);
@@ -267,12 +265,11 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     uint64_t holder = op->detail ? thread_serial(c, op->detail) : 0;
     uint64_t stack = holder ? 0 : op->stack;
     char text[HOLD_SIZE];
-    const char *name;
     if (!op->object2 || op->wait == SHM_NO_WAIT || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
-    name = op->wait == SHM_FILE_LOCK ? lock_names_file(c, op->object)
-                                     : lock_names_lock(c, op->object, op->pc, stack);
+    const char *name = op->wait == SHM_FILE_LOCK ? lock_names_file(c, op->object)
+                                                 : lock_names_lock(c, op->object, op->pc, stack);
     if (!name)
         return;
     hold_text(text, op, name, ns - since, holder);
@@ -401,14 +398,12 @@ static void end_parallel_region(struct collect *c, struct thread *thread, const 
 {
     struct thread *worker;
     for (size_t at = 0; (worker = threads_next(c, &at)) != NULL;) {
-        int64_t next;
-        bool on;
         if (worker == thread || worker->g.state != G_WAITING || !worker->g.in_call ||
             worker->g.call.wait != SHM_OMP_JOIN || worker->g.call.object != op->object)
             continue;
-        on = worker->oncpu.on_since >= 0;
+        bool on = worker->oncpu.on_since >= 0;
         state_unblock(c, thread, worker, ns, op->stack);
-        next = thread_writer_tick(&c->trace->out);
+        int64_t next = thread_writer_tick(&c->trace->out);
         state_run(c, worker, next);
         worker->g.call.wait = SHM_OMP_WORK;
         op_block(c, worker, &worker->g.call, next);
@@ -479,11 +474,10 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
  */
 static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    bool waits;
     /* The record of its switch-out may be missing. */
     if (thread->g.state == G_RUNNING && thread->g.in_call)
         op_block(c, thread, &thread->g.call, ns);
-    waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
+    bool waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
     if (c->trace->ending && waits && !(op->flags & OP_EXECUTES))
         return;
     if (c->trace->ending)

@@ -58,7 +58,7 @@ static int64_t quiet_since(const struct recorded_trace *to)
 
 static bool is_quiet(const struct recorded_trace *to, int64_t since_ns)
 {
-    return since_ns != to->ends.last_ns && since_ns < recorder_now_ns() - QUIET_NS;
+    return since_ns != to->ends.last_ns && since_ns < now_ns() - QUIET_NS;
 }
 
 /* A process that ends closes its ends, though its threads are still known to wait. */
@@ -125,12 +125,11 @@ static int argument_of(const struct recorded *p, const struct area_open *open)
 static bool add(const struct look *look, struct other_ends_row *row, pid_t pid)
 {
     const struct recorded *p = look->r->live;
-    uint64_t number;
     while (p && !(is_in(p, look->to) && p->process.pid == pid))
         p = p->next_live;
     if (!p)
         return false;
-    number = p->collect->threads.base / ID_BLOCK;
+    uint64_t number = p->collect->threads.base / ID_BLOCK;
     for (size_t i = 0; i < row->count; i++) {
         if (row->processes[i] == number)
             return true;
@@ -179,11 +178,10 @@ static bool find(struct look *look, const struct recorded *p, const struct threa
 {
     pid_t pid = p->process.pid;
     struct area_open open;
-    int first;
     *row = (struct other_ends_row){.thread = thread->serial};
     if (!thread->slot || !area_open_call(p->collect->area, thread->slot, &open))
         return false;
-    first = argument_of(p, &open);
+    int first = argument_of(p, &open);
     if (first < 0 || !is_in_call(pid, thread->tid, open.wait, first) || process_catches_alarm(pid))
         return false;
     return (open.wait == SHM_CHILD ? add(look, row, (pid_t)first)
@@ -214,7 +212,7 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
         return;
     to->ends.last_ns = since_ns;
     look.found.last_ns = to->ends.last_ns;
-    look.found.at_ns = recorder_now_ns();
+    look.found.at_ns = now_ns();
     for (const struct recorded *p = are_all_alive(&look) ? r->live : NULL; p; p = p->next_live) {
         if (is_in(p, to))
             look_at(&look, p);

@@ -21,15 +21,13 @@ static size_t page_size(void)
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, pid_t pid, int cpu,
                     size_t size)
 {
-    void *page;
-    int reason;
     *ring = (struct perf_ring){
         .cpu = cpu,
         .fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
     if (ring->fd < 0)
         return false;
-    page = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-    reason = errno;
+    void *page = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+    int reason = errno;
     if (page == MAP_FAILED) {
         close(ring->fd);
         errno = reason;
@@ -115,13 +113,12 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
 bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid)
 {
     for (size_t i = 0; i < list->count; i++) {
-        int fd;
         if (!GROW(list->others, list->other_room, list->other_count + 1)) {
             errno = ENOMEM;
             return false;
         }
-        fd = (int)syscall(SYS_perf_event_open, attr, tid, list->rings[i].cpu, -1,
-                          PERF_FLAG_FD_CLOEXEC);
+        int fd = (int)syscall(SYS_perf_event_open, attr, tid, list->rings[i].cpu, -1,
+                              PERF_FLAG_FD_CLOEXEC);
         if (fd < 0)
             return false;
         list->others[list->other_count++] = fd;

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/small_file.h"
@@ -115,11 +114,9 @@ static pid_t parent_of(pid_t pid)
 static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
 {
     char path[64];
-    size_t length;
-    FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    file = fopen(path, "re");
-    length = file ? fread(line, 1, COMMAND_LINE - 1, file) : 0;
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(line, 1, COMMAND_LINE - 1, file) : 0;
     if (file)
         (void)fclose(file);
     while (length > 0 && (line[length - 1] == '\0' || line[length - 1] == ' '))

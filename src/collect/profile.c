@@ -41,10 +41,9 @@ static void add(struct collect *c, int64_t ns, uint64_t tid, const uint64_t *pcs
 void collect_sample(struct collect *c, const struct cpu_sample *sample)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count;
     if (c->ended)
         return;
-    count = code_walk(c, sample, pcs);
+    size_t count = code_walk(c, sample, pcs);
     add(c, sample->ns, sample->tid, pcs, count);
 }
 

@@ -57,7 +57,7 @@ bool recorder_open(struct recorder *r, const struct recorder_options *options, t
                            .handover.fd = -1,
                            .switch_pause.rate = options->max_switches};
     ticks_init(&r->ticks);
-    r->begin_ns = r->claimed_ns = recorder_now_ns();
+    r->begin_ns = r->claimed_ns = now_ns();
     r->begun = options->delay_ns == 0;
     r->modules = modules_open(NULL, 0, true, false);
     coarse_clock_init(&r->clock, tick, r);
@@ -120,7 +120,7 @@ static void complete(struct recorder *r, struct recorded *process, bool with_tra
 {
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
-    process->over_ns = recorder_now_ns();
+    process->over_ns = now_ns();
     leave_live(r, process);
     pthread_mutex_unlock(&r->clock.lock);
     recorder_process_close_pidfd(process);
@@ -171,14 +171,14 @@ enum { COST_PART = 20 };
 /* Looks for other ends in the traces whose threads have all been quiet; `always`: in all traces. */
 static void look_at_ends(struct recorder *r, bool always)
 {
-    int64_t begin = recorder_now_ns(), cost_ns;
+    int64_t begin = now_ns(), cost_ns;
     if (!recorder_is_on(r) || (begin < r->ends_ns && !always))
         return;
     for (struct recorded *p = r->live; p; p = p->next_live) {
         if (!p->to->over && (p->to != r->shared || p == r->live))
             other_ends_look(r, p->to, always);
     }
-    cost_ns = recorder_now_ns() - begin;
+    cost_ns = now_ns() - begin;
     r->ends_ns = begin + (cost_ns * COST_PART > ENDS_NS ? cost_ns * COST_PART : ENDS_NS);
 }
 
@@ -209,7 +209,7 @@ void recorder_stop(struct recorder *r)
 
 static void keep_time(struct recorder *r)
 {
-    int64_t passed = recorder_now_ns() - r->begin_ns - r->options.delay_ns;
+    int64_t passed = now_ns() - r->begin_ns - r->options.delay_ns;
     if (r->options.process && !r->program)
         return;
     if (!r->begun && passed >= 0) {
@@ -231,7 +231,7 @@ static int64_t until(int64_t pause, int64_t ns, int64_t now)
  * time since the last claim. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
-    int64_t now = recorder_now_ns(), pause = (now - r->claimed_ns) / 4;
+    int64_t now = now_ns(), pause = (now - r->claimed_ns) / 4;
     int64_t most = r->busy ? BUSY_STEP_NS : STEP_NS, begin = r->begin_ns + r->options.delay_ns;
     pause = pause < MIN_STEP_NS ? MIN_STEP_NS : pause < most ? pause : most;
     if (!r->begun)
@@ -260,7 +260,7 @@ static void look_at_rates(struct recorder *r)
 static bool is_forking(const struct recorded *process)
 {
     return process->collect && area_is_forking(collect_area(process->collect)) &&
-           recorder_now_ns() < process->over_ns + FORK_NS;
+           now_ns() < process->over_ns + FORK_NS;
 }
 
 static void fold(struct recorded *process, struct collect *collect)
@@ -372,7 +372,6 @@ static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t l
 
 void recorder_step(struct recorder *r)
 {
-    int64_t now;
     uint64_t limit, begin = ticks_now(&r->ticks);
     if (r->stopped)
         return;
@@ -383,7 +382,7 @@ void recorder_step(struct recorder *r)
         if (!p->ended)
             collect_seen_alive(p->collect, begin);
     }
-    now = recorder_now_ns();
+    int64_t now = now_ns();
     look_at_processes(r, now);
     /* A process not known after this claims its area later. */
     limit = ticks_now(&r->ticks);
@@ -425,7 +424,7 @@ void recorder_program_ended(struct recorder *r)
 static bool is_claim_due(const struct recorder *r)
 {
     return (r->spare && area_claimed(r->spare) != 0) ||
-           (r->refused > 0 && recorder_now_ns() < r->claimed_ns + FORK_NS);
+           (r->refused > 0 && now_ns() < r->claimed_ns + FORK_NS);
 }
 
 bool recorder_has_others(const struct recorder *r)

@@ -117,10 +117,9 @@ void recorder_process_title_by_program(const struct recorder *r, struct recorded
                                        const struct area *area)
 {
     char path[PATH_MAX];
-    const char *slash;
     if (process->titled || !area_program(area, path, sizeof path))
         return;
-    slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/');
     (void)snprintf(process->title, sizeof process->title, "%.*s", (int)sizeof process->title - 1,
                    path);
     if (recorder_is_shared(r))
@@ -204,7 +203,6 @@ static bool open_process(struct recorder *r, struct recorded *process)
 static void next_program(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
-    struct collect *next;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(process->formers, process->former_room, process->former_count + 1)) {
         (void)error_no_memory(&err);
@@ -213,7 +211,7 @@ static void next_program(struct recorder *r, struct recorded *process)
         return;
     }
     collect_end(process->collect, r->spare);
-    next = open_collect(r, process, &err);
+    struct collect *next = open_collect(r, process, &err);
     if (!next) {
         recorder_fail(r, process->to->path, &err);
         area_close(r->spare);
@@ -224,7 +222,7 @@ static void next_program(struct recorder *r, struct recorded *process)
     process->titled = false;
     process->why = WIRE_MISSED_UNKNOWN;
     read_title(r, process);
-    process->began_ns = recorder_now_ns();
+    process->began_ns = now_ns();
 }
 
 /* Adds a process that has claimed the spare and was not recorded before. */
@@ -239,7 +237,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         /* There is nothing to wait for from a process that has ended. */
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
-        process->began_ns = recorder_now_ns();
+        process->began_ns = now_ns();
         if (recorder_is_shared(r))
             (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
         recorder_process_look_at(r, process);
@@ -265,7 +263,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     r->program = process;
     /* A process that was already running is not recorded until it joins. */
     if (r->options.process)
-        r->begin_ns = recorder_now_ns();
+        r->begin_ns = now_ns();
 }
 
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
@@ -297,7 +295,7 @@ static void take_missed(void *recorder, pid_t pid, const char *name)
 void recorder_look_for_missed(struct recorder *r)
 {
     const struct missed_search search = {is_recorded, take_missed, r};
-    int64_t now = recorder_now_ns();
+    int64_t now = now_ns();
     if (!r->options.children || now < r->missed_ns + MISSED_NS)
         return;
     r->missed_ns = now;
@@ -324,8 +322,7 @@ void recorder_look_for_missed(struct recorder *r)
 static bool identify(struct recorder *r, struct claim *claim)
 {
     const struct process_family ours = {is_recorded, r};
-    enum process_claim found;
-    pid_t given, descendant;
+    pid_t descendant;
     if (!r->options.shm && !r->program)
         claim->number = r->root;
     if (!r->options.shm && claim->number == r->root && !r->ended) {
@@ -334,10 +331,11 @@ static bool identify(struct recorder *r, struct claim *claim)
     }
     if (!r->options.shm && !r->options.children)
         return false;
-    found = process_look_at(claim->number, area_inode(r->spare), &claim->process);
+    enum process_claim found =
+        process_look_at(claim->number, area_inode(r->spare), &claim->process);
     if (found == PROCESS_CONFIRMED)
         return true;
-    given = handover_gave(&r->handover, claim->number);
+    pid_t given = handover_gave(&r->handover, claim->number);
     if (!given && claim->process.zombie && !claim->process.nested &&
         is_recorded(r, claim->process.parent))
         return true;
@@ -391,12 +389,11 @@ static bool is_other(const struct recorder *r, const struct recorded *process)
 void recorder_look_at_spare(struct recorder *r)
 {
     struct claim claim = {.number = area_claimed(r->spare)};
-    struct recorded *process;
     /* The program may have overwritten its claim. */
     if (claim.number == 0 &&
         (r->options.shm || r->options.process || r->program || !area_is_in_use(r->spare)))
         return;
-    r->claimed_ns = recorder_now_ns();
+    r->claimed_ns = now_ns();
     if (!identify(r, &claim)) {
         refuse(r, claim.number);
         return;
@@ -405,7 +402,7 @@ void recorder_look_at_spare(struct recorder *r)
     /* With --attach-shm the first process is the program. */
     if (r->options.shm && !r->root)
         r->root = claim.process.pid ? claim.process.pid : claim.number;
-    process = find_recorded(r, claim.process.pid);
+    struct recorded *process = find_recorded(r, claim.process.pid);
     /* It has executed another program and ended, so the kernel no longer confirms it. */
     if (!process && !claim.process.pid) {
         process = find_recorded(r, claim.number);

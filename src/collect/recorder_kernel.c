@@ -93,10 +93,9 @@ static bool may_be_given(struct early_switch *early, int64_t now)
 static void give_early_switches(struct recorder *r)
 {
     struct early_switches *early = &r->early;
-    int64_t now = recorder_now_ns();
+    int64_t now = now_ns();
     size_t kept = 0;
-    for (size_t i = 0; i < early->count; i++) {
-        struct early_switch *at = &early->at[i];
+    EACH(struct early_switch, at, early->at, early->count) {
         if (!give_switch(r, &at->record) && may_be_given(at, now))
             early->at[kept++] = *at;
     }
@@ -158,7 +157,7 @@ void recorder_limit_switches(struct recorder *r, int64_t read_ns)
         break;
     case SWITCH_PAUSE_ENDS:
         if (resume_switches(r))
-            take_switch(r, &(struct switch_record){.ns = recorder_now_ns(), .kind = SWITCH_FOUND});
+            take_switch(r, &(struct switch_record){.ns = now_ns(), .kind = SWITCH_FOUND});
         else
             switch_pause_again(&r->switch_pause, read_ns);
         break;

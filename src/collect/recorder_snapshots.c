@@ -7,7 +7,7 @@
 
 void recorder_snapshot(struct recorder *r)
 {
-    r->snapshot_ns = recorder_now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
+    r->snapshot_ns = now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
 }
 
 int64_t recorder_snapshots_due_ns(const struct recorder *r)
@@ -53,7 +53,7 @@ void recorder_found_slow(void *to, const struct slow_event *event)
 {
     struct recorder *r = ((struct recorded_trace *)to)->recorder;
     struct slow_snapshots *slow = &r->slow;
-    int64_t now = recorder_now_ns();
+    int64_t now = now_ns();
     bool is_same = slow->to == to && slow->event.number == event->number;
     if (!is_same && event->again)
         return;
@@ -112,7 +112,7 @@ static void write_slow(struct recorder *r)
     char time[32];
     trail_error err;
     slow->to = NULL;
-    slow->next_ns = recorder_now_ns() + r->options.snapshot_every_ns;
+    slow->next_ns = now_ns() + r->options.snapshot_every_ns;
     note(to->trace, &slow->event);
     trace_cut(to->trace);
     if (r->options.snapshot_max &&
@@ -132,7 +132,7 @@ static void write_slow(struct recorder *r)
 
 void recorder_write_snapshots(struct recorder *r)
 {
-    int64_t now = recorder_now_ns();
+    int64_t now = now_ns();
     if (r->snapshot_ns && now >= r->snapshot_ns)
         write_all_requested(r);
     if (r->slow.to && now >= r->slow.due_ns)

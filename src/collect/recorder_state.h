@@ -206,11 +206,6 @@ struct recorder {
     bool failed; /* an area or a trace could not be made: no area is tried again */
 };
 
-static inline int64_t recorder_now_ns(void)
-{
-    return (int64_t)clock_ns(CLOCK_MONOTONIC);
-}
-
 static inline bool recorder_is_on(const struct recorder *r)
 {
     return r->begun && !r->stopped;

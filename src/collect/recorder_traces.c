@@ -125,11 +125,10 @@ struct recorded_trace *recorder_trace_for(struct recorder *r, pid_t pid)
 
 void recorder_trace_finish(struct recorder *r, struct recorded_trace *to)
 {
-    bool whole;
     trail_error err = no_error();
     to->over = true;
     /* Losses of the output are found when it is closed. */
-    whole = trace_finish(to->trace, &err) || to->out.out.reason;
+    bool whole = trace_finish(to->trace, &err) || to->out.out.reason;
     other_ends_free(&to->ends);
     recorder_trace_look_for_loss(r, to);
     if (!whole)

@@ -73,9 +73,8 @@ static struct release *find_left_over(struct release_search s)
 {
     uint32_t n = first_since(s);
     for (int tries = 0; tries < MAX_TRIES && n != 0; tries++) {
-        struct release *r;
         n = next_left_over(s.c, s.object, n);
-        r = release_at(s.c, s.object, n);
+        struct release *r = release_at(s.c, s.object, n);
         if (!r && n > s.number)
             break;
         if (is_within(r, s))

@@ -435,10 +435,9 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
                       uint64_t late)
 {
     const struct shm_record *r = &wait->record;
-    const struct collect *process;
     if (time == UINT64_MAX || time - r->end >= late)
         return false;
-    process = child_of(t, wait);
+    const struct collect *process = child_of(t, wait);
     if (process && !process->ended && (r->wait == SHM_FILE_LOCK || may_have_ended(process, r)))
         return true;
     return is_by_child(r) && has_ending_child(t, wait);

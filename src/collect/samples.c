@@ -38,19 +38,17 @@ struct samples *samples_open(unsigned rate)
         .clockid = CLOCK_MONOTONIC,
     };
     struct samples *samples = calloc(1, sizeof *samples);
-    bool open;
-    int reason;
     if (!samples)
         return NULL;
     perf_stack_want(&attr, STACK_SIZE);
-    open = perf_rings_open(&samples->rings, &attr, 0, ROOM, ROOM);
+    bool open = perf_rings_open(&samples->rings, &attr, 0, ROOM, ROOM);
     if (!open && (errno == EACCES || errno == EPERM)) {
         attr.exclude_kernel = 1;
         open = perf_rings_open(&samples->rings, &attr, 0, ROOM, ROOM);
     }
     if (open)
         return samples;
-    reason = errno;
+    int reason = errno;
     free(samples);
     errno = reason;
     return NULL;

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "base/pc.h"
 #include "collect/cfi_table.h"

@@ -1,7 +1,6 @@
 /* Changes the states of goroutines and Ps, each with its event: see states.h. */
 #include "collect/states.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "collect/ops.h"
@@ -287,8 +286,7 @@ static void insert_worst(const struct wait_site *worst[3], const struct wait_sit
 
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3])
 {
-    IDMAP_EACH(slot, &c->states.sites) {
-        const struct wait_site *site = slot->value;
+    IDMAP_VALUES(const struct wait_site, site, &c->states.sites) {
         if (site->stack && site->count)
             insert_worst(worst, site);
     }

@@ -301,11 +301,10 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
  * its second event. */
 static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
 {
-    bool repeated;
     if (record->kind == SWITCH_FAULT)
         return false;
-    repeated = record->kind != SWITCH_LOST && ring->last_tid == record->tid &&
-               ring->last_kind == (int)record->kind;
+    bool repeated = record->kind != SWITCH_LOST && ring->last_tid == record->tid &&
+                    ring->last_kind == (int)record->kind;
     ring->last_tid = record->tid;
     ring->last_kind = (int)record->kind;
     return repeated;

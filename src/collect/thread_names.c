@@ -109,13 +109,12 @@ static struct v2_frame frame_without_routine(struct collect *c, const struct thr
 static bool routine_frame(struct collect *c, const struct thread *thread, char name[V2_MAX_STRING],
                           struct v2_frame *frame)
 {
-    const struct named_pc *named;
     if (!thread->routine) {
         *frame = frame_without_routine(c, thread);
         return true;
     }
     /* Frames expect a return address: one byte into the routine. */
-    named = code_named_pc(c, thread->routine + 1);
+    const struct named_pc *named = code_named_pc(c, thread->routine + 1);
     if (!named)
         return false;
     *frame = named->frames[named->count - 1];
@@ -155,13 +154,12 @@ uint64_t thread_name_stack(struct collect *c, const struct thread *thread)
     char room[V2_MAX_STRING], name[2 * V2_MAX_STRING];
     const char *label = collect_label(c);
     struct v2_frame frame = {.function = text_from(thread->name)};
-    int size;
     if (!thread->name[0] && !label)
         return thread_name_routine(c, thread);
     if (!thread->name[0])
         (void)routine_frame(c, thread, room, &frame);
-    size = snprintf(name, sizeof name, "%s%s%.*s", label ? label : "", label ? ": " : "",
-                    (int)frame.function.size, frame.function.data ? frame.function.data : "");
+    int size = snprintf(name, sizeof name, "%s%s%.*s", label ? label : "", label ? ": " : "",
+                        (int)frame.function.size, frame.function.data ? frame.function.data : "");
     frame.function = (trail_string){name, (size_t)size};
     frame.pc = CODE_FIRST_NUMBER + c->trace->next_frame++;
     return v2_writer_stack(c->trace->out.out, &frame, 1);

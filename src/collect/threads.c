@@ -2,7 +2,6 @@
 #include "collect/threads.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 #include "collect/parts.h"
@@ -89,10 +88,9 @@ static bool make_room_for_slot(struct threads *threads, uint32_t slot)
 struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
 {
     uint64_t serial = thread_serial(c, number);
-    struct thread *thread;
     if (serial > c->threads.last_serial)
         c->threads.last_serial = serial;
-    thread = calloc(1, sizeof *thread);
+    struct thread *thread = calloc(1, sizeof *thread);
     if (!thread || !make_room_for_slot(&c->threads, slot) ||
         !idmap_put(&c->threads.by_serial, serial, thread) ||
         !idmap_put(&c->trace->threads, serial, thread)) {
@@ -270,14 +268,13 @@ struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, u
 
 struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time)
 {
-    struct op *op, *before;
-    size_t at;
+    struct op *before;
     if (time < c->watermark)
         time = c->watermark;
     if (!op_add(c, thread, kind, time))
         return NULL;
-    at = thread->ops.count - 1;
-    op = op_in_ring(thread, at);
+    size_t at = thread->ops.count - 1;
+    struct op *op = op_in_ring(thread, at);
     while (at > 0) {
         before = op_in_ring(thread, at - 1);
         if (before->time <= time)

@@ -75,20 +75,19 @@ uint64_t ticks_now(const struct ticks *ticks)
 int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at)
 {
     size_t i = ticks->count - 1;
-    double beyond;
     while (i > 0 && at < ticks->anchors[i].ticks)
         i--;
-    beyond = (double)(int64_t)(at - ticks->anchors[i].ticks) * ticks->anchors[i].ns_per_tick;
+    double beyond = (double)(int64_t)(at - ticks->anchors[i].ticks) * ticks->anchors[i].ns_per_tick;
     return (int64_t)(ticks->anchors[i].ns + (uint64_t)rounded(beyond));
 }
 
 uint64_t ticks_from_ns(const struct ticks *ticks, int64_t ns)
 {
     size_t i = ticks->count - 1;
-    double beyond;
     while (i > 0 && ns < (int64_t)ticks->anchors[i].ns)
         i--;
-    beyond = (double)(int64_t)((uint64_t)ns - ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;
+    double beyond =
+        (double)(int64_t)((uint64_t)ns - ticks->anchors[i].ns) / ticks->anchors[i].ns_per_tick;
     return ticks->anchors[i].ticks + (uint64_t)rounded(beyond);
 }
 

@@ -167,7 +167,6 @@ void trace_stop(struct trace *t, uint64_t at)
 
 bool trace_finish(struct trace *t, trail_error *err)
 {
-    bool good;
     t->ending = true;
     /* A flight recorder writes what it has anyway. */
     t->slow.limits.count = 0;
@@ -180,7 +179,7 @@ bool trace_finish(struct trace *t, trail_error *err)
     model_end(t);
     if (t->options.ends)
         t->options.ends(t->options.ends_context);
-    good = v2_writer_close(t->out.out, err);
+    bool good = v2_writer_close(t->out.out, err);
     t->out.out = NULL;
     if (good && t->failed) {
         *err = t->error;

@@ -16,10 +16,9 @@ static char *marked_path(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
     char *name = NULL;
-    int n;
     if (!dot)
         dot = path + strlen(path);
-    n = asprintf(&name, "%.*s.%s%s", (int)(dot - path), path, word, dot);
+    int n = asprintf(&name, "%.*s.%s%s", (int)(dot - path), path, word, dot);
     return n < 0 ? NULL : name;
 }
 
@@ -73,10 +72,9 @@ static bool close_file(struct trace_output *t, bool made, trail_error *err)
 static bool reserve(void *array, size_t *room, size_t wanted, size_t element)
 {
     size_t more = *room * 2 > wanted ? *room * 2 : wanted;
-    void *grown;
     if (wanted <= *room)
         return true;
-    grown = realloc(*(void **)array, more * element);
+    void *grown = realloc(*(void **)array, more * element);
     if (!grown)
         return false;
     *(void **)array = grown;
@@ -126,10 +124,9 @@ uint64_t trace_output_kept(const struct trace_output *t)
 
 bool trace_output_snapshot(struct trace_output *t, const char *word, trail_error *err)
 {
-    bool good;
     if (!open_file(t, word, err))
         return false;
-    good = put(t, t->header, t->header_size);
+    bool good = put(t, t->header, t->header_size);
     for (size_t i = 0; good && i < t->kept_count; i++)
         good = put(t, t->kept[i].data, t->kept[i].size);
     return close_file(t, good, err);

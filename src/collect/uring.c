@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
+#include "base/present_memory.h"
 #include "base/small_file.h"
 #include "shm/mapping.h"
 
@@ -93,15 +93,12 @@ static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
 static size_t copy_entries(pid_t pid, const struct ring *ring, uint8_t (*entries)[ENTRY_SIZE])
 {
     uint64_t size = 0, at, count = ring->mask + 1;
-    struct iovec here = {entries, 0}, there;
     if (ring->inode == 0 || count == 0 || count > MOST_ENTRIES ||
         !(at = entries_of(pid, ring, &size)) || size < count * ENTRY_SIZE ||
         size >= count * ENTRY_SIZE + 4096)
         return 0;
-    here.iov_len = (size_t)count * ENTRY_SIZE;
-    there = (struct iovec){(void *)(uintptr_t)at, here.iov_len};
-    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)here.iov_len ? (size_t)count
-                                                                                  : 0;
+    ssize_t wanted = (ssize_t)(count * ENTRY_SIZE);
+    return other_memory(pid, at, entries, (size_t)wanted) == wanted ? (size_t)count : 0;
 }
 
 static bool is_empty(const uint8_t *entry)
@@ -181,9 +178,8 @@ bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char 
     used =
         (size_t)snprintf(text, size, "%zu operation%s of io_uring: ", total, total == 1 ? "" : "s");
     for (i = 0; i < total && i < MOST_NAMED; i++) {
-        int n;
         operation_text(&operations[i], files, one, sizeof one);
-        n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
+        int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
         if (n < 0 || (size_t)n >= size - used - sizeof ", ...")
             break;
         used += (size_t)n;

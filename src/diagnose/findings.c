@@ -142,23 +142,30 @@ trail_finding *finding_last(struct findings *findings)
                                                     : &findings->none;
 }
 
+trail_string text_of(const struct findings *findings, trail_name name)
+{
+    static const trail_string unknown = {"(unknown)", 9};
+    trail_string text = names_text(&findings->analysis->names, name);
+    return text.size > 0 ? text : unknown;
+}
+
 bool finding_is_runtime(const struct findings *findings, trail_name name)
 {
     return text_begins(text_of(findings, name), "runtime.");
 }
 
-const char *finding_put_started(const struct findings *findings, trail_name name, char *text)
+struct finding_words finding_started(const struct findings *findings, trail_name name)
 {
+    struct finding_words words;
     const struct wait_group *group = waits_find_group(findings->waits, name);
     trail_string shown = text_of(findings, name);
     bool nameless = memmem(shown.data, shown.size, ".so", 3) != NULL;
-    if (!nameless || !group || group->created_at == 0) {
-        (void)snprintf(text, STARTED_SIZE, "%.*s", SHOWN(shown));
-        return text;
-    }
-    trail_string at = text_of(findings, group->created_at);
-    (void)snprintf(text, STARTED_SIZE, "%.*s (created at %.*s)", SHOWN(shown), SHOWN(at));
-    return text;
+    if (!nameless || !group || group->created_at == 0)
+        (void)snprintf(words.text, sizeof words.text, "%.*s", SHOWN(shown));
+    else
+        (void)snprintf(words.text, sizeof words.text, "%.*s (created at %.*s)", SHOWN(shown),
+                       NAMED(findings, group->created_at));
+    return words;
 }
 
 /* MARK: All */

@@ -86,12 +86,8 @@ static inline struct several several(uint64_t count, const char *what, int64_t s
     return words;
 }
 
-static inline trail_string text_of(const struct findings *findings, trail_name name)
-{
-    static const trail_string unknown = {"(unknown)", 9};
-    trail_string text = names_text(&findings->analysis->names, name);
-    return text.size > 0 ? text : unknown;
-}
+/* Returns the text of a name, or a text that says that it is unknown. */
+trail_string text_of(const struct findings *findings, trail_name name);
 
 static inline const char *word(const struct findings *findings, enum term name)
 {
@@ -120,6 +116,9 @@ static inline int64_t part_of(int64_t ns, double share)
 /* Arguments for "%.*s": names are at most as long as fits a sentence. */
 #define SHOWN_SIZE(text) (int)((text).size < 160 ? (text).size : 160)
 #define SHOWN(text)      SHOWN_SIZE(text), (text).data
+
+/* The same for the text of a name, in place of a variable. */
+#define NAMED(findings, name) SHOWN(text_of(findings, name))
 
 /* Ranks of the sentence: hangs are above all that costs time. */
 enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
@@ -173,14 +172,15 @@ __attribute__((format(printf, 2, 3))) void finding_advise(struct findings *findi
 /* Whether it is a goroutine of Go's runtime, which also runs where nothing else has work. */
 bool finding_is_runtime(const struct findings *findings, trail_name name);
 
-/* Room for a start function and where its goroutines were created. */
-enum { STARTED_SIZE = 420 };
+struct finding_words {
+    char text[420];
+};
 
-/* Writes a start function; of one in a library without its name, also the place of the creation. */
-const char *finding_put_started(const struct findings *findings, trail_name name, char *text);
+/* A start function; of one in a library without its name, also the place of the creation. */
+struct finding_words finding_started(const struct findings *findings, trail_name name);
 
-/* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
-void finding_put_lock(const struct findings *findings, trail_name wait, char *text, size_t size);
+/* "mutex stats_mu", or "a lock" where the trace has no names of locks. */
+struct finding_words finding_lock(const struct findings *findings, trail_name wait);
 
 /*
  * Those that ran for longest, but for `name`; NULL: none ran for a tenth of the time, so that other

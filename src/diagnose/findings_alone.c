@@ -27,12 +27,11 @@ static int64_t spread_gain(const struct findings *findings, int64_t ns)
 /* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
 static int64_t runtime_ns(const struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     int64_t sum = 0;
-    for (size_t i = 0; i < waits->count; i++)
-        if (finding_is_runtime(findings, waits->items[i]->row.name)) {
-            ns_add(&sum, waits->items[i]->exec_ns);
-            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+    GROUPS_EACH(group, findings->waits)
+        if (finding_is_runtime(findings, group->row.name)) {
+            ns_add(&sum, group->exec_ns);
+            ns_add(&sum, group->row.ready.sum_ns);
         }
     return sum;
 }
@@ -50,10 +49,9 @@ static bool is_explained(const struct findings *findings)
 /* The threads of gcc's OpenMP, whose waits are not recorded; NULL: there are none. */
 static const struct wait_group *gcc_openmp(const struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++)
-        if (text_begins(text_of(findings, waits->items[i]->row.name), "libgomp.so"))
-            return waits->items[i];
+    GROUPS_EACH(group, findings->waits)
+        if (text_begins(text_of(findings, group->row.name), "libgomp.so"))
+            return group;
     return NULL;
 }
 
@@ -67,8 +65,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                                   .function = worker && openmp->created_at ? openmp->created_at
                                                                            : most->name};
     static const trail_string a_worker = {"One of OpenMP's threads", 23};
-    trail_string name = worker ? a_worker : text_of(findings, most->name),
-                 at = text_of(findings, openmp->created_at);
+    trail_string name = worker ? a_worker : text_of(findings, most->name);
     finding_say(findings, &of,
                 "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
                 100 * time_share(findings, most->ns));
@@ -77,7 +74,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
         "%s phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
         "at %.*s. %s.",
         counted(most->count).text, plural_s(most->count), duration(most->ns).text,
-        duration(most->longest.ns).text, SHOWN(at),
+        duration(most->longest.ns).text, NAMED(findings, openmp->created_at),
         worker
             ? "The work is divided unevenly"
             : "Either the work between two barriers is divided unevenly, or this part is serial");
@@ -91,9 +88,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
 static const struct blame_row *barrier_behind(const struct findings *findings,
                                               const struct alone_sum *most)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         if (facts && facts->kind == WIRE_WAIT_OMP_BARRIER && row->start == most->name &&
             blame_union_ns(&row->held) > most->ns / 2)
@@ -109,24 +104,22 @@ static void say_uneven(struct findings *findings, const struct blame_row *barrie
     int64_t ns = blame_union_ns(&barrier->held);
     const struct finding_of of = finding_saves("imbalance", spread_gain(findings, ns),
                                                &most->longest, barrier->at, barrier->wait);
-    trail_string at = text_of(findings, barrier->at), name = text_of(findings, most->name);
     finding_say(findings, &of, "The work of the parallel region at %.*s is divided unevenly",
-                SHOWN(at));
+                NAMED(findings, barrier->at));
     finding_explain(
         findings,
         "Others waited at its barrier for %.0f %% of the time, %s, until %.*s came, which "
         "had work alone.",
         100 * time_share(findings, ns),
-        several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text, SHOWN(name));
+        several(barrier->waits, "wait", barrier->ns, barrier->longest.ns).text,
+        NAMED(findings, most->name));
     finding_advise(findings, "Divide it evenly, or at run time (schedule(dynamic)).");
 }
 
 /* Whether those that could work beside it wait for a lock that it holds, for as long. */
 static bool is_with_lock(const struct findings *findings, const struct alone_sum *sum)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (row->lock && row->start == sum->name && blame_union_ns(&row->serial) >= sum->ns / 2 &&
             finding_names(findings, "lock-serialises", row->function))
             return true;
@@ -154,8 +147,7 @@ void finding_serial_phase(struct findings *findings)
     int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
     ns_add(&work, activity->sums.runnable_ns);
     work = ns_between(runtime_ns(findings), work);
-    for (size_t i = 0; i < activity->alone_count; i++) {
-        const struct alone_sum *sum = &activity->alone_sums[i];
+    EACH(const struct alone_sum, sum, activity->alone_sums, activity->alone_count) {
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }
@@ -176,11 +168,10 @@ void finding_serial_phase(struct findings *findings)
     }
     const struct finding_of of = finding_saves("serial-phase", spread_gain(findings, most->ns),
                                                &most->longest, most->name, 0);
-    trail_string name = text_of(findings, most->name);
     finding_say(
         findings, &of,
         "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
-        SHOWN(name), 100 * time_share(findings, most->ns));
+        NAMED(findings, most->name), 100 * time_share(findings, most->ns));
     finding_explain(findings, "%s phase%s of 5 ms or more, %s in all, the longest %s.",
                     counted(most->count).text, plural_s(most->count), duration(most->ns).text,
                     duration(most->longest.ns).text);
@@ -194,10 +185,8 @@ void finding_serial_phase(struct findings *findings)
  */
 static int64_t joined_ns(const struct findings *findings, const struct wait_group *group)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
@@ -234,9 +223,7 @@ static int64_t each_gain(const struct findings *findings, const struct wait_grou
 /* Workers are created, and each is waited for before the next is created. */
 void finding_one_at_a_time(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         if (group->most_alive > EACH_ALIVE || group->row.created < EACH_LEAST)
             continue;
         int64_t joined = joined_ns(findings, group);
@@ -247,10 +234,9 @@ void finding_one_at_a_time(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("one-at-a-time", gain, &group->life, group->row.name, 0);
-        char name[STARTED_SIZE];
         finding_say(findings, &of, "%s %s of %s ran one at a time",
                     counted(group->row.created).text, word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name));
+                    finding_started(findings, group->row.name).text);
         finding_explain(findings,
                         "Each was created when the one before was done. They had work alone, or "
                         "others waited for them, during %.0f %% of the time.",
@@ -290,9 +276,8 @@ static void explain_unseen(struct findings *findings, const struct wait_group *g
                                   "address space (mmap, munmap, page faults).");
         return;
     }
-    trail_string lock = text_of(findings, seen->lock), at = text_of(findings, seen->name);
     finding_explain(findings, "Where the recorder looked, threads waited for %.*s at %.*s.",
-                    SHOWN(lock), SHOWN(at));
+                    NAMED(findings, seen->lock), NAMED(findings, seen->name));
 }
 
 /* At least which share of the group's time with a CPU or in waits, of that in which context
@@ -313,11 +298,9 @@ static double unseen_share(const struct findings *findings, const struct wait_gr
  */
 void finding_unseen(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     int64_t length = length_of(findings),
             known_ns = ns_between(findings->activity->sums.inferred_ns, length);
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         double share = unseen_share(findings, group, known_ns);
         if (group->unseen < UNSEEN_WAITS || share < UNSEEN_SHARE ||
             share_of(group->unseen_ns, known_ns) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
@@ -326,11 +309,10 @@ void finding_unseen(struct findings *findings)
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < known_ns ? group->unseen_ns : known_ns,
             .moment = &group->life, .function = group->row.name};
-        char name[STARTED_SIZE];
-        finding_say(
-            findings, &of, "%s of %s waited in the kernel %s times, in calls that are not recorded",
-            word(findings, TERM_tasks), finding_put_started(findings, group->row.name, name),
-            counted(group->unseen).text);
+        finding_say(findings, &of,
+                    "%s of %s waited in the kernel %s times, in calls that are not recorded",
+                    word(findings, TERM_tasks), finding_started(findings, group->row.name).text,
+                    counted(group->unseen).text);
         explain_unseen(findings, group, share, known_ns);
         finding_advise(findings, "'perf record -e sched:sched_switch -g' shows in which.");
     }

@@ -29,9 +29,8 @@ static bool took_most(const struct outside_row *row, int64_t ns)
 /* Whether goroutines with this start function waited for the lock. */
 static bool waits_for_lock(const struct findings *findings, trail_name start, trail_name lock)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].wait == lock && blame->rows[i].waiter == start)
+    BLAME_EACH(row, &findings->waits->blame)
+        if (row->wait == lock && row->waiter == start)
             return true;
     return false;
 }
@@ -62,20 +61,19 @@ static const trail_finding *lock_behind(const struct findings *findings,
 static void explain_peer(struct findings *findings, const struct outside_row *row)
 {
     const struct outside_peer *peer = &row->peer;
-    trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait),
-                 at = text_of(findings, peer->place);
+    trail_string name = text_of(findings, peer->start);
     const trail_finding *lock = lock_behind(findings, row);
     if (took_most(row, peer->ns)) {
         finding_explain(findings,
                         "%.*s, which ended it, was itself waiting for %s of that (%.*s at %.*s).",
-                        SHOWN(name), duration(peer->ns).text, SHOWN(wait), SHOWN(at));
+                        SHOWN(name), duration(peer->ns).text, NAMED(findings, peer->wait),
+                        NAMED(findings, peer->place));
     } else if (took_most(row, peer->ran_ns)) {
         finding_explain(findings, "%.*s, which ended it, ran for %s of that.", SHOWN(name),
                         duration(peer->ran_ns).text);
     } else if (lock) {
-        trail_string object = text_of(findings, lock->object);
         finding_explain(findings, "%.*s ended it, and waited for %.*s before.", SHOWN(name),
-                        SHOWN(object));
+                        NAMED(findings, lock->object));
         finding_last(findings)->weight /= 2;
     } else if (peer->start != 0) {
         finding_explain(findings, "%.*s ended it.", SHOWN(name));
@@ -145,9 +143,7 @@ static bool is_usual(const struct outside_row *row)
 /* One wait of many took far longer than nearly all others at the same place. */
 void finding_slow_answer(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const trail_histogram *spread = &row->spread;
         int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
         if (row->deadline || spread->count < ANSWER_COUNT || most < ANSWER_LEAST ||
@@ -156,11 +152,10 @@ void finding_slow_answer(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("slow-answer", ns_between(usual, most),
                                                    &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
                     "%.*s waited %s once (%.*s); 95 %% of its %s waits took at most about %s",
-                    SHOWN(place), duration(most).text, SHOWN(wait), counted(spread->count).text,
-                    duration(usual).text);
+                    NAMED(findings, row->place), duration(most).text, NAMED(findings, row->wait),
+                    counted(spread->count).text, duration(usual).text);
         explain_peer(findings, row);
     }
 }
@@ -168,9 +163,7 @@ void finding_slow_answer(struct findings *findings)
 /* A slow answer that one waited for which ran so long meanwhile follows from that. */
 static void put_after(struct findings *findings, const struct outside_row *of)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         if (row->peer.start != of->runner ||
             common_ns(&row->longest, &of->longest_run) < of->longest_run.ns / 2)
             continue;
@@ -199,10 +192,10 @@ static bool works_at_times(const struct outside_row *row, int64_t usual)
  */
 void finding_slow_run(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
     /* Where context switches are missing, it may have had no CPU. */
-    for (size_t i = 0; !findings->waits->inferred && i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    if (findings->waits->inferred)
+        return;
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const trail_histogram *runs = &row->runs;
         int64_t most = row->longest_run.ns, usual = trail_histogram_quantile(runs, 0.95);
         if (runs->count < ANSWER_COUNT || row->runs_before < RUN_BESIDE ||
@@ -212,13 +205,11 @@ void finding_slow_run(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("slow-run", ns_between(usual, most),
                                                    &row->longest_run, row->function, row->wait);
-        trail_string name = text_of(findings, row->runner), place = text_of(findings, row->place),
-                     wait = text_of(findings, row->wait);
         finding_say(findings, &of,
                     "%.*s ran for %s between two waits (%.*s at %.*s), 95 %% of the %s times at "
                     "most about %s",
-                    SHOWN(name), duration(most).text, SHOWN(wait), SHOWN(place),
-                    counted(runs->count).text, duration(usual).text);
+                    NAMED(findings, row->runner), duration(most).text, NAMED(findings, row->wait),
+                    NAMED(findings, row->place), counted(runs->count).text, duration(usual).text);
         finding_explain(findings,
                         "No wait of it is recorded meanwhile: it computed, or touched much "
                         "memory for the first time.");
@@ -273,22 +264,22 @@ static const struct outside_row *asked_meanwhile(const struct findings *findings
  */
 static void explain_answerer(struct findings *findings, const struct outside_row *row)
 {
-    trail_string by = text_of(findings, (trail_name)row->answerer.key),
-                 wait = text_of(findings, row->peer.wait), at = text_of(findings, row->peer.place);
+    trail_string by = text_of(findings, (trail_name)row->answerer.key);
     if (is_answered(row) && is_delayed(findings, row)) {
         finding_explain(findings,
                         "Meanwhile %.*s waited for the rest of the request (%.*s at %.*s). Nagle's "
                         "algorithm holds small parts back until those before are acknowledged, "
                         "which takes 40 ms.",
-                        SHOWN(by), SHOWN(wait), SHOWN(at));
+                        SHOWN(by), NAMED(findings, row->peer.wait),
+                        NAMED(findings, row->peer.place));
         finding_advise(findings, "Send each request in one write, or set TCP_NODELAY.");
     } else if (is_answered(row)) {
         const struct outside_row *behind = asked_meanwhile(findings, row);
         trail_string asks = behind ? text_of(findings, behind->place) : (trail_string){.data = ""};
         char slept[200] = "";
-        trail_string asleep = text_of(findings, (trail_name)row->slept_at.key);
         if (row->slept_at.ns > row->answered_ns / 2)
-            (void)snprintf(slept, sizeof slept, "; it slept meanwhile (%.*s)", SHOWN(asleep));
+            (void)snprintf(slept, sizeof slept, "; it slept meanwhile (%.*s)",
+                           NAMED(findings, (trail_name)row->slept_at.key));
         finding_explain(findings, "%.*s%s answers late%s%.*s%s.", SHOWN(by),
                         row->of_server ? "" : ", in the same program,",
                         behind ? ", and waits for answers itself at " : "", SHOWN(asks), slept);
@@ -334,9 +325,7 @@ static bool asks_many(const struct outside_row *row)
 /* What the program, or a region, needs waits most of the time for answers from the network. */
 void finding_slow_peer(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         double least = row->of_server ? SERVER_SHARE : PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
@@ -348,10 +337,9 @@ void finding_slow_peer(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("slow-peer", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for answers from the network for %.0f %% of the time",
-                    SHOWN(place), 100 * time_share(findings, ns));
+                    NAMED(findings, row->place), 100 * time_share(findings, ns));
         finding_explain(findings, "%s.", outside_words(row).text);
         explain_answerer(findings, row);
         /* A lock that is held meanwhile makes others wait for the peer, too. */

@@ -24,10 +24,9 @@
 /* Whether others waited for that goroutine's initialisation, which cannot be divided. */
 static bool is_initialiser(const struct findings *findings, int64_t goroutine)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].once && blame->rows[i].goroutine.key == goroutine &&
-            blame_union_ns(&blame->rows[i].held) >= ONCE_LEAST)
+    BLAME_EACH(row, &findings->waits->blame)
+        if (row->once && row->goroutine.key == goroutine &&
+            blame_union_ns(&row->held) >= ONCE_LEAST)
             return true;
     return false;
 }
@@ -35,20 +34,18 @@ static bool is_initialiser(const struct findings *findings, int64_t goroutine)
 /* Others wait while one initialises what is initialised once. */
 void finding_once(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         int64_t ns = blame_union_ns(&row->held);
         if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
             time_share(findings, ns) < ONCE_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("once", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        trail_string wait = text_of(findings, row->wait);
         wait = facts_of(findings, row->wait) ? wait : (trail_string){"sync.Once", 9};
         finding_say(findings, &of,
                     "An initialisation that runs once (%.*s) at %.*s held others up for %s",
-                    SHOWN(wait), SHOWN(place), duration(ns).text);
+                    SHOWN(wait), NAMED(findings, row->place), duration(ns).text);
         finding_explain(findings, "They waited for %s in all, the longest for %s.",
                         duration(row->ns).text, duration(row->longest.ns).text);
         wait_explain_own(findings, row);
@@ -72,10 +69,8 @@ static bool is_better(const struct findings *findings, const struct blame_row *a
 /* The longest waits for the goroutine by others that need all of their kind. */
 static const struct blame_row *waited_for(const struct findings *findings, int64_t goroutine)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *most = NULL;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (row->goroutine.key == goroutine && row->goroutine.ns > 0 &&
             wait_is_for_all(findings, row) &&
             time_share(findings, blame_union_ns(&row->held)) >= BALANCE_SHARE &&
@@ -91,10 +86,8 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
 static const struct outside_row *polls_for(const struct findings *findings,
                                            const struct wait_group *group)
 {
-    const struct outside *outside = &findings->waits->outside;
     const struct outside_row *most = NULL;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const struct blame_union *slept = &row->at_least_one;
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES ||
             mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
@@ -137,9 +130,7 @@ static int64_t at_once(const struct findings *findings, const struct wait_group 
 /* One of several workers has most of the work, and others wait for it. */
 void finding_imbalance(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
             finding_names(findings, "spins", group->row.name) ||
@@ -158,15 +149,14 @@ void finding_imbalance(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("imbalance", gain < uneven ? gain : uneven,
                                                    row.longest, group->row.name, row.wait);
-        trail_string name = text_of(findings, group->row.name);
-        trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
-        finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
+        finding_say(findings, &of, "The work of %.*s is divided unevenly",
+                    NAMED(findings, group->row.name));
         finding_explain(findings,
                         "%s %" PRId64 " ran for %s, the other %s for %s on average. Others waited "
                         "for it (%.*s at %.*s) for %s.",
                         word(findings, TERM_task), group->busiest.goroutine, duration(most).text,
-                        counted(group->workers - 1).text, duration(others).text, SHOWN(wait),
-                        SHOWN(at), duration(row.ns).text);
+                        counted(group->workers - 1).text, duration(others).text,
+                        NAMED(findings, row.wait), NAMED(findings, row.at), duration(row.ns).text);
         finding_advise(findings, "Divide it evenly.");
     }
 }
@@ -178,10 +168,8 @@ void finding_imbalance(struct findings *findings)
  */
 static void explain_own_wait(struct findings *findings, const struct straggler *straggler)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *most = NULL;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         bool its =
             row->goroutine.key == straggler->longest.goroutine ||
             (straggler->times > 1 && row->start == straggler->start && row->at == straggler->at);
@@ -201,9 +189,7 @@ static void explain_own_wait(struct findings *findings, const struct straggler *
  */
 void finding_late(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool barrier =
@@ -214,8 +200,7 @@ void finding_late(struct findings *findings)
             continue;
         struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
-        trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at);
+        trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait);
         if (!one) { /* all may wait before they come: the waits of the last one bound nothing */
             of.weight_ns = of.gain_ns;
             of.gain_ns = 0;
@@ -232,7 +217,8 @@ void finding_late(struct findings *findings)
             finding_explain(findings, "They came last in turn.");
         }
         finding_explain(findings, "Others waited for %s at %.*s during %.0f %% of the time: %s.",
-                        one ? "it" : "the last one", SHOWN(at), 100 * time_share(findings, ns),
+                        one ? "it" : "the last one", NAMED(findings, row->at),
+                        100 * time_share(findings, ns),
                         several(row->waits, "wait", row->ns, row->longest.ns).text);
         wait_explain_own(findings, row);
     }
@@ -244,34 +230,30 @@ void finding_late(struct findings *findings)
  */
 void finding_straggler(struct findings *findings)
 {
-    const struct idmap *stragglers = &findings->waits->stragglers.map;
-    IDMAP_EACH(slot, stragglers) {
-        const struct straggler *straggler = slot->value;
+    IDMAP_VALUES(const struct straggler, straggler, &findings->waits->stragglers.map) {
         if (straggler->ns < BALANCE_LEAST || time_share(findings, straggler->ns) < BALANCE_SHARE ||
             finding_names(findings, "imbalance", straggler->start))
             continue;
         int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
         const struct finding_of of =
             finding_saves("straggler", gain, &straggler->longest, straggler->start, 0);
-        trail_string start = text_of(findings, straggler->start),
-                     created = text_of(findings, straggler->created_at),
-                     at = text_of(findings, straggler->at);
         const struct wait_facts *facts = facts_of(findings, straggler->wait);
         bool sends = findings->waits->is_go && straggler->wait == findings->waits->receive,
              counts = facts && facts->kind != WIRE_WAIT_JOIN;
         finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
-                    word(findings, TERM_task), SHOWN(start),
+                    word(findings, TERM_task), NAMED(findings, straggler->start),
                     counts                    ? "wait"
                     : !findings->waits->is_go ? "join"
                     : sends                   ? "receive"
                                               : "WaitGroup",
-                    SHOWN(at));
+                    NAMED(findings, straggler->at));
         finding_explain(findings, "%s %" PRId64 " %s %s after all others created at %.*s%s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
                         sends    ? "sent its result"
                         : counts ? "ended it"
                                  : "ended",
-                        duration(straggler->longest.ns).text, SHOWN(created),
+                        duration(straggler->longest.ns).text,
+                        NAMED(findings, straggler->created_at),
                         sends || counts ? " had ended" : "");
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %s times, %s in all.",
@@ -286,9 +268,7 @@ void finding_straggler(struct findings *findings)
  */
 void finding_sleeps_on(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         int64_t ns = blame_union_ns(&row->held);
         const struct wait_facts *facts = facts_of(findings, row->wait);
         if (!wait_is_for_all(findings, row) || (facts && facts->kind != WIRE_WAIT_JOIN) ||
@@ -304,9 +284,8 @@ void finding_sleeps_on(struct findings *findings)
                                       .moment = &row->longest,
                                       .function = row->start,
                                       .object = row->wait};
-        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
-        finding_say(findings, &of, "%.*s waited for the end of %.*s, which was asleep", SHOWN(at),
-                    SHOWN(start));
+        finding_say(findings, &of, "%.*s waited for the end of %.*s, which was asleep",
+                    NAMED(findings, row->at), NAMED(findings, row->start));
         finding_explain(findings, "%s, %.0f %% of the time.",
                         several(row->waits, "wait", row->ns, row->longest.ns).text,
                         100 * time_share(findings, ns));
@@ -321,9 +300,7 @@ void finding_sleeps_on(struct findings *findings)
 static const struct outside_row *slept_in(const struct findings *findings,
                                           const struct blame_row *row)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *slept = &outside->rows[i];
+    OUTSIDE_EACH(slept, &findings->waits->outside) {
         if (slept->kind == WIRE_WAIT_SLEEP && slept->longest.goroutine == row->goroutine.key &&
             slept->longest.ns >= row->longest.ns / 2 && slept->longest.ns <= row->longest.ns * 2)
             return slept;
@@ -353,9 +330,7 @@ static bool has_ended_before(const struct findings *findings, const struct blame
  */
 void finding_late_sleeper(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->serial);
         if (!facts || facts->kind != WIRE_WAIT_JOIN || ns < BALANCE_LEAST ||
@@ -371,8 +346,8 @@ void finding_late_sleeper(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
-        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at);
-        finding_say(findings, &of, "%.*s held up %.*s", SHOWN(start), SHOWN(at));
+        finding_say(findings, &of, "%.*s held up %.*s", NAMED(findings, row->start),
+                    NAMED(findings, row->at));
         finding_explain(
             findings,
             "Its exit was waited for during %.0f %% of the time (%s), while at most one "
@@ -390,8 +365,9 @@ void finding_late_sleeper(struct findings *findings)
 void finding_wait_for_own(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
+    if (!waits->is_go)
+        return;
+    BLAME_EACH(row, &waits->blame) {
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || facts_of(findings, row->wait) ||
             !wait_is_for_all(findings, row) || row->wait == waits->condition ||
@@ -400,13 +376,13 @@ void finding_wait_for_own(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("straggler", wait_own_ns(row, ns), &row->longest, row->start, row->wait);
-        trail_string start = text_of(findings, row->start), at = text_of(findings, row->at),
-                     by = text_of(findings, row->place);
-        finding_say(
-            findings, &of, "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
-            word(findings, TERM_tasks), SHOWN(start), SHOWN(at), 100 * time_share(findings, ns));
+        finding_say(findings, &of,
+                    "%s of %.*s waited for one of them at %.*s for %.0f %% of the time",
+                    word(findings, TERM_tasks), NAMED(findings, row->start),
+                    NAMED(findings, row->at), 100 * time_share(findings, ns));
         finding_explain(findings, "%s, ended by %.*s.",
-                        several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
+                        several(row->waits, "wait", row->ns, row->longest.ns).text,
+                        NAMED(findings, row->place));
         wait_explain_own(findings, row);
         finding_advise(findings, "Make that faster, or begin it before others need it.");
     }
@@ -430,16 +406,15 @@ static bool needs_waiter(const struct findings *findings, const struct blame_row
 static bool waits_out_timer(const struct findings *findings, const struct blame_row *row,
                             const trail_wait *wait)
 {
-    const struct outside *outside = &findings->waits->outside;
     uint64_t count = 0;
     int64_t ns = 0;
     if (wait->reason != findings->waits->select)
         return false;
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].kind == WIRE_WAIT_SLEEP && outside->rows[i].waiter == row->start &&
-            outside->rows[i].wait == wait->reason) {
-            count += outside->rows[i].spread.count;
-            ns_add(&ns, outside->rows[i].spread.sum_ns);
+    OUTSIDE_EACH(slept, &findings->waits->outside)
+        if (slept->kind == WIRE_WAIT_SLEEP && slept->waiter == row->start &&
+            slept->wait == wait->reason) {
+            count += slept->spread.count;
+            ns_add(&ns, slept->spread.sum_ns);
         }
     return count * 2 <= wait->spread.count && share_of(ns, wait->spread.sum_ns) >= LIMIT_SHARE;
 }
@@ -477,19 +452,17 @@ static void say_sleeper(struct findings *findings, const struct blame_row *row, 
     double share = wait_own_share(row);
     const struct finding_of of = finding_saves("sleeper", ns, &row->longest, row->start, row->wait);
     trail_name place = sleeps ? wait_own_place(findings, row) : 0;
-    trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                 at = text_of(findings, row->at),
-                 own = text_of(findings, place ? place : (trail_name)row->outside.key);
-    finding_say(findings, &of, "%.*s %s while others wait for %s", SHOWN(name),
+    trail_string own = text_of(findings, place ? place : (trail_name)row->outside.key);
+    finding_say(findings, &of, "%.*s %s while others wait for %s", NAMED(findings, row->start),
                 sleeps ? "sleeps" : "waits until a time limit",
                 wait_is_for_work(findings, row) ? "what it makes" : "its exit");
-    finding_explain(findings,
-                    "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
-                    "that it %s (%.*s).",
-                    SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
-                    several(row->waits, "time", row->ns, row->longest.ns).text,
-                    100 * (share < 1 ? share : 1),
-                    sleeps ? "slept" : "waited, mostly until the limit", SHOWN(own));
+    finding_explain(
+        findings,
+        "They waited at %.*s (%.*s) during %.0f %% of the time, %s; for %.0f %% of "
+        "that it %s (%.*s).",
+        NAMED(findings, row->at), NAMED(findings, row->wait), 100 * time_share(findings, ns),
+        several(row->waits, "time", row->ns, row->longest.ns).text, 100 * (share < 1 ? share : 1),
+        sleeps ? "slept" : "waited, mostly until the limit", SHOWN(own));
     if (!sleeps)
         finding_advise(findings, "Wake it as soon as there is something to do, or shorten the "
                                  "limit.");
@@ -517,8 +490,7 @@ static bool is_of_rounds(const struct findings *findings, const struct blame_row
 void finding_sleeper(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
+    BLAME_EACH(row, &waits->blame) {
         bool rounds = is_of_rounds(findings, row);
         if (!(rounds || is_late_with_work(findings, row)) ||
             finding_names(findings, "straggler", row->start) ||

@@ -63,14 +63,13 @@ bool finding_lacked_cpus(const struct findings *findings)
  */
 static const struct wait_group *readiest(const struct findings *findings, int64_t *runtime_ns)
 {
-    const struct waits *waits = findings->waits;
     const struct wait_group *most = NULL;
-    for (size_t i = 0; i < waits->count; i++) {
-        int64_t ns = waits->items[i]->row.ready.sum_ns;
-        if (finding_is_runtime(findings, waits->items[i]->row.name))
+    GROUPS_EACH(group, findings->waits) {
+        int64_t ns = group->row.ready.sum_ns;
+        if (finding_is_runtime(findings, group->row.name))
             ns_add(runtime_ns, ns);
         else if (!most || ns > most->row.ready.sum_ns)
-            most = waits->items[i];
+            most = group;
     }
     return most;
 }
@@ -148,8 +147,7 @@ static void explain_runner(struct findings *findings, const struct wait_group *r
     if (!runner || runner->row.name == 0 || runner->exec_ns < ready->exec_ns ||
         time_share(findings, runner->exec_ns) < RUNNER_SHARE)
         return;
-    trail_string name = text_of(findings, runner->row.name);
-    finding_explain(findings, "%.*s ran most, for %s.", SHOWN(name),
+    finding_explain(findings, "%.*s ran most, for %s.", NAMED(findings, runner->row.name),
                     duration(runner->exec_ns).text);
 }
 
@@ -157,7 +155,7 @@ static void explain_runner(struct findings *findings, const struct wait_group *r
 static void say_ready(struct findings *findings, const struct wait_group *most,
                       const trail_activity *activity, double wanted, double ran)
 {
-    char name[STARTED_SIZE], why[WHY_READY_SIZE];
+    char why[WHY_READY_SIZE];
     int64_t length = length_of(findings);
     enum why_ready cause =
         why_ready(findings->analysis->reader, wanted, ran, activity->procs, length, why);
@@ -174,7 +172,7 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
     };
     double percent = 100 * share;
     bool one_p = findings->waits->is_go && activity->procs == 1;
-    const char *of_whom = finding_put_started(findings, most->row.name, name);
+    struct finding_words of_whom = finding_started(findings, most->row.name);
     if (others)
         finding_say(findings, &of,
                     "Other programs used the CPUs while %s were ready to run, for %.0f %% of the "
@@ -184,11 +182,11 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
         finding_say(findings, &of,
                     "%s were ready but not running for %.0f %% of the time in which they had work, "
                     "mostly those of %s",
-                    word(findings, TERM_tasks), percent, of_whom);
+                    word(findings, TERM_tasks), percent, of_whom.text);
     finding_explain(findings,
                     "The %s of %s waited %s for a CPU, at most %s at once. On average %.1f had "
                     "work, %.1f ran; there %s %s %s.",
-                    word(findings, TERM_tasks), of_whom, duration(most->row.ready.sum_ns).text,
+                    word(findings, TERM_tasks), of_whom.text, duration(most->row.ready.sum_ns).text,
                     duration(most->row.ready_longest.ns).text, wanted, ran,
                     activity->procs == 1 ? "is" : "are", counted(activity->procs).text,
                     word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
@@ -223,10 +221,9 @@ static void say_ready(struct findings *findings, const struct wait_group *most,
 /* How much of the ready time the wake-ups themselves take. */
 static int64_t wake_ups_ns(const struct findings *findings, const trail_activity *activity)
 {
-    const struct waits *waits = findings->waits;
     double count = 0;
-    for (size_t i = 0; i < waits->count; i++)
-        count += (double)waits->items[i]->row.ready.count;
+    GROUPS_EACH(group, findings->waits)
+        count += (double)group->row.ready.count;
     return whole_of(count * WAKE_UP_NS * time_share(findings, activity->inferred_ns));
 }
 
@@ -326,7 +323,6 @@ void finding_keeps_p(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count && !has_no_ps(findings); i++) {
         const struct wait_group *group = waits->items[i];
-        trail_string name = text_of(findings, group->row.name);
         /* Of Go's own that began before the trace, the start function is not always recorded. */
         if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
             names_text(&findings->analysis->names, group->row.name).size == 0 ||
@@ -338,7 +334,7 @@ void finding_keeps_p(struct findings *findings)
         finding_say(
             findings, &of,
             "%s of %.*s kept their %s for 50 ms or more while others were ready and no %s was idle",
-            word(findings, TERM_tasks), SHOWN(name), word(findings, TERM_slot),
+            word(findings, TERM_tasks), NAMED(findings, group->row.name), word(findings, TERM_slot),
             word(findings, TERM_slot));
         finding_explain(findings, "%s time%s, the longest %s.", counted(group->held).text,
                         plural_s(group->held), duration(group->held_longest.ns).text);

@@ -37,7 +37,6 @@ void finding_late_for_stop(struct findings *findings)
         return;
     const struct finding_of of = {"delays-stop", .gain_ns = late->ns, .moment = &late->longest,
                                   .function = late->name};
-    trail_string name = text_of(findings, late->name);
     finding_say(findings, &of,
                 "Stop-the-world pauses were delayed %s time%s by a %s that ran on for 1 ms or more",
                 counted(late->count).text, plural_s(late->count), word(findings, TERM_task));
@@ -45,7 +44,7 @@ void finding_late_for_stop(struct findings *findings)
                     "The longest was %s %" PRId64 " (%.*s), for %s of a pause of %s. Code that "
                     "cannot be preempted delays them: a long call in "
                     "assembly, or before Go 1.14 a loop without calls.",
-                    word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
+                    word(findings, TERM_task), late->longest.goroutine, NAMED(findings, late->name),
                     duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
 
@@ -92,12 +91,11 @@ void finding_long_pause(struct findings *findings)
         finding_is_by_others(findings, pause_ns(longest)) ||
         is_by_stops(findings, pause_ns(longest), findings->activity->late.longest.ns))
         return;
-    trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
     const struct finding_of of = {"long-pause", .gain_ns = moment.ns, .moment = &moment,
                                   .object = longest->name};
     finding_say(findings, &of, "A stop-the-world pause took %s (%.*s)", duration(moment.ns).text,
-                SHOWN(name));
+                NAMED(findings, longest->name));
     finding_explain(findings, "The median of %zu pause%s is %s.", gc->pause_count,
                     plural_s(gc->pause_count), duration(median).text);
 }
@@ -106,8 +104,7 @@ void finding_long_pause(struct findings *findings)
 static const struct gc_helper *most_of(const struct idmap *helpers)
 {
     const struct gc_helper *most = NULL;
-    IDMAP_EACH(slot, helpers) {
-        const struct gc_helper *helper = slot->value;
+    IDMAP_VALUES(const struct gc_helper, helper, helpers) {
         if (helper->function != 0 && helper->count > 0 &&
             (!most || helper->ns > most->ns ||
              (helper->ns == most->ns && helper->function < most->function)))
@@ -123,8 +120,7 @@ void finding_pauses_take_much(struct findings *findings)
     trail_longest longest = {0};
     if (!gc)
         return;
-    for (size_t i = 0; i < gc->pause_count; i++) {
-        const trail_gc_pause *pause = &gc->pauses[i];
+    EACH(const trail_gc_pause, pause, gc->pauses, gc->pause_count) {
         ns_add(&sum, pause_ns(pause));
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }
@@ -142,8 +138,7 @@ void finding_pauses_take_much(struct findings *findings)
                     plural_s(gc->pause_count), duration(sum).text, duration(longest.ns).text);
     if (!by_most)
         return;
-    trail_string name = text_of(findings, most->function);
-    finding_explain(findings, "%.*s made %s of them, %s in all.", SHOWN(name),
+    finding_explain(findings, "%.*s made %s of them, %s in all.", NAMED(findings, most->function),
                     counted(most->count).text, duration(most->ns).text);
     finding_advise(findings, "Let it do so less often.");
 }
@@ -170,10 +165,9 @@ void finding_gc_takes_much(struct findings *findings)
     finding_say(findings, &of, "Garbage collection took %.0f %% of the %s' time", 100 * share,
                 word(findings, TERM_slots));
     if (most) {
-        trail_string name = text_of(findings, most->function);
         finding_explain(findings, "%.*s allocates most: it had to help %s time%s, for %s in all.",
-                        SHOWN(name), counted(most->count).text, plural_s(most->count),
-                        duration(most->ns).text);
+                        NAMED(findings, most->function), counted(most->count).text,
+                        plural_s(most->count), duration(most->ns).text);
     }
     finding_explain(findings, "%zu cycle%s, one every %s.", gc->cycle_count,
                     plural_s(gc->cycle_count),
@@ -188,20 +182,17 @@ void finding_gc_takes_much(struct findings *findings)
 /* A goroutine of a Go program asks for garbage collections, and waits until they end. */
 void finding_forced_gc(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (row->wait != findings->waits->collection || ns < OUTSIDE_LEAST ||
             time_share(findings, ns) < FORCED_SHARE)
             continue;
         const struct finding_of of =
             finding_saves("forced-gc", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s asked for garbage collections and waited for their end for %.0f %% of "
                     "the time",
-                    SHOWN(place), 100 * time_share(findings, ns));
+                    NAMED(findings, row->place), 100 * time_share(findings, ns));
         finding_explain(findings, "%s.", outside_words(row).text);
         finding_advise(findings, "Leave it to the runtime when to collect (GOGC, GOMEMLIMIT).");
     }

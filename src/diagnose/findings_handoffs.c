@@ -45,8 +45,7 @@ struct handed {
 static struct handed handed_to(const struct findings *findings, const struct wait_group *group)
 {
     struct handed handed = {group, NULL, group->brief};
-    for (size_t n = 0; n < group->row.wait_count; n++) {
-        const trail_wait *wait = &group->waits[n];
+    EACH(const trail_wait, wait, group->waits, group->row.wait_count) {
         uint64_t count = group->brief + wait->spread.count;
         if (waits_hands_over(findings->waits, wait->reason) && count > handed.count)
             handed = (struct handed){group, wait, count};
@@ -143,8 +142,7 @@ static void explain_handed(struct findings *findings, const struct handed *most,
     trail_name for_what = place        ? place->lock
                           : most->wait ? most->wait->reason
                                        : most->group->brief_for;
-    trail_string reason = text_of(findings, for_what),
-                 where = text_of(findings, row     ? row->place
+    trail_string where = text_of(findings, row     ? row->place
                                            : place ? place->name
                                                    : 0),
                  from = text_of(findings, row ? row->peer.start : 0);
@@ -154,7 +152,7 @@ static void explain_handed(struct findings *findings, const struct handed *most,
     finding_explain(findings,
                     "It waited (%.*s%s) %s times, once every %s, %s in all with locks and the time "
                     "until it ran again.",
-                    SHOWN(reason), at, counted(most->count).text,
+                    NAMED(findings, for_what), at, counted(most->count).text,
                     duration(mean(lived_ns(findings, most->group), most->count)).text,
                     duration(ns).text);
     if (row && row->peer.start)
@@ -164,11 +162,10 @@ static void explain_handed(struct findings *findings, const struct handed *most,
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
     struct handed most = {0}, other = {0};
-    for (size_t i = 0; i < waits->count; i++) {
-        struct handed handed = handed_to(findings, waits->items[i]);
-        if (finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+    GROUPS_EACH(group, findings->waits) {
+        struct handed handed = handed_to(findings, group);
+        if (finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         if (handed.count > most.count) {
             other = most;
@@ -193,13 +190,12 @@ void finding_handoffs(struct findings *findings)
         "hand-offs", gain < length ? gain : length, most.wait ? &most.wait->longest : NULL,
         most.group->row.name, most.wait ? most.wait->reason : most.group->brief_for);
     of.weight_ns = ns < length ? ns : length;
-    trail_string name = text_of(findings, of.function);
-    finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
+    finding_say(findings, &of, "%.*s is handed work in pieces that are too small",
+                NAMED(findings, of.function));
     explain_handed(findings, &most, ns);
     if (other.count > most.count / 2) {
-        trail_string also = text_of(findings, other.group->row.name);
-        finding_explain(findings, "%.*s waited %s times, too.", SHOWN(also),
-                        counted(other.count).text);
+        finding_explain(findings, "%.*s waited %s times, too.",
+                        NAMED(findings, other.group->row.name), counted(other.count).text);
     }
     finding_advise(findings, "Hand over several pieces at a time.");
 }
@@ -224,8 +220,7 @@ void finding_tiny(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     int64_t length = length_of(findings), cost = waits->is_go ? 1 : THREAD_COST;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, waits) {
         uint64_t created = group->row.created;
         if (created < HANDOFF_TIMES / (uint64_t)cost ||
             mean(group->exec_ns, created) > TINY_MOST * cost ||
@@ -238,15 +233,13 @@ void finding_tiny(struct findings *findings)
             continue;
         const struct finding_of of = {"hand-offs", .gain_ns = ns, .moment = &group->life,
                                       .function = group->row.name};
-        char name[STARTED_SIZE];
-        trail_string at = text_of(findings, group->created_at);
         finding_say(findings, &of, "%s %s of %s were created for pieces of work that are too small",
                     counted(created).text, word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name));
+                    finding_started(findings, group->row.name).text);
         finding_explain(findings,
                         "Each ran for %s on average, and one was created every %s, at %.*s.",
                         duration(mean(group->exec_ns, created)).text,
-                        duration(mean(length, created)).text, SHOWN(at));
+                        duration(mean(length, created)).text, NAMED(findings, group->created_at));
         finding_advise(findings, "Let a few %s do several pieces each.",
                        word(findings, TERM_tasks));
     }
@@ -263,9 +256,9 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->life, .function = group->row.name};
     trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
-    trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of, "%.*s spins: %s of %.*s yielded (sched_yield) %s times in a row",
-                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), counted(group->yields).text);
+                SHOWN(at), word(findings, TERM_tasks), NAMED(findings, group->row.name),
+                counted(group->yields).text);
     finding_explain(findings, "That took %s in all, and they looked for a change in between.",
                     duration(ns).text);
     finding_advise(findings, "Wait for it with a mutex, condition variable or futex, which leaves "
@@ -277,10 +270,8 @@ static void say_sched_yields(struct findings *findings, const struct wait_group 
  */
 static bool collects(const struct findings *findings, const struct wait_group *group)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].wait == findings->waits->collection &&
-            outside->rows[i].waiter == group->row.name)
+    OUTSIDE_EACH(row, &findings->waits->outside)
+        if (row->wait == findings->waits->collection && row->waiter == group->row.name)
             return true;
     return false;
 }
@@ -304,9 +295,8 @@ static void say_yields(struct findings *findings, const struct wait_group *group
         return;
     const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
                                   .moment = &group->life, .function = group->row.name};
-    trail_string name = text_of(findings, group->row.name);
-    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times", SHOWN(name),
-                counted(group->yields).text);
+    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %s times",
+                NAMED(findings, group->row.name), counted(group->yields).text);
     finding_explain(findings, "It ran for %s, and was ready for %s; it yielded once every %s.",
                     duration(group->exec_ns).text, duration(ready->sum_ns).text,
                     duration(mean(with_ready, group->yields)).text);
@@ -318,19 +308,19 @@ void finding_spins(struct findings *findings)
 {
     const struct spinner *spinner = &findings->waits->spinner;
     int64_t ns = spinner->exec_ns;
-    for (size_t i = 0; i < findings->waits->count; i++)
-        say_yields(findings, findings->waits->items[i]);
+    GROUPS_EACH(group, findings->waits)
+        say_yields(findings, group);
     if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
         time_share(findings, ns) < SPIN_SHARE)
         return;
     trail_longest moment = {ns, spinner->begin_ns, spinner->goroutine};
     const struct finding_of of = {"spins", .gain_ns = ns, .moment = &moment,
                                   .function = spinner->name};
-    trail_string name = text_of(findings, spinner->name);
     finding_say(findings, &of,
                 "%.*s spins: %s %" PRId64
                 " ran for %s and never waited, while others sent to it now and then",
-                SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
+                NAMED(findings, spinner->name), word(findings, TERM_task), spinner->goroutine,
+                duration(ns).text);
     finding_explain(findings, "It ended at least %s waits to send within %s each.",
                     counted(spinner->count).text, duration(BLAME_OTHERS_NS).text);
     finding_advise(findings, "A select without a default case waits for values.");
@@ -339,11 +329,9 @@ void finding_spins(struct findings *findings)
 /* Whether others wait for goroutines that wait for the condition variable themselves. */
 static bool holds_others_up(const struct findings *findings, const struct condition *condition)
 {
-    const struct blame *blame = &findings->waits->blame;
     if (condition->longest.goroutine == 1)
         return true;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (wait_of_holder(findings, row) && (trail_name)row->outside.key == condition->wait &&
             time_share(findings, blame_union_ns(&row->held)) >= MISSED_LATE)
             return true;
@@ -357,8 +345,7 @@ static bool holds_others_up(const struct findings *findings, const struct condit
  */
 void finding_missed_signals(struct findings *findings)
 {
-    IDMAP_EACH(slot, &findings->waits->conditions.map) {
-        const struct condition *condition = slot->value;
+    IDMAP_VALUES(const struct condition, condition, &findings->waits->conditions.map) {
         int64_t ns = blame_union_ns(&condition->late);
         if (condition->rounds < MISSED_ROUNDS ||
             (double)condition->missed < MISSED_SHARE * (double)condition->timed_out ||
@@ -366,17 +353,15 @@ void finding_missed_signals(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("missed-signal", ns, &condition->longest,
                                                    condition->missing.function, condition->wait);
-        trail_string wait = text_of(findings, condition->wait),
-                     at = text_of(findings, condition->at),
-                     by = text_of(findings, condition->missing.place);
         finding_say(findings, &of,
                     "%s waits for %.*s at %.*s timed out after a signal for one of them",
-                    counted(condition->missed).text, SHOWN(wait), SHOWN(at));
+                    counted(condition->missed).text, NAMED(findings, condition->wait),
+                    NAMED(findings, condition->at));
         finding_explain(findings,
                         "%.*s ended another %s's wait for it meanwhile, %s times. These waited for "
                         "up to %s more, and others for them.",
-                        SHOWN(by), word(findings, TERM_task), counted(condition->rounds).text,
-                        duration(condition->longest.ns).text);
+                        NAMED(findings, condition->missing.place), word(findings, TERM_task),
+                        counted(condition->rounds).text, duration(condition->longest.ns).text);
         finding_advise(findings, "Wake all that wait if the change is for all of them.");
     }
 }
@@ -391,13 +376,13 @@ void finding_futile_wakeups(struct findings *findings)
             place->futile < place->woken / 2 ||
             (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
             continue;
-        trail_string at = text_of(findings, place->name);
         int64_t ns = blame_union_ns(&place->futile_for), length = length_of(findings);
         const struct finding_of of = {"futile-wakeups", .gain_ns = ns < length ? ns : length,
                                       .moment = &place->longest, .function = place->waiter,
                                       .object = place->lock};
-        finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect", SHOWN(at),
-                    counted(place->futile).text, counted(place->woken).text);
+        finding_say(findings, &of, "At %.*s, %s of %s wake-ups had no effect",
+                    NAMED(findings, place->name), counted(place->futile).text,
+                    counted(place->woken).text);
         finding_explain(findings,
                         "Each time, the %s woke no other and waited there again within %s. At most "
                         "%s waited there at the same time.",

@@ -42,23 +42,23 @@ static bool is_held(const struct findings *findings, const struct blame_row *row
     return row->lock && row->function != 0 && !is_starved(findings, row);
 }
 
-void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
+struct finding_words finding_lock(const struct findings *findings, trail_name name)
 {
+    struct finding_words words;
     trail_string wait = text_of(findings, name);
     bool named = wait_facts_of(&findings->analysis->names, name) != NULL ||
                  memchr(wait.data, ' ', wait.size) != NULL;
-    (void)snprintf(text, size, "%.*s", named ? (int)(wait.size < 160 ? wait.size : 160) : 6,
+    (void)snprintf(words.text, sizeof words.text, "%.*s", named ? SHOWN_SIZE(wait) : 6,
                    named ? wait.data : "a lock");
+    return words;
 }
 
 const struct wait_group *finding_busiest_but(const struct findings *findings, trail_name name)
 {
-    const struct waits *waits = findings->waits;
     const struct wait_group *most = NULL;
-    for (size_t i = 0; i < waits->count; i++)
-        if (waits->items[i]->row.name != name &&
-            (!most || waits->items[i]->exec_ns > most->exec_ns))
-            most = waits->items[i];
+    GROUPS_EACH(group, findings->waits)
+        if (group->row.name != name && (!most || group->exec_ns > most->exec_ns))
+            most = group;
     return most && time_share(findings, most->exec_ns) >= MOST_RAN ? most : NULL;
 }
 
@@ -120,12 +120,9 @@ static void advise(struct findings *findings, const struct blame_row *row)
                        word(findings, TERM_tasks));
         return;
     }
-    if (waits) {
-        char wait[WAIT_OWN_SIZE];
-        wait_put_own(findings, row, wait, sizeof wait);
+    if (waits)
         finding_explain(findings, "For %s%.0f %% of that time the holder was itself waiting (%s).",
-                        wait_own_least(row), percent, wait);
-    }
+                        wait_own_least(row), percent, wait_own(findings, row).text);
     if (is_of_library(findings, row))
         finding_advise(findings,
                        "It is a library's lock: do less while it is held, or let fewer %s "
@@ -174,12 +171,10 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
         finding_saves(kind, gain_of(findings, held), &row->longest, row->function, row->wait);
     of.weight_ns = held;
     bool nameless = is_runtime_lock(findings, row) || is_runtime(findings, row->function);
-    trail_string place = text_of(findings, nameless ? row->start : row->place),
-                 at = text_of(findings, row->at);
+    trail_string place = text_of(findings, nameless ? row->start : row->place);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], process[200], of_all[120] = "", longest[120] = "";
-    finding_put_lock(findings, row->wait, lock, sizeof lock);
+    char process[200], of_all[120] = "", longest[120] = "";
     put_process(findings, row, process, sizeof process);
     int64_t all_ns = wait_sums_of_lock(&findings->sums, row)->lock_ns;
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
@@ -190,13 +185,14 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
         wait_own_share(row) >= OUTSIDE_SHARE && held > findings->holder_ready_ns)
         findings->holder_ready_ns = held;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
-                lock, inferred ? " (inferred from its release)" : "", duration(held).text);
+                finding_lock(findings, row->wait).text,
+                inferred ? " (inferred from its release)" : "", duration(held).text);
     finding_explain(findings, "%s. %s wait%s took %s%s%s at %.*s.", effect,
                     counted(row->waits).text, plural_s(row->waits), duration(row->ns).text, of_all,
-                    longest, SHOWN(at));
+                    longest, NAMED(findings, row->at));
     if (row->caller) {
-        trail_string caller = text_of(findings, row->caller);
-        finding_explain(findings, "The last holder was called by %.*s.", SHOWN(caller));
+        finding_explain(findings, "The last holder was called by %.*s.",
+                        NAMED(findings, row->caller));
     }
     advise(findings, row);
 }
@@ -204,10 +200,8 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
 /* Readers take an rwlock for which a writer waits already. */
 void finding_writer_starved(struct findings *findings)
 {
-    const struct idmap *rwlocks = &findings->waits->rwlocks.map;
     const struct rwlock *worst = NULL;
-    IDMAP_EACH(slot, rwlocks) {
-        const struct rwlock *lock = slot->value;
+    IDMAP_VALUES(const struct rwlock, lock, &findings->waits->rwlocks.map) {
         if (lock->kept_out > 0 &&
             (!worst || lock->ns > worst->ns || (lock->ns == worst->ns && lock->wait < worst->wait)))
             worst = lock;
@@ -217,16 +211,14 @@ void finding_writer_starved(struct findings *findings)
         return;
     const struct finding_of of = finding_saves("writer-starved", blame_union_ns(&worst->beyond),
                                                &worst->longest, worst->function, worst->wait);
-    trail_string at = text_of(findings, worst->at), wait = text_of(findings, worst->wait),
-                 reader = text_of(findings, worst->reader);
-    finding_say(findings, &of, "Readers kept %.*s waiting for %.*s to write, for %s", SHOWN(at),
-                SHOWN(wait), duration(worst->ns).text);
+    finding_say(findings, &of, "Readers kept %.*s waiting for %.*s to write, for %s",
+                NAMED(findings, worst->at), NAMED(findings, worst->wait), duration(worst->ns).text);
     finding_explain(findings,
                     "In %s of %s wait%s, the longest %s, others took it to read after the wait "
                     "had begun, last at %.*s. Their holds overlap: none was longer than %s.",
                     counted(worst->kept_out).text, counted(worst->waits).text,
-                    plural_s(worst->waits), duration(worst->longest.ns).text, SHOWN(reader),
-                    duration(worst->longest_hold_ns).text);
+                    plural_s(worst->waits), duration(worst->longest.ns).text,
+                    NAMED(findings, worst->reader), duration(worst->longest_hold_ns).text);
     finding_advise(findings, "Let writers come first "
                              "(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP), or take it to read "
                              "less often.");
@@ -235,20 +227,19 @@ void finding_writer_starved(struct findings *findings)
 /* There was a waiter, and at most one goroutine worked meanwhile. */
 void finding_lock_serialises(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst[MOST_LOCKS] = {0};
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (!is_held(findings, row) ||
             time_share(findings, blame_union_ns(&row->serial)) < LOCK_SHARE ||
             !is_much(findings, row))
             continue;
-        for (size_t n = 0; n < MOST_LOCKS && row; n++) {
+        const struct blame_row *rest = row;
+        for (size_t n = 0; n < MOST_LOCKS && rest; n++) {
             const struct blame_row *other = worst[n];
-            if (other && blame_held_ns(other) >= blame_held_ns(row))
+            if (other && blame_held_ns(other) >= blame_held_ns(rest))
                 continue;
-            worst[n] = row;
-            row = other;
+            worst[n] = rest;
+            rest = other;
         }
     }
     for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
@@ -267,14 +258,12 @@ void finding_lock_serialises(struct findings *findings)
  */
 void finding_lock_contention(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst = NULL;
     trail_activity activity;
     trail_analysis_activity(findings->analysis, &activity);
     int64_t busy = activity.running_ns;
     ns_add(&busy, activity.runnable_ns);
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (!row->lock)
             continue;
         ns_add(&busy, row->ns);
@@ -309,11 +298,9 @@ static bool has_lock(const struct findings *findings, trail_name function)
  */
 void finding_long_hold(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst = NULL;
     bool by_others = !why_ready_not_by_others(findings->analysis->reader);
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         bool no_cpu = by_others && (trail_name)row->outside.key == findings->waits->ready &&
                       wait_own_share(row) >= OUTSIDE_SHARE;
         if (is_held(findings, row) && !no_cpu && (!worst || row->longest.ns > worst->longest.ns))
@@ -339,13 +326,12 @@ static int64_t not_running_ns(const struct findings *findings, const struct blam
 /* The holder of a lock has no CPU while others wait for the lock. */
 void finding_holder_not_running(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *worst = NULL;
     int64_t most = 0;
-    for (size_t i = 0; i < blame->count; i++) {
-        int64_t ns = not_running_ns(findings, &blame->rows[i]);
-        if (ns > most && is_much(findings, &blame->rows[i])) {
-            worst = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
+        int64_t ns = not_running_ns(findings, row);
+        if (ns > most && is_much(findings, row)) {
+            worst = row;
             most = ns;
         }
     }
@@ -356,15 +342,14 @@ void finding_holder_not_running(struct findings *findings)
     const struct wait_group *busiest = finding_busiest_but(findings, worst->start);
     struct finding_of of =
         finding_saves("holder-not-running", most, &worst->longest, worst->function, worst->wait);
-    trail_string place = text_of(findings, worst->place), at = text_of(findings, worst->at);
-    char lock[200];
-    finding_put_lock(findings, worst->wait, lock, sizeof lock);
     of.note = !busiest || busiest->exec_ns < most;
     finding_say(findings, &of,
                 "%.*s held %s for %s while others waited, and was ready without a CPU for most "
                 "of that",
-                SHOWN(place), lock, duration(blame_held_ns(worst)).text);
+                NAMED(findings, worst->place), finding_lock(findings, worst->wait).text,
+                duration(blame_held_ns(worst)).text);
     finding_explain(findings, "%s at %.*s.",
-                    several(worst->waits, "wait", worst->ns, worst->longest.ns).text, SHOWN(at));
+                    several(worst->waits, "wait", worst->ns, worst->longest.ns).text,
+                    NAMED(findings, worst->at));
     advise(findings, worst);
 }

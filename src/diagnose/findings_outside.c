@@ -15,10 +15,8 @@
 /* Whether a lock is held over these waits, for which others wait most of the time. */
 static bool is_held_over(const struct findings *findings, const struct outside_row *row)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct names *names = &findings->analysis->names;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *lock = &blame->rows[i];
+    BLAME_EACH(lock, &findings->waits->blame) {
         bool its =
             wait_of_holder(findings, lock) &&
             wait_kind_name(names, (trail_name)lock->outside.key) ==
@@ -37,9 +35,7 @@ static bool is_held_over(const struct findings *findings, const struct outside_r
 static void explain_reader(struct findings *findings, const struct outside_row *row,
                            const struct process_name *own)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *of = &outside->rows[i];
+    OUTSIDE_EACH(of, &findings->waits->outside) {
         const struct wait_facts *its = facts_of(findings, of->wait);
         struct process_name other;
         if (of->kind != WIRE_WAIT_READ || of->peer.start != 0 || !its ||
@@ -47,8 +43,8 @@ static void explain_reader(struct findings *findings, const struct outside_row *
             common_ns(&of->longest, &row->longest) < row->longest.ns / 2 ||
             !process_name_of(text_of(findings, of->waiter), &other) || other.pid == own->pid)
             continue;
-        trail_string place = text_of(findings, of->place), wait = text_of(findings, of->wait);
-        finding_explain(findings, "Meanwhile, %.*s waited (%.*s).", SHOWN(place), SHOWN(wait));
+        finding_explain(findings, "Meanwhile, %.*s waited (%.*s).", NAMED(findings, of->place),
+                        NAMED(findings, of->wait));
         return;
     }
 }
@@ -61,12 +57,9 @@ struct calls {
 static struct calls calls_of(const struct findings *findings, const struct outside_row *row,
                              const struct process_name *own)
 {
-    const struct blame *blame = &findings->waits->blame;
-    const struct outside *outside = &findings->waits->outside;
     const struct blame_row *most = NULL;
     struct process_name caller;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *of = &blame->rows[i];
+    BLAME_EACH(of, &findings->waits->blame) {
         if (of->start == row->waiter && of->longest.ns >= row->longest.ns / 2 &&
             process_name_of(text_of(findings, of->waiter), &caller) && caller.pid != own->pid &&
             (!most || of->longest.ns > most->longest.ns))
@@ -74,8 +67,7 @@ static struct calls calls_of(const struct findings *findings, const struct outsi
     }
     if (!most)
         return (struct calls){0};
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *of = &outside->rows[i];
+    OUTSIDE_EACH(of, &findings->waits->outside) {
         if (of->longest.goroutine == most->longest.goroutine &&
             of->longest.begin_ns == most->longest.begin_ns)
             return (struct calls){of->function, of->place, most->wait};
@@ -87,9 +79,7 @@ static struct calls calls_of(const struct findings *findings, const struct outsi
 static bool passes_wait_on(const struct findings *findings, const struct outside_row *row,
                            int64_t ns)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *of = &outside->rows[i];
+    OUTSIDE_EACH(of, &findings->waits->outside) {
         if (of != row && of->kind == WIRE_WAIT_CHILD && of->waiter == row->peer.start &&
             blame_union_ns(&of->at_least_one) >= ns / 2)
             return true;
@@ -101,12 +91,11 @@ static bool passes_wait_on(const struct findings *findings, const struct outside
 static void say_child(struct findings *findings, const struct outside_row *row, int64_t ns)
 {
     struct finding_of of = finding_saves("outside", ns, &row->longest, row->function, row->wait);
-    trail_string place = text_of(findings, row->place), start = text_of(findings, row->peer.start),
-                 waiter = text_of(findings, row->waiter);
+    trail_string place = text_of(findings, row->place), waiter = text_of(findings, row->waiter);
     struct process_name own;
     bool known = process_name_of(waiter, &own);
     struct calls calls = known ? calls_of(findings, row, &own) : (struct calls){0};
-    trail_string at = text_of(findings, calls.place), wait = text_of(findings, calls.wait);
+    trail_string at = text_of(findings, calls.place);
     /* A shell without symbols says nothing to those that called it. */
     bool leads = calls.function != 0 && memmem(place.data, place.size, "+0x", 3);
     double percent = 100 * time_share(findings, ns);
@@ -122,20 +111,19 @@ static void say_child(struct findings *findings, const struct outside_row *row, 
         finding_say(findings, &of, "%.*s waited for child processes for %.0f %% of the time",
                     SHOWN(place), percent);
     finding_explain(findings, "%s, which %.*s ended by its exit.", outside_words(row).text,
-                    SHOWN(start));
+                    NAMED(findings, row->peer.start));
     if (row->peer.wait && row->peer.place && row->peer.ns >= row->longest.ns / 2) {
-        trail_string its = text_of(findings, row->peer.wait),
-                     in = text_of(findings, row->peer.place);
         finding_explain(findings,
                         "The latter was itself waiting for %s of the longest (%.*s at %.*s).",
-                        duration(row->peer.ns).text, SHOWN(its), SHOWN(in));
+                        duration(row->peer.ns).text, NAMED(findings, row->peer.wait),
+                        NAMED(findings, row->peer.place));
     }
     finding_last(findings)->weight /= passes_wait_on(findings, row, ns) ? 8 : 4;
     if (leads)
         return;
     if (calls.place)
-        finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at), SHOWN(wait),
-                        SHOWN(waiter));
+        finding_explain(findings, "Meanwhile, %.*s (%.*s) waited for %.*s.", SHOWN(at),
+                        NAMED(findings, calls.wait), SHOWN(waiter));
     else if (known)
         explain_reader(findings, row, &own);
 }
@@ -152,8 +140,7 @@ static const double outside_least[WIRE_WAITS] = {
 void finding_outside(struct findings *findings)
 {
     const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (ns < OUTSIDE_LEAST || outside_least[row->kind] == 0 ||
             time_share(findings, ns) < outside_least[row->kind])
@@ -164,12 +151,12 @@ void finding_outside(struct findings *findings)
         }
         const struct finding_of of =
             finding_saves("outside", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         char what[240] = "child processes";
         if (row->kind != WIRE_WAIT_CHILD)
-            (void)snprintf(what, sizeof what, "something outside the program (%.*s)", SHOWN(wait));
-        finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time", SHOWN(place), what,
-                    100 * time_share(findings, ns));
+            (void)snprintf(what, sizeof what, "something outside the program (%.*s)",
+                           NAMED(findings, row->wait));
+        finding_say(findings, &of, "%.*s waited for %s for %.0f %% of the time",
+                    NAMED(findings, row->place), what, 100 * time_share(findings, ns));
         finding_explain(findings, "%s.", outside_words(row).text);
         /* To hold the lock over them is the cause. */
         if (is_held_over(findings, row))
@@ -183,9 +170,7 @@ void finding_outside(struct findings *findings)
  */
 void finding_syslog(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const struct wait_facts *its = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (row->kind != WIRE_WAIT_WRITE || !its ||
@@ -195,11 +180,10 @@ void finding_syslog(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("lock-contention", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "Threads wait for each other in syslog at %.*s for %.0f %% of "
                     "the time",
-                    SHOWN(place), 100 * time_share(findings, ns));
+                    NAMED(findings, row->place), 100 * time_share(findings, ns));
         finding_explain(
             findings,
             "One at a time writes to the log, under a lock of the C library. On average "
@@ -212,17 +196,14 @@ void finding_syslog(struct findings *findings)
 /* SQLite waits until another connection releases its lock of a database. */
 void finding_database(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         if (!row->in_sqlite || ns < OUTSIDE_LEAST || time_share(findings, ns) < OUTSIDE_SHARE)
             continue;
         const struct finding_of of = finding_saves("database", ns, &row->longest, row->function, 0);
-        trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s waited for a locked SQLite database for %.0f %% of the time",
-                    SHOWN(place), 100 * time_share(findings, ns));
+                    NAMED(findings, row->place), 100 * time_share(findings, ns));
         finding_explain(findings,
                         "SQLite slept %s time%s in its busy handler, %s in all, the "
                         "longest %s, while another connection held a lock.",
@@ -246,20 +227,17 @@ static uint64_t all_waits(const struct findings *findings, trail_name start, tra
 static bool works_for(const struct findings *findings, trail_name start, trail_name from,
                       uint64_t least)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->pair_count; i++)
-        if (blame->pairs[i].waiter == start && blame->pairs[i].waker == from)
-            return blame->pairs[i].waits >= least;
+    PAIRS_EACH(pair, &findings->waits->blame)
+        if (pair->waiter == start && pair->waker == from)
+            return pair->waits >= least;
     return false;
 }
 
 /* Returns a group that the row's waiters ask, if only those that they ask end their waits; or 0. */
 static trail_name asked_by(const struct findings *findings, const struct outside_row *row)
 {
-    const struct blame *blame = &findings->waits->blame;
     trail_name asked = 0;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, &findings->waits->blame) {
         if (pair->waiter == row->waiter && !works_for(findings, pair->waker, row->waiter, 1))
             return 0;
         if (pair->waker == row->waiter && pair->waiter != row->waiter &&
@@ -297,10 +275,8 @@ static trail_string function_of(const struct findings *findings, trail_name plac
  * longer waits for after a time-out. */
 static bool leaks_at(const struct findings *findings, trail_name place)
 {
-    const struct waits *waits = findings->waits;
     trail_string at = function_of(findings, place);
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         trail_string by = function_of(findings, group->created_at);
         if (at.size > 0 && by.size == at.size && memcmp(by.data, at.data, at.size) == 0 &&
             finding_names(findings, "leak", group->row.name))
@@ -312,9 +288,7 @@ static bool leaks_at(const struct findings *findings, trail_name place)
 /* Waits that are needed, and that only the time-out of a context or a timer ends. */
 void finding_deadlines(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         /* One that most of it is may be the time that the program is to run for. */
         if (row->spread.count < QUEUE_WAITS || ns < OUTSIDE_LEAST ||
@@ -326,15 +300,15 @@ void finding_deadlines(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("time-out", ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of, "%.*s waited until the time-out of a %s for %.0f %% of the time",
-                    SHOWN(place), row->deadline ? "context" : "timer",
+                    NAMED(findings, row->place), row->deadline ? "context" : "timer",
                     100 * time_share(findings, ns));
         finding_explain(findings,
                         "%s wait%s (%.*s) ended so, %s in all, the longest %s: nothing "
                         "else that would have ended them came in time.",
-                        counted(row->spread.count).text, plural_s(row->spread.count), SHOWN(wait),
-                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+                        counted(row->spread.count).text, plural_s(row->spread.count),
+                        NAMED(findings, row->wait), duration(row->spread.sum_ns).text,
+                        duration(row->longest.ns).text);
         finding_advise(findings, "Find out why no answer came, or use a shorter time-out.");
         /* What it leaves behind stays. */
         if (leaks_at(findings, row->place))
@@ -352,22 +326,20 @@ static void say_needed_call(struct findings *findings, const struct outside_row 
         return;
     const struct finding_of of =
         finding_saves("blocking-calls", ns, &row->longest, row->function, row->wait);
-    trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
-                 waiter = text_of(findings, row->waiter);
-    finding_say(findings, &of, "%.*s waited %s %.*ss for %.0f %% of the time", SHOWN(place),
-                row->kind == WIRE_WAIT_KERNEL ? "in" : "for", SHOWN(wait),
-                100 * time_share(findings, ns));
+    finding_say(findings, &of, "%.*s waited %s %.*ss for %.0f %% of the time",
+                NAMED(findings, row->place), row->kind == WIRE_WAIT_KERNEL ? "in" : "for",
+                NAMED(findings, row->wait), 100 * time_share(findings, ns));
     finding_explain(findings, "%s, of %.*s.",
                     several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text,
-                    SHOWN(waiter));
+                    NAMED(findings, row->waiter));
 }
 
 /* Goroutines of Go wait in system calls, each of which needs a thread of its own. */
 void finding_blocking_calls(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    if (!findings->waits->is_go)
+        return;
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t ns = blame_union_ns(&row->at_least_one);
         bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
                      row->kind == WIRE_WAIT_FILE_LOCK || row->kind == WIRE_WAIT_CHILD;
@@ -378,12 +350,11 @@ void finding_blocking_calls(struct findings *findings)
         }
         const struct finding_of of = {"blocking-calls", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->function, .object = row->wait};
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
                     "Blocking calls use up threads: %.1f %s on average waited in one at %.*s "
                     "(%.*s) during %.0f %% of the time",
-                    outside_at_once(row), word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
-                    100 * time_share(findings, ns));
+                    outside_at_once(row), word(findings, TERM_tasks), NAMED(findings, row->place),
+                    NAMED(findings, row->wait), 100 * time_share(findings, ns));
         finding_explain(
             findings, "Each needs a thread meanwhile. %s.",
             several(row->spread.count, "call", row->spread.sum_ns, row->longest.ns).text);

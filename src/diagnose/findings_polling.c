@@ -45,12 +45,10 @@ static bool only_looks(const struct outside_row *row)
  */
 static bool looks_for_end(const struct findings *findings, const struct outside_row *row)
 {
-    const struct waits *waits = findings->waits;
     if (row->returns < LOOK_TIMES || row->longest.goroutine != 1 || row->woke > 0 ||
         mean(row->spread.sum_ns, row->spread.count) > LOOK_MOST)
         return false;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         int64_t after = outside_slept_on_ns(row, group->last_end_ns);
         /* Those that have not ended count at the end of the trace. */
         if (group->row.ended > 0 && group->row.ended == group->workers && after >= 0 &&
@@ -115,15 +113,14 @@ static bool is_only_joined(const struct findings *findings, const struct outside
  */
 static bool is_of_use(const struct findings *findings, const struct outside_row *row)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t work = findings->activity->sums.running_ns;
     ns_add(&work, findings->activity->sums.runnable_ns);
     if (row->of_main || row->waiters_differ ||
         ns_between(row->exec_ns, work) < blame_union_ns(&row->at_least_one) / 2)
         return true;
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].start == row->waiter &&
-            time_share(findings, blame_union_ns(&blame->rows[i].held)) >= USE_LEAST)
+    BLAME_EACH(held, &findings->waits->blame)
+        if (held->start == row->waiter &&
+            time_share(findings, blame_union_ns(&held->held)) >= USE_LEAST)
             return true;
     return false;
 }
@@ -135,9 +132,7 @@ static bool is_of_use(const struct findings *findings, const struct outside_row 
  */
 void finding_polling(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const trail_histogram *spread = &row->spread;
         if (row->kind != WIRE_WAIT_SLEEP ||
             !(sleeps_often(row) || sleeps_in_series(findings, row) ||
@@ -177,9 +172,7 @@ void finding_polling(struct findings *findings)
  */
 void finding_backs_off(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const trail_histogram *spread = &row->spread;
         if (row->doubled < DOUBLED_LEAST ||
             share_of((int64_t)row->doubled, (int64_t)spread->count) < DOUBLED_SHARE ||
@@ -188,11 +181,10 @@ void finding_backs_off(struct findings *findings)
             continue;
         const struct finding_of of = {"polling", .weight_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
-        trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s tries again and again: it slept %s times for %s on average, at least %s "
                     "times twice as long as before",
-                    SHOWN(place), counted(spread->count).text,
+                    NAMED(findings, row->place), counted(spread->count).text,
                     duration(mean(spread->sum_ns, spread->count)).text, counted(row->doubled).text);
         finding_explain(
             findings,
@@ -260,12 +252,10 @@ static bool is_of_kind(const struct findings *findings, trail_name wait, trail_n
 /* Whether at least half of the waits for locks that timed out are known to be for whose holds. */
 static bool is_holder_known(const struct findings *findings, const trail_wait *wait)
 {
-    const struct blame *blame = &findings->waits->blame;
     uint64_t known = 0;
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].lock && blame->rows[i].function != 0 &&
-            is_of_kind(findings, blame->rows[i].wait, wait->reason))
-            known += blame->rows[i].waits;
+    BLAME_EACH(row, &findings->waits->blame)
+        if (row->lock && row->function != 0 && is_of_kind(findings, row->wait, wait->reason))
+            known += row->waits;
     return known >= wait->timed_out / 2;
 }
 
@@ -275,8 +265,7 @@ void finding_time_outs(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count; i++) {
         const trail_wait_group *group = &waits->items[i]->row;
-        for (size_t n = 0; n < group->wait_count; n++) {
-            const trail_wait *wait = &group->waits[n];
+        EACH(const trail_wait, wait, group->waits, group->wait_count) {
             const trail_histogram *spread = &wait->spread;
             if (wait->timed_out < POLL_TIMES || mean(spread->sum_ns, spread->count) > WAIT_MOST ||
                 share_of(spread->sum_ns, wait_time_but(findings, group->ready.sum_ns)) < POLL_SHARE)
@@ -325,9 +314,7 @@ void finding_time_outs(struct findings *findings)
  */
 void finding_late_timers(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         const trail_histogram *spread = &row->spread;
         if (!is_late(row) || time_share(findings, row->late_ns) < LATE_LEAST ||
             row->late_by.ns <= 0 ||
@@ -335,11 +322,10 @@ void finding_late_timers(struct findings *findings)
             continue;
         const struct finding_of of =
             finding_saves("late-timer", row->late_ns, &row->longest, row->function, row->wait);
-        trail_string place = text_of(findings, row->place),
-                     by = text_of(findings, (trail_name)row->late_by.key);
         uint64_t procs = findings->activity->sums.procs;
-        finding_say(findings, &of, "Timers fire late at %.*s, since %.*s keeps %s", SHOWN(place),
-                    SHOWN(by), procs == 1 ? "the only P" : "the Ps");
+        finding_say(findings, &of, "Timers fire late at %.*s, since %.*s keeps %s",
+                    NAMED(findings, row->place), NAMED(findings, (trail_name)row->late_by.key),
+                    procs == 1 ? "the only P" : "the Ps");
         finding_explain(
             findings,
             "%s of %s sleeps, %s in all, ended as soon as it or another was preempted. They "
@@ -371,9 +357,9 @@ static bool is_ticker(const struct findings *findings, const struct outside_row 
  */
 void finding_late_ticks(struct findings *findings)
 {
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; !findings->waits->inferred && i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    if (findings->waits->inferred)
+        return;
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         int64_t period = trail_histogram_quantile(&row->spread, 0.5) +
                          trail_histogram_quantile(&row->runs, 0.5),
                 long_run = trail_histogram_quantile(&row->runs, 0.95);
@@ -383,12 +369,11 @@ void finding_late_ticks(struct findings *findings)
         const struct finding_of of = {"late-timer", .gain_ns = ns_between(period, long_run),
                                       .moment = &row->longest_run, .function = row->function,
                                       .object = row->wait};
-        trail_string place = text_of(findings, row->place), name = text_of(findings, row->runner);
         finding_say(findings, &of,
                     "Timers are late at %.*s: they are due every %s, but %.*s ran for up to %s "
                     "between two waits for them",
-                    SHOWN(place), duration(period).text, SHOWN(name),
-                    duration(row->longest_run.ns).text);
+                    NAMED(findings, row->place), duration(period).text,
+                    NAMED(findings, row->runner), duration(row->longest_run.ns).text);
         finding_explain(findings, "One time in twenty, or more often, it ran for %s or longer.",
                         duration(long_run).text);
         finding_advise(findings, "Let another %s do what takes that long.",

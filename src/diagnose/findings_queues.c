@@ -42,12 +42,10 @@ static bool passes_on(const struct findings *findings, const struct blame_row *r
 static void say_full(struct findings *findings, const struct finding_of *of, trail_name by,
                      trail_name at, int64_t ns, struct several waits)
 {
-    trail_string name = text_of(findings, by), filled = text_of(findings, at),
-                 wait = text_of(findings, of->object);
-    finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it", SHOWN(name),
-                SHOWN(filled));
+    finding_say(findings, of, "%.*s takes from a queue more slowly than %.*s fills it",
+                NAMED(findings, by), NAMED(findings, at));
     finding_explain(findings, "The latter waited for room (%.*s) for %.0f %% of the time: %s.",
-                    SHOWN(wait), 100 * time_share(findings, ns), waits.text);
+                    NAMED(findings, of->object), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Make it faster, or let several take from the queue.");
     wait_put_before_locks(findings, of->object);
 }
@@ -63,11 +61,11 @@ static bool is_host_limit(const struct findings *findings, const struct blame_ro
     if (row->wait != waits->pools[WAITS_POOL_HTTP] ||
         !text_is(text_of(findings, row->start), "net/http.(*persistConn).readLoop"))
         return false;
-    for (size_t i = 0; i < waits->count; i++) {
-        trail_string name = text_of(findings, waits->items[i]->row.name);
+    GROUPS_EACH(group, waits) {
+        trail_string name = text_of(findings, group->row.name);
         if (text_begins(name, "net/http.(*Transport).startDialConnFor") ||
             text_begins(name, "net/http.(*Transport).dialConnFor"))
-            dials += waits->items[i]->row.created;
+            dials += group->row.created;
     }
     return dials * DIALS_RARELY <= row->waits;
 }
@@ -130,9 +128,7 @@ static bool is_for_pooled(const struct findings *findings, const struct blame_ro
  * a queue, more of them would not help. */
 static void find_pool_users(struct findings *findings, struct idmap *users)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_group *group = waits_find_group(findings->waits, row->waiter);
         if (group && is_for_pooled(findings, row) &&
             share_of(row->direct_ns, wait_time_of(findings, group).all) >= BUSY_SHARE &&
@@ -144,11 +140,9 @@ static void find_pool_users(struct findings *findings, struct idmap *users)
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
     struct idmap pool_users = {0};
     find_pool_users(findings, &pool_users);
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS ||
             time_share(findings, ns) < QUEUE_SHARE || !wait_is_for_room(findings, row) ||
@@ -197,9 +191,7 @@ void finding_permits(struct findings *findings)
     static const trail_string channel = {"a channel used as a semaphore", 29},
                               condition = {"a sync.Cond used as a semaphore", 31},
                               pooled = {"a channel used as a pool", 24};
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS ||
             time_share(findings, ns) < QUEUE_SHARE || !is_for_permit(findings, row) ||
@@ -208,7 +200,7 @@ void finding_permits(struct findings *findings)
         const struct finding_of of =
             finding_saves("permits", ns, &row->longest, row->function, row->wait);
         char in[PLACE_TEXT_SIZE];
-        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+        trail_string wait = text_of(findings, row->wait),
                      at = wait_put_at(findings, row, in, sizeof in);
         wait = row->wait == findings->waits->send        ? channel
                : row->wait == findings->waits->condition ? condition
@@ -219,7 +211,8 @@ void finding_permits(struct findings *findings)
                         "The %s that use it waited for one at %.*s during %.0f %% of the time, %s, "
                         "until %.*s gave one back.",
                         word(findings, TERM_tasks), SHOWN(at), 100 * time_share(findings, ns),
-                        several(row->waits, "time", row->ns, row->longest.ns).text, SHOWN(place));
+                        several(row->waits, "time", row->ns, row->longest.ns).text,
+                        NAMED(findings, row->place));
         wait_explain_own(findings, row);
         finding_advise(findings, "Allow more, or give each back sooner.");
     }
@@ -276,10 +269,8 @@ static bool is_bottleneck(const struct findings *findings, const struct blame_ro
  * other side of a queue. */
 static bool is_said_elsewhere(const struct findings *findings, const struct blame_row *row)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t ns = blame_union_ns(&row->held);
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *other = &blame->rows[i];
+    BLAME_EACH(other, &findings->waits->blame) {
         int64_t longer = blame_union_ns(&other->held);
         if (other != row && other->goroutine.key == row->goroutine.key &&
             (longer > ns || (longer == ns && other < row)) && is_bottleneck(findings, other))
@@ -291,27 +282,24 @@ static bool is_said_elsewhere(const struct findings *findings, const struct blam
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
 void finding_bottleneck(struct findings *findings)
 {
-    const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (!is_bottleneck(findings, row) || is_said_elsewhere(findings, row))
             continue;
         int64_t ns = blame_union_ns(&row->held), busy = busy_ns(findings, row);
         const struct finding_of of =
             finding_saves("bottleneck", ns, &row->longest, row->start, row->wait);
-        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at), by = text_of(findings, row->place);
         const struct wait_group *group = waits_find_group(findings->waits, row->start);
         char who[96] = "it";
         if (!group || group->workers != 1)
             (void)snprintf(who, sizeof who, "%s %" PRId64, word(findings, TERM_task),
                            row->goroutine.key);
         finding_say(findings, &of, "%.*s is the bottleneck: %s had work for %.0f %% of the time",
-                    SHOWN(name), who, 100 * time_share(findings, busy));
-        finding_explain(findings,
-                        "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
-                        SHOWN(at), SHOWN(wait), 100 * time_share(findings, ns),
-                        several(row->waits, "wait", row->ns, row->longest.ns).text, SHOWN(by));
+                    NAMED(findings, row->start), who, 100 * time_share(findings, busy));
+        finding_explain(
+            findings, "Others waited for it at %.*s (%.*s) during %.0f %%: %s, ended by %.*s.",
+            NAMED(findings, row->at), NAMED(findings, row->wait), 100 * time_share(findings, ns),
+            several(row->waits, "wait", row->ns, row->longest.ns).text,
+            NAMED(findings, row->place));
         finding_advise(findings, "Make it faster, or divide its work.");
     }
 }
@@ -320,8 +308,8 @@ void finding_bottleneck(struct findings *findings)
 static uint64_t waits_ended(const struct blame *blame, trail_name waiter)
 {
     uint64_t count = 0;
-    for (size_t i = 0; i < blame->pair_count; i++)
-        count += blame->pairs[i].waiter == waiter ? blame->pairs[i].waits : 0;
+    PAIRS_EACH(pair, blame)
+        count += pair->waiter == waiter ? pair->waits : 0;
     return count;
 }
 
@@ -371,8 +359,7 @@ static bool makes_room(const struct findings *findings, const struct blame_pair 
     if (!waits->is_go || pair->waiter == pair->waker || pool->workers < 2 ||
         (pool->row.created > 0 && pool->most_alive < pool->workers))
         return false;
-    for (size_t i = 0; i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
+    BLAME_EACH(row, &waits->blame) {
         if (row->start == pair->waker && row->waiter == pair->waiter && row->waits >= POOL_WAITS &&
             wait_is_for_room(findings, row) && !gives_back(findings, row))
             return true;
@@ -395,16 +382,13 @@ static bool is_held_up(const struct group_time *time)
 static struct group_time time_when_asked(const struct findings *findings,
                                          const struct wait_group *pool, trail_name asker)
 {
-    const struct blame *blame = &findings->waits->blame;
     struct group_time time = wait_time_of(findings, pool);
-    for (size_t i = 0; i < pool->row.wait_count; i++) {
-        const trail_wait *wait = &pool->waits[i];
+    EACH(const trail_wait, wait, pool->waits, pool->row.wait_count) {
         const struct wait_facts *facts = facts_of(findings, wait->reason);
         int64_t read_ns = wait->spread.sum_ns;
         if (!facts || facts->kind != WIRE_WAIT_READ)
             continue;
-        for (size_t n = 0; n < blame->pair_count; n++) {
-            const struct blame_pair *pair = &blame->pairs[n];
+        PAIRS_EACH(pair, &findings->waits->blame) {
             if (pair->waiter == pool->row.name &&
                 (pair->waker == asker || wait_pair(findings, pair->waker, asker)))
                 ns_add(&read_ns, -pair->ns);
@@ -448,20 +432,18 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
                           trail_name at, int64_t ns, struct several waits)
 {
     const struct outside_row *mostly_in = wait_mostly_in(findings, pool, time->most);
-    trail_string name = text_of(findings, of->function), wait = text_of(findings, of->object),
-                 where = text_of(findings, at), why = text_of(findings, time->most->reason),
-                 in = mostly_in ? text_of(findings, mostly_in->function) : (trail_string){"", 0};
-    finding_say(findings, of, "%.*s is the bottleneck: its pool of %s %s is too small", SHOWN(name),
-                counted(pool->workers).text,
+    trail_string in = mostly_in ? text_of(findings, mostly_in->function) : (trail_string){"", 0};
+    finding_say(findings, of, "%.*s is the bottleneck: its pool of %s %s is too small",
+                NAMED(findings, of->function), counted(pool->workers).text,
                 word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
     finding_explain(findings,
                     "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
                     "other things (mostly %.*s%s%.*s). Others waited for it at %.*s (%.*s) during "
                     "%.0f %% of the time: %s.",
                     duration(time->work).text, duration(time->all).text,
-                    100 * share_of(time->others, time->all), SHOWN(why), in.size ? " in " : "",
-                    SHOWN(in), SHOWN(where), SHOWN(wait), 100 * time_share(findings, ns),
-                    waits.text);
+                    100 * share_of(time->others, time->all), NAMED(findings, time->most->reason),
+                    in.size ? " in " : "", SHOWN(in), NAMED(findings, at),
+                    NAMED(findings, of->object), 100 * time_share(findings, ns), waits.text);
     finding_advise(findings, "Let more %s take from the queue, or make it faster.",
                    word(findings, TERM_tasks));
     wait_put_before_locks(findings, of->object);
@@ -476,9 +458,7 @@ static void say_too_small(struct findings *findings, const struct finding_of *of
 void finding_pool_too_small(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    const struct blame *blame = &waits->blame;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, &waits->blame) {
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
         bool result = waits_for_result(waits, pair->wait);
@@ -507,10 +487,8 @@ void finding_pool_too_small(struct findings *findings)
 static const struct blame_row *awaits(const struct findings *findings,
                                       const struct wait_group *pool)
 {
-    const struct blame *blame = &findings->waits->blame;
     const struct blame_row *most = NULL;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         if (row->start == pool->row.name && row->waiter != pool->row.name && !row->lock &&
             (!most || blame_union_ns(&row->held) > blame_union_ns(&most->held)))
             most = row;
@@ -563,13 +541,12 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
                           const struct outside_row *in, trail_name at)
 {
     const trail_histogram *spread = &in->spread;
-    trail_string name = text_of(findings, of->function), end = text_of(findings, at),
-                 place = text_of(findings, in->place);
     finding_say(findings, of,
                 "The %s %s of %.*s slept for %.0f %% of their time at %.*s, while their end was "
                 "waited for at %.*s",
-                counted(pool->workers).text, word(findings, TERM_tasks), SHOWN(name),
-                100 * share_of(spread->sum_ns, time->all), SHOWN(place), SHOWN(end));
+                counted(pool->workers).text, word(findings, TERM_tasks),
+                NAMED(findings, of->function), 100 * share_of(spread->sum_ns, time->all),
+                NAMED(findings, in->place), NAMED(findings, at));
     finding_explain(findings, "%s.",
                     several(spread->count, "sleep", spread->sum_ns, in->longest.ns).text);
     finding_advise(findings, "If they take work from a queue, let more %s do so.",
@@ -583,8 +560,7 @@ static void say_few_sleep(struct findings *findings, const struct finding_of *of
 void finding_few_workers(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *pool = waits->items[i];
+    GROUPS_EACH(pool, waits) {
         struct group_time time = wait_time_of(findings, pool);
         if (!is_small_pool(findings, pool, &time) || wait_wants_all_cpus(findings))
             continue;
@@ -615,10 +591,8 @@ void finding_few_workers(struct findings *findings)
 static int64_t exit_awaited_by_ns(const struct findings *findings, trail_name waiter,
                                   trail_name name)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t sum = 0;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && row->waiter == waiter)
             ns_add(&sum, blame_union_ns(&row->held));
@@ -645,9 +619,7 @@ static bool outlives(const struct findings *findings, const struct blame_pair *p
 void finding_slow_consumer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    const struct blame *blame = &waits->blame;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, &waits->blame) {
         const struct wait_facts *facts = facts_of(findings, pair->wait);
         int64_t ns = blame_union_ns(&pair->waiting);
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker ||
@@ -663,25 +635,23 @@ void finding_slow_consumer(struct findings *findings)
             continue;
         const struct finding_of of = finding_saves("queue", pair_gain(findings, pair),
                                                    &pair->longest, pair->waker, pair->wait);
-        trail_string why = text_of(findings, time.most->reason);
         say_full(findings, &of, pair->waker, pair->at, ns,
                  several(pair->waits, "wait", pair->ns, pair->longest.ns));
         finding_explain(findings,
                         "Meanwhile the former spent %.0f %% of its time waiting (mostly %.*s).",
-                        100 * share_of(time.others, time.all), SHOWN(why));
+                        100 * share_of(time.others, time.all), NAMED(findings, time.most->reason));
     }
 }
 
 /* Whether most sleeps of a group are until points in time. */
 static bool sleeps_until(const struct findings *findings, trail_name start)
 {
-    const struct outside *outside = &findings->waits->outside;
     uint64_t all = 0, until = 0;
-    for (size_t i = 0; i < outside->count; i++) {
-        if (outside->rows[i].kind != WIRE_WAIT_SLEEP || outside->rows[i].waiter != start)
+    OUTSIDE_EACH(row, &findings->waits->outside) {
+        if (row->kind != WIRE_WAIT_SLEEP || row->waiter != start)
             continue;
-        all += outside->rows[i].spread.count;
-        until += outside->rows[i].until;
+        all += row->spread.count;
+        until += row->until;
     }
     return until * 2 > all;
 }
@@ -707,17 +677,16 @@ static void say_slow_producer(struct findings *findings, const struct finding_of
 {
     double ran = share_of(group->exec_ns, time->all);
     const struct outside_row *in = wait_mostly_in(findings, group, time->most);
-    trail_string name = text_of(findings, of->function),
-                 why = text_of(findings, time->most->reason),
-                 place = in ? text_of(findings, in->place) : (trail_string){"", 0};
+    trail_string place = in ? text_of(findings, in->place) : (trail_string){"", 0};
     char running[40] = "";
     if (ran >= PRODUCER_RUNS)
         (void)snprintf(running, sizeof running, ", and %.0f %% running", 100 * ran);
     finding_say(findings, of,
                 "%.*s is the bottleneck, a slow producer: it spent %.0f %% of its time waiting "
                 "(mostly %.*s%s%.*s)%s",
-                SHOWN(name), 100 * share_of(time->others, time->all), SHOWN(why),
-                place.size ? " at " : "", SHOWN(place), running);
+                NAMED(findings, of->function), 100 * share_of(time->others, time->all),
+                NAMED(findings, time->most->reason), place.size ? " at " : "", SHOWN(place),
+                running);
 }
 
 /*
@@ -728,9 +697,7 @@ static void say_slow_producer(struct findings *findings, const struct finding_of
 void finding_slow_producer(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    const struct blame *blame = &waits->blame;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, &waits->blame) {
         const struct wait_group *made_by = waits->by_name[pair->waker];
         const struct wait_group *made_for = waits->by_name[pair->waiter];
         if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
@@ -752,13 +719,12 @@ void finding_slow_producer(struct findings *findings)
         int64_t gain = runs || makes.others > ns ? ns : makes.others;
         const struct finding_of of =
             finding_saves("slow-producer", gain, &pair->longest, pair->waker, pair->wait);
-        trail_string wait = text_of(findings, pair->wait), at = text_of(findings, pair->at),
-                     waiters = text_of(findings, pair->waiter);
         say_slow_producer(findings, &of, made_by, &makes);
         finding_explain(findings,
                         "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
                         "%% of their time: %s.",
-                        word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at), SHOWN(wait),
+                        word(findings, TERM_tasks), NAMED(findings, pair->waiter),
+                        NAMED(findings, pair->at), NAMED(findings, pair->wait),
                         100 * share_of(takes.work, takes.all),
                         several(pair->waits, "wait", pair->ns, pair->longest.ns).text);
         finding_advise(findings, "Let it %s, or let several %s produce.",

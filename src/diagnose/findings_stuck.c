@@ -21,33 +21,41 @@
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
 
+enum { NAME_SIZE = 256 };
+
+struct stuck_words {
+    char text[NAME_SIZE + 8];
+};
+
 /* "thread forward (2)" */
-static void put_task(const struct findings *findings, char *text, size_t size, trail_name name,
-                     int64_t goroutine)
+static struct stuck_words task(const struct findings *findings, trail_name name, int64_t goroutine)
 {
+    struct stuck_words words;
     char buf[FUNCTION_NAME_SIZE];
     trail_string shown = function_name_short(text_of(findings, name), buf);
-    (void)snprintf(text, size, "%s %.*s (%" PRId64 ")", word(findings, TERM_task),
+    (void)snprintf(words.text, NAME_SIZE, "%s %.*s (%" PRId64 ")", word(findings, TERM_task),
                    (int)(shown.size < 100 ? shown.size : 100), shown.data, goroutine);
+    return words;
 }
 
 /* "mutex a_mu" */
-static void put_lock(const struct findings *findings, char *text, size_t size,
-                     const struct stuck_wait *wait)
+static struct stuck_words lock_of(const struct findings *findings, const struct stuck_wait *wait)
 {
+    struct stuck_words words;
     trail_string kind = text_of(findings, wait->kind);
     trail_string object = names_text(&findings->analysis->names, wait->object);
-    (void)snprintf(text, size, "%.*s%s%.*s", (int)(kind.size < 40 ? kind.size : 40), kind.data,
-                   object.size ? " " : "", (int)(object.size < 150 ? object.size : 150),
+    (void)snprintf(words.text, NAME_SIZE, "%.*s%s%.*s", (int)(kind.size < 40 ? kind.size : 40),
+                   kind.data, object.size ? " " : "", (int)(object.size < 150 ? object.size : 150),
                    object.size ? object.data : "");
+    return words;
 }
 
-enum { NAME_SIZE = 256 };
-
 /* "for mutex a_mu", or "for a lock at main.work (main.go:42)" where only the place is known. */
-static void put_wanted(const struct findings *findings, char *text, size_t size,
-                       const struct stuck_wait *wait)
+static struct stuck_words wanted_by(const struct findings *findings, const struct stuck_wait *wait)
 {
+    struct stuck_words words;
+    char *text = words.text;
+    size_t size = sizeof words.text;
     static const char *const wanted[] = {[STUCK_LOCK] = "for a lock",
                                          [STUCK_CONDITION] = "in sync.(*Cond).Wait",
                                          [STUCK_SEND] = "to send to a channel",
@@ -57,8 +65,6 @@ static void put_wanted(const struct findings *findings, char *text, size_t size,
                                          [STUCK_CHILD] = "for the exit of process"};
     trail_string object = names_text(&findings->analysis->names, wait->object),
                  place = names_text(&findings->analysis->names, wait->place);
-    char lock[NAME_SIZE];
-    put_lock(findings, lock, sizeof lock, wait);
     if (wait->wanted == STUCK_POOL)
         (void)snprintf(text, size, "for %.*s at %.*s", SHOWN(object),
                        (int)(place.size < 150 ? place.size : 150), place.data);
@@ -66,9 +72,10 @@ static void put_wanted(const struct findings *findings, char *text, size_t size,
         (void)snprintf(text, size, "%s at %.*s", wanted[wait->wanted],
                        (int)(place.size < 200 ? place.size : 200), place.data);
     else if (wait->wanted == STUCK_LOCK)
-        (void)snprintf(text, size, "for %s", lock);
+        (void)snprintf(text, size, "for %.250s", lock_of(findings, wait).text);
     else
         (void)snprintf(text, size, "%s %.*s", wanted[wait->wanted], SHOWN(object));
+    return words;
 }
 
 /* The wait in the cycle whose lock the goroutine of `wait` holds. */
@@ -87,19 +94,15 @@ static bool has_end(const struct stuck_wait *wait)
 }
 
 /* "holds mutex a_mu", "has not ended": what a goroutine keeps from the one that waits for it. */
-static void put_kept(const struct findings *findings, char *text, size_t size,
-                     const struct stuck_wait *wait)
+static struct stuck_words kept_by(const struct findings *findings, const struct stuck_wait *wait)
 {
+    struct stuck_words words = {.text = "has not ended"};
     trail_string object = names_text(&findings->analysis->names, wait->object);
-    int used;
-    if (wait->wanted == STUCK_JOIN || wait->wanted == STUCK_CHILD)
-        (void)snprintf(text, size, "has not ended");
-    else if (has_end(wait))
-        (void)snprintf(text, size, "has the other end of %.*s", SHOWN(object));
-    else {
-        used = snprintf(text, size, "holds ");
-        put_lock(findings, text + used, size - (size_t)used, wait);
-    }
+    if (has_end(wait))
+        (void)snprintf(words.text, sizeof words.text, "has the other end of %.*s", SHOWN(object));
+    else if (wait->wanted != STUCK_JOIN && wait->wanted != STUCK_CHILD)
+        (void)snprintf(words.text, sizeof words.text, "holds %.250s", lock_of(findings, wait).text);
+    return words;
 }
 
 /* The number of waits of a circle from one on to another. */
@@ -120,14 +123,13 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
     const struct stuck_wait *wait = first;
     size_t used = 0;
     do {
-        char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE + 8];
         const struct stuck_wait *other = waits_for(stuck, wait);
-        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-        put_kept(findings, has, sizeof has, other);
-        put_wanted(findings, wanted, sizeof wanted, wait);
         int added = snprintf(
-            text + used, size - used, "%s%s %s and waits %s", wait == first ? "" : "; ", task, has,
-            wait->next == (size_t)(wait - stuck->waits) && !has_end(wait) ? "for it" : wanted);
+            text + used, size - used, "%s%s %s and waits %s", wait == first ? "" : "; ",
+            task(findings, wait->name, wait->goroutine).text, kept_by(findings, other).text,
+            wait->next == (size_t)(wait - stuck->waits) && !has_end(wait)
+                ? "for it"
+                : wanted_by(findings, wait).text);
         used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
         wait = &stuck->waits[wait->next];
     } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
@@ -144,10 +146,9 @@ static void put_members(const struct findings *findings, const struct stuck_wait
     const struct stuck_wait *wait = first;
     size_t count = waits_between(stuck, first, first), used = 0;
     for (size_t i = 0; i < count && i < MOST_NAMED; i++, wait = &stuck->waits[wait->next]) {
-        char task[NAME_SIZE];
         const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
-        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-        used += (size_t)snprintf(text + used, size - used, "%s%s", before, task);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", before,
+                                 task(findings, wait->name, wait->goroutine).text);
     }
     if (count > MOST_NAMED)
         (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
@@ -219,8 +220,7 @@ void finding_deadlock(struct findings *findings)
         char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
         bool inferred = false, by_use = false, waits[STUCK_CHILD + 1] = {false};
-        for (size_t i = 0; i < stuck->count; i++) {
-            const struct stuck_wait *wait = &stuck->waits[i];
+        EACH(const struct stuck_wait, wait, stuck->waits, stuck->count) {
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;
@@ -265,23 +265,21 @@ static int by_length(const void *a, const void *b)
  * has that. */
 static void explain_open(struct findings *findings, const struct stuck_wait *wait)
 {
-    char holder[NAME_SIZE];
     trail_string place = names_text(&findings->analysis->names, wait->place),
                  woke_other = names_text(&findings->analysis->names, wait->woke_other),
                  readers = names_text(&findings->analysis->names, wait->read_since);
-    put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     if (wait->read_since != 0)
         finding_explain(findings,
                         "Readers kept it out: others took it to read meanwhile, last at %.*s, and "
                         "their holds overlap.",
                         SHOWN(readers));
     else if (wait->holder != TRAIL_NONE)
-        finding_explain(findings, "It is held by %s%s.", holder,
-                        wait->ended      ? ", which has ended without releasing it"
-                        : wait->inferred ? ", inferred from its stack"
-                        : wait->by_owner
-                            ? ", which took it before the recording or without a record"
-                            : "");
+        finding_explain(
+            findings, "It is held by %s%s.", task(findings, wait->holder_name, wait->holder).text,
+            wait->ended      ? ", which has ended without releasing it"
+            : wait->inferred ? ", inferred from its stack"
+            : wait->by_owner ? ", which took it before the recording or without a record"
+                             : "");
     else if (wait->can_be_held && woke_other.size > 0)
         finding_explain(findings, "It went to others meanwhile: %.*s released it last.",
                         SHOWN(woke_other));
@@ -311,10 +309,7 @@ static bool same_awaited(const struct stuck_wait *a, const struct stuck_wait *b)
 /* `others`: as many wait for the same, for a shorter time. */
 static void say_open(struct findings *findings, const struct stuck_wait *wait, size_t others)
 {
-    char task[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
-    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    put_wanted(findings, wanted, sizeof wanted, wait);
     const struct finding_of of = {"open-wait",
                                   FINDING_HANGS,
                                   wait->ns,
@@ -322,7 +317,8 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
                                   .function =
                                       wait->holder != TRAIL_NONE ? wait->holder_name : wait->name,
                                   .object = wait->object};
-    finding_say(findings, &of, "%s had waited %s for %s when the trace ended", task, wanted,
+    finding_say(findings, &of, "%s had waited %s for %s when the trace ended",
+                task(findings, wait->name, wait->goroutine).text, wanted_by(findings, wait).text,
                 duration(wait->ns).text);
     explain_open(findings, wait);
     if (others > 0)
@@ -334,11 +330,9 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait, s
                         "No wait there has ended since: the lock was not released, or they "
                         "hold each other's (a deadlock).");
     if (wait->creator != TRAIL_NONE) {
-        char creator[NAME_SIZE];
-        trail_string at = text_of(findings, wait->creator_place);
-        put_task(findings, creator, sizeof creator, wait->creator_name, wait->creator);
         finding_explain(findings, "Meanwhile %s, which created it, waits for a WaitGroup at %.*s.",
-                        creator, SHOWN(at));
+                        task(findings, wait->creator_name, wait->creator).text,
+                        NAMED(findings, wait->creator_place));
     }
 }
 
@@ -363,12 +357,9 @@ static void say_each_open(struct findings *findings, const struct stuck_wait **w
 static void put_open(const struct findings *findings, const struct stuck_wait *wait, char *text,
                      size_t size)
 {
-    char task[NAME_SIZE];
     size_t used = strlen(text);
-    trail_string place = text_of(findings, wait->place);
-    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    (void)snprintf(text + used, size - used, "%s%s at %.*s", used > 0 ? ", " : "", task,
-                   SHOWN(place));
+    (void)snprintf(text + used, size - used, "%s%s at %.*s", used > 0 ? ", " : "",
+                   task(findings, wait->name, wait->goroutine).text, NAMED(findings, wait->place));
 }
 
 /*
@@ -377,32 +368,30 @@ static void put_open(const struct findings *findings, const struct stuck_wait *w
  */
 static void say_asked(struct findings *findings, const struct stuck_wait *wait)
 {
-    char task[NAME_SIZE], asks[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
-    trail_string at = text_of(findings, wait->asks_place), name = text_of(findings, wait->name);
+    trail_string at = text_of(findings, wait->asks_place);
     int64_t ns = wait->ns < wait->asks_ns ? wait->ns : wait->asks_ns;
-    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    put_task(findings, asks, sizeof asks, wait->asks_name, wait->asks);
-    put_wanted(findings, wanted, sizeof wanted, wait);
+    struct stuck_words wanted = wanted_by(findings, wait);
     const struct finding_of of = {
         "maybe-deadlock",     FINDING_DEADLOCK, ns, .moment = &moment, .function = wait->asks_name,
         .object = wait->place};
     finding_say(findings, &of,
                 "Possibly a deadlock of %s and %s: when the trace ended, they had waited for %s",
-                asks, task, duration(ns).text);
+                task(findings, wait->asks_name, wait->asks).text,
+                task(findings, wait->name, wait->goroutine).text, duration(ns).text);
     if (wait->asks_unseen)
         finding_explain(findings,
                         "The former waits to send to a channel at %.*s; the latter, which ended "
                         "its wait before, waits %s. The trace does not record whether the former "
                         "holds that lock.",
-                        SHOWN(at), wanted);
+                        SHOWN(at), wanted.text);
     else
         finding_explain(findings,
                         "The former waits to %s a channel at %.*s, at the other end of which only "
                         "%.*s was seen; the latter waits %s. The trace does not record whether "
                         "the former holds that lock.",
-                        wait->asks_sends ? "send to" : "receive from", SHOWN(at), SHOWN(name),
-                        wanted);
+                        wait->asks_sends ? "send to" : "receive from", SHOWN(at),
+                        NAMED(findings, wait->name), wanted.text);
     finding_advise(findings, "If it does, release it before that.");
 }
 
@@ -489,10 +478,9 @@ static bool waits_for_lock(const struct stuck *stuck, int64_t goroutine)
 /* Explains why the goroutines that a WaitGroup is for do not end the wait. */
 static void explain_group(struct findings *findings, const struct stuck_group *group)
 {
-    char left[NAME_SIZE], waiter[NAME_SIZE], at[NAME_SIZE] = "";
+    char at[NAME_SIZE] = "";
     trail_string start = text_of(findings, group->start),
-                 created = text_of(findings, group->created_at),
-                 reason = text_of(findings, group->left_reason);
+                 created = text_of(findings, group->created_at);
     if (group->left == TRAIL_NONE) {
         finding_explain(findings,
                         "All %s %s of %.*s created at %.*s have ended, so Done was called "
@@ -502,7 +490,6 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
         finding_advise(findings, "Call it with defer.");
         return;
     }
-    put_task(findings, left, sizeof left, group->left_name, group->left);
     trail_string left_place = text_of(findings, group->left_place);
     if (group->receive && group->left_reason == findings->waits->condition) {
         trail_string name = text_of(findings, group->name);
@@ -537,22 +524,22 @@ static void explain_group(struct findings *findings, const struct stuck_group *g
     finding_explain(findings, "%s of the %s %s of %.*s created at %.*s %s ended, %s has not.",
                     counted(group->ended).text, counted(group->created).text,
                     word(findings, TERM_tasks), SHOWN(start), SHOWN(created),
-                    group->ended == 1 ? "has" : "have", left);
+                    group->ended == 1 ? "has" : "have",
+                    task(findings, group->left_name, group->left).text);
     if (group->stay > 0)
         finding_explain(findings, "It waits for ever, for a nil channel or in an empty select.");
     else if (group->sleeps)
         finding_explain(findings, "It sleeps%s.", at);
     else
-        finding_explain(findings, "It has waited (%.*s)%s for %s.", SHOWN(reason), at,
-                        duration(group->left_ns).text);
+        finding_explain(findings, "It has waited (%.*s)%s for %s.",
+                        NAMED(findings, group->left_reason), at, duration(group->left_ns).text);
     if (!waits_for_lock(findings->stuck, group->left))
         return;
-    put_task(findings, waiter, sizeof waiter, group->name, group->goroutine);
     finding_explain(
         findings,
         "That is for a lock. The trace does not record whether %s holds it, which would "
         "be a deadlock.",
-        waiter);
+        task(findings, group->name, group->goroutine).text);
     finding_advise(findings, "If it does, release the lock before the wait.");
 }
 
@@ -570,11 +557,9 @@ void finding_group_never_done(struct findings *findings)
                                   .moment = &moment,
                                   .function = group->start,
                                   .object = group->place};
-    char task[NAME_SIZE];
-    trail_string place = text_of(findings, group->place);
-    put_task(findings, task, sizeof task, group->name, group->goroutine);
     finding_say(findings, &of, "%s had waited for a WaitGroup at %.*s for %s when the trace ended",
-                task, SHOWN(place), duration(group->ns).text);
+                task(findings, group->name, group->goroutine).text, NAMED(findings, group->place),
+                duration(group->ns).text);
     explain_group(findings, group);
 }
 
@@ -593,15 +578,13 @@ void finding_nil_channel(struct findings *findings)
         keeps_group(findings, at->goroutine) && at->count <= findings->stuck->group.stay;
     if (at->count == 0 || ns < OPEN_LEAST || all_said)
         return;
-    char task[NAME_SIZE];
-    trail_string place = text_of(findings, at->place);
     trail_longest moment = {ns, at->begin_ns, at->goroutine};
     const struct finding_of of = {"open-wait",       FINDING_HANGS,        ns,
                                   .moment = &moment, .function = at->name, .object = at->place};
-    put_task(findings, task, sizeof task, at->name, at->goroutine);
-    finding_say(findings, &of,
-                "%s had waited to %s a nil channel at %.*s for %s when the trace ended", task,
-                at->sends ? "send to" : "receive from", SHOWN(place), duration(ns).text);
+    finding_say(
+        findings, &of, "%s had waited to %s a nil channel at %.*s for %s when the trace ended",
+        task(findings, at->name, at->goroutine).text, at->sends ? "send to" : "receive from",
+        NAMED(findings, at->place), duration(ns).text);
     finding_explain(findings, "Nothing ends such a wait.");
     if (at->count > 1)
         finding_explain(findings, "%s %s wait for a nil channel.", counted(at->count).text,
@@ -664,10 +647,8 @@ static const struct stuck_wait *kept_waiting(const struct stuck *stuck,
 /* Explains that it holds what another one waits for, which may be what would wake it. */
 static void explain_kept(struct findings *findings, const struct stuck_wait *kept)
 {
-    char lock[NAME_SIZE], task[NAME_SIZE];
-    put_lock(findings, lock, sizeof lock, kept);
-    put_task(findings, task, sizeof task, kept->name, kept->goroutine);
-    finding_explain(findings, "It holds %s, for which %s waits.", lock, task);
+    finding_explain(findings, "It holds %s, for which %s waits.", lock_of(findings, kept).text,
+                    task(findings, kept->name, kept->goroutine).text);
     finding_advise(findings, "Release the lock before that wait.");
 }
 
@@ -731,9 +712,8 @@ static void explain_never_woken(struct findings *findings, const struct stuck_wa
         return;
     }
     if (signalled.size == 0 && wait->for_own) {
-        trail_string name = text_of(findings, wait->name);
         finding_explain(findings, "Such waits were ended by %s of %.*s so far, all of which wait.",
-                        word(findings, TERM_tasks), SHOWN(name));
+                        word(findings, TERM_tasks), NAMED(findings, wait->name));
         finding_advise(findings, "Do not wait in a task for another task of the same pool.");
         return;
     }
@@ -763,18 +743,17 @@ void finding_never_woken(struct findings *findings)
     const struct finding_of of = {
         "never-woken",     FINDING_DEADLOCK,       wait->ns,
         .moment = &moment, .function = wait->name, .object = wait->object};
-    char lock[NAME_SIZE + 8], task[NAME_SIZE], joiner[NAME_SIZE];
-    put_wanted(findings, lock, sizeof lock, wait);
-    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
+    struct stuck_words lock = wanted_by(findings, wait);
     trail_string place = text_of(findings, wait->place);
-    bool placed = memmem(lock, strlen(lock), place.data, place.size) != NULL;
-    finding_say(findings, &of, "%s had waited %s%s%.*s for %s when the trace ended", task, lock,
-                placed ? "" : " at ", placed ? 0 : SHOWN_SIZE(place), place.data,
-                duration(wait->ns).text);
-    finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
-                    stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
-                    stuck->has_joiner ? " waits for a thread to exit)" : "");
+    bool placed = memmem(lock.text, strlen(lock.text), place.data, place.size) != NULL;
+    finding_say(findings, &of, "%s had waited %s%s%.*s for %s when the trace ended",
+                task(findings, wait->name, wait->goroutine).text, lock.text, placed ? "" : " at ",
+                placed ? 0 : SHOWN_SIZE(place), place.data, duration(wait->ns).text);
+    finding_explain(
+        findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
+        stuck->has_joiner ? " (" : "",
+        stuck->has_joiner ? task(findings, stuck->joiner.name, stuck->joiner.goroutine).text : "",
+        stuck->has_joiner ? " waits for a thread to exit)" : "");
     if (stuck->ticks)
         explain_ticks(findings);
     explain_never_woken(findings, wait);
@@ -785,9 +764,7 @@ void finding_never_woken(struct findings *findings)
 /* Created throughout, hardly any ended, and most blocked for long. The runtime keeps its own. */
 void finding_leaks(struct findings *findings)
 {
-    const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->count; i++) {
-        const struct wait_group *group = waits->items[i];
+    GROUPS_EACH(group, findings->waits) {
         uint64_t late = group->stuck - group->stuck_early;
         /* Those that wait to send serve no other any more, however many have ended. */
         bool few_end = group->row.ended * 10 <= group->row.created ||
@@ -795,16 +772,13 @@ void finding_leaks(struct findings *findings)
         if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
             late * 8 < group->stuck || finding_is_runtime(findings, group->row.name))
             continue;
-        trail_string name = text_of(findings, group->row.name);
-        trail_string at = names_text(&findings->analysis->names, group->created_at),
-                     wait = text_of(findings, group->stuck_for),
-                     waits_at = text_of(findings, group->stuck_at);
+        trail_string at = names_text(&findings->analysis->names, group->created_at);
         trail_longest moment = {ns_between(group->stuck_since_ns, findings->analysis->span.end_ns),
                                 group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
         finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
-                    SHOWN(name));
+                    NAMED(findings, group->row.name));
         finding_explain(findings,
                         "%s were created throughout%s%.*s, %s ended, and %s have been waiting for "
                         "a tenth of the time or longer%s; the first is %s %" PRId64 ".",
@@ -815,8 +789,8 @@ void finding_leaks(struct findings *findings)
                             : "",
                         word(findings, TERM_task), group->stuck_goroutine);
         if (group->stuck_for != 0 && group->stuck_at != 0)
-            finding_explain(findings, "All of these wait (%.*s) at %.*s.", SHOWN(wait),
-                            SHOWN(waits_at));
+            finding_explain(findings, "All of these wait (%.*s) at %.*s.",
+                            NAMED(findings, group->stuck_for), NAMED(findings, group->stuck_at));
         /* It costs memory: the share that ranks it is no time that would be saved. */
         finding_last(findings)->gain_ns = 0;
     }

@@ -28,30 +28,25 @@ static bool is_most_of(const trail_longest *span, const trail_longest *wait)
 static bool explain_wait(struct findings *findings, const trail_longest *span)
 {
     const struct waits *waits = findings->waits;
-    for (size_t i = 0; i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
-        char what[200];
+    BLAME_EACH(row, &waits->blame) {
         /* A goroutine of Go that ends a wait for the network only looked at the connections. */
         if (row->function == 0 || !is_most_of(span, &row->longest) ||
             (waits->is_go && row->wait == waits->network))
             continue;
-        trail_string wait = text_of(findings, row->wait), by = text_of(findings, row->place);
-        (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
-        if (row->lock)
-            finding_put_lock(findings, row->wait, what, sizeof what);
+        struct finding_words what = finding_lock(findings, row->wait);
+        if (!row->lock)
+            (void)snprintf(what.text, sizeof what.text, "%.*s", NAMED(findings, row->wait));
         finding_explain(findings, "For %s of it, its %s waited for %s, which %.*s %s.",
-                        duration(row->longest.ns).text, word(findings, TERM_task), what, SHOWN(by),
-                        row->lock ? "held" : "ended");
+                        duration(row->longest.ns).text, word(findings, TERM_task), what.text,
+                        NAMED(findings, row->place), row->lock ? "held" : "ended");
         return true;
     }
-    for (size_t i = 0; i < waits->outside.count; i++) {
-        const struct outside_row *row = &waits->outside.rows[i];
+    OUTSIDE_EACH(row, &waits->outside) {
         if (!is_most_of(span, &row->longest))
             continue;
-        trail_string wait = text_of(findings, row->wait), place = text_of(findings, row->place);
         finding_explain(findings, "For %s of it, its %s waited (%.*s) at %.*s.",
-                        duration(row->longest.ns).text, word(findings, TERM_task), SHOWN(wait),
-                        SHOWN(place));
+                        duration(row->longest.ns).text, word(findings, TERM_task),
+                        NAMED(findings, row->wait), NAMED(findings, row->place));
         return true;
     }
     return false;

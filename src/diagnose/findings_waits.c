@@ -99,29 +99,23 @@ static void note_need(struct finding_needs *needs, trail_name kind, unsigned lin
 
 static void find_direct(const struct findings *findings, struct finding_needs *needs)
 {
-    const struct blame *blame = &findings->waits->blame;
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < blame->count; i++)
-        if (wait_is_for_all(findings, &blame->rows[i]))
-            note_need(needs, blame->rows[i].start, 0, blame_union_ns(&blame->rows[i].held), true);
+    BLAME_EACH(row, &findings->waits->blame)
+        if (wait_is_for_all(findings, row))
+            note_need(needs, row->start, 0, blame_union_ns(&row->held), true);
     /* Another process waits for the exit of this one. */
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].kind == WIRE_WAIT_CHILD)
-            note_need(needs, outside->rows[i].peer.start, 0,
-                      blame_union_ns(&outside->rows[i].at_least_one), false);
+    OUTSIDE_EACH(row, &findings->waits->outside)
+        if (row->kind == WIRE_WAIT_CHILD)
+            note_need(needs, row->peer.start, 0, blame_union_ns(&row->at_least_one), false);
 }
 
 /* Those that wait for the work of a kind need it for as long as they are needed. */
 static void find_through(const struct findings *findings, struct finding_needs *needs,
                          unsigned links)
 {
-    const struct blame *blame = &findings->waits->blame;
-    IDMAP_EACH(slot, &needs->kinds.map) {
-        struct need *need = slot->value;
+    IDMAP_VALUES(struct need, need, &needs->kinds.map) {
         need->ns[links] = need->ns[links - 1];
     }
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, &findings->waits->blame) {
         const struct need *waiter = objects_find(&needs->kinds, pair->waiter);
         int64_t ns = blame_union_ns(&pair->waiting), most = pair->longest.goroutine == 1 ? ns
                                                             : waiter ? waiter->ns[links - 1]
@@ -159,10 +153,8 @@ bool wait_is_needed(const struct findings *findings, const trail_longest *longes
 
 int64_t finding_exit_awaited_ns(const struct findings *findings, trail_name start)
 {
-    const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &findings->waits->blame) {
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == start && ns > most)
@@ -191,8 +183,7 @@ bool wait_wants_all_cpus(const struct findings *findings)
 struct group_time wait_time_of(const struct findings *findings, const struct wait_group *group)
 {
     struct group_time time = {.all = group->exec_ns};
-    for (size_t i = 0; i < group->row.wait_count; i++) {
-        const trail_wait *wait = &group->waits[i];
+    EACH(const trail_wait, wait, group->waits, group->row.wait_count) {
         const struct wait_facts *facts = facts_of(findings, wait->reason);
         unsigned traits = facts ? wire_wait_kinds[facts->kind].traits : 0;
         ns_add(&time.all, wait->spread.sum_ns);
@@ -242,11 +233,9 @@ bool wait_of_holder(const struct findings *findings, const struct blame_row *row
 const struct outside_row *wait_mostly_in(const struct findings *findings,
                                          const struct wait_group *group, const trail_wait *wait)
 {
-    const struct outside *outside = &findings->waits->outside;
     const struct outside_row *most = NULL;
     int64_t all_ns = 0, half_ns = wait->spread.sum_ns / 2;
-    for (size_t i = 0; i < outside->count; i++) {
-        const struct outside_row *row = &outside->rows[i];
+    OUTSIDE_EACH(row, &findings->waits->outside) {
         bool of_others = row->waiter != group->row.name && !row->waiters_differ;
         if (of_others || wait_kind_name(&findings->analysis->names, row->wait) != wait->reason)
             continue;
@@ -272,41 +261,37 @@ trail_string wait_put_at(const struct findings *findings, const struct blame_row
     return (trail_string){text, strlen(text)};
 }
 
-void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
-                  size_t size)
+struct finding_words wait_own(const struct findings *findings, const struct blame_row *row)
 {
+    struct finding_words words;
     trail_name for_what = row->outside.key > 0 ? (trail_name)row->outside.key : 0;
     trail_name place = wait_own_place(findings, row);
-    trail_string wait = text_of(findings, for_what), at = text_of(findings, place);
-    (void)snprintf(text, size, "%.*s%s%.*s", SHOWN(wait), place ? " at " : "",
-                   place ? SHOWN_SIZE(at) : 0, at.data);
+    trail_string at = text_of(findings, place);
+    (void)snprintf(words.text, sizeof words.text, "%.*s%s%.*s", NAMED(findings, for_what),
+                   place ? " at " : "", place ? SHOWN_SIZE(at) : 0, at.data);
+    return words;
 }
 
 void wait_explain_own_of(struct findings *findings, const struct blame_row *row,
                          const char *subject)
 {
-    char wait[WAIT_OWN_SIZE];
     double share = wait_own_share(row);
-    if (!wait_of_holder(findings, row))
-        return;
-    wait_put_own(findings, row, wait, sizeof wait);
-    finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
-                    wait_own_least(row), 100 * (share < 1 ? share : 1), subject, wait);
+    if (wait_of_holder(findings, row))
+        finding_explain(findings, "For %s%.0f %% of that time %s was itself waiting (%s).",
+                        wait_own_least(row), 100 * (share < 1 ? share : 1), subject,
+                        wait_own(findings, row).text);
 }
 
 void wait_put_before_locks(struct findings *findings, trail_name wait)
 {
-    const struct blame *blame = &findings->waits->blame;
     double weight = finding_last(findings)->weight;
-    for (size_t i = 0; i < findings->count; i++) {
-        trail_finding *of = &findings->rows[i];
+    EACH(trail_finding, of, findings->rows, findings->count) {
         if (strncmp(of->kind, "lock-", strlen("lock-")) != 0 || of->weight > 2 * weight)
             continue;
-        for (size_t n = 0; n < blame->count; n++)
-            if (blame->rows[n].lock && blame->rows[n].wait == of->object &&
-                blame->rows[n].function == of->function &&
-                (trail_name)blame->rows[n].outside.key == wait &&
-                wait_own_share(&blame->rows[n]) >= BUSY_SHARE && of->weight > weight * AFTER)
+        BLAME_EACH(row, &findings->waits->blame)
+            if (row->lock && row->wait == of->object && row->function == of->function &&
+                (trail_name)row->outside.key == wait && wait_own_share(row) >= BUSY_SHARE &&
+                of->weight > weight * AFTER)
                 of->weight = weight * AFTER;
     }
 }

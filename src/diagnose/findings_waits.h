@@ -112,10 +112,8 @@ bool wait_of_holder(const struct findings *findings, const struct blame_row *row
 trail_string wait_put_at(const struct findings *findings, const struct blame_row *row, char *text,
                          size_t size);
 
-/* Writes what the goroutine waited for itself, "sleep at flush (store.c:88)". */
-enum { WAIT_OWN_SIZE = 360 };
-void wait_put_own(const struct findings *findings, const struct blame_row *row, char *text,
-                  size_t size);
+/* What the goroutine waited for itself, "sleep at flush (store.c:88)". */
+struct finding_words wait_own(const struct findings *findings, const struct blame_row *row);
 
 /* Returns "at least ", if wait_own_share is of more than is known; or "". */
 const char *wait_own_least(const struct blame_row *row);

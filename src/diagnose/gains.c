@@ -155,8 +155,7 @@ static trail_name culprit_waits_in(const struct chains *chains, const trail_find
 static bool is_given_up(const struct chains *chains, uint32_t lock)
 {
     int64_t all = 0, timed = 0;
-    for (size_t i = 0; i < chains->wait_count; i++) {
-        const struct chain_wait *wait = &chains->waits[i];
+    EACH(const struct chain_wait, wait, chains->waits, chains->wait_count) {
         if (wait->lock != lock || wait->end_ns <= wait->begin_ns)
             continue; /* or it has not ended */
         ns_add(&all, wait->end_ns - wait->begin_ns);

@@ -94,6 +94,10 @@ struct outside {
     struct objects now; /* of goroutines: struct outside_now */
 };
 
+/* Loops over the rows. */
+#define OUTSIDE_EACH(row, outside)                                                                 \
+    EACH(const struct outside_row, row, (outside)->rows, (outside)->count)
+
 void outside_init(struct outside *outside);
 void outside_free(struct outside *outside);
 

@@ -37,10 +37,8 @@ static const struct place *place_of(const struct stuck *stuck, const struct goro
 static int64_t only_one(const struct stuck *stuck, trail_name name, bool kind, bool *several)
 {
     const struct names *names = &stuck->analysis->names;
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t found = TRAIL_NONE;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         if ((kind ? names_kind(names, g->name) : g->name) != name)
             continue;
         if (found != TRAIL_NONE) {
@@ -67,8 +65,7 @@ static struct holder user_of(const struct stuck *stuck, const struct wait_facts 
     if (!blame || (!writes && facts->kind != WIRE_WAIT_READ) ||
         !text_begins(names_text(names, facts->object), "pipe:"))
         return user;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, blame) {
         const struct wait_facts *other = wait_facts_of(names, row->wait);
         if (!other || other->object != facts->object)
             continue;
@@ -129,8 +126,8 @@ static trail_name drained_pool(struct waits *waits, const struct goroutine *g)
     trail_name pool = waits_pool(waits, g->outer);
     if (pool == 0 || pool == waits->pools[WAITS_POOL_HTTP])
         return 0;
-    for (size_t i = 0; i < waits->blame.count; i++)
-        if (waits->blame.rows[i].wait == pool && waits->blame.rows[i].last_ns > g->since_ns)
+    BLAME_EACH(row, &waits->blame)
+        if (row->wait == pool && row->last_ns > g->since_ns)
             return 0;
     return pool;
 }
@@ -190,10 +187,10 @@ static trail_name woke_other(const struct stuck *stuck, const struct goroutine *
           wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD))
         return 0;
     trail_name wait = waits_blamed(stuck->waits_at, g->reason);
-    for (size_t i = 0; i < blame->count; i++)
-        if (blame->rows[i].wait == wait && blame->rows[i].last_ns > g->since_ns &&
-            (!last || blame->rows[i].last_ns > last->last_ns))
-            last = &blame->rows[i];
+    BLAME_EACH(row, blame)
+        if (row->wait == wait && row->last_ns > g->since_ns &&
+            (!last || row->last_ns > last->last_ns))
+            last = row;
     return last ? last->place : 0;
 }
 
@@ -249,8 +246,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
 {
     bool handed = false, room = false, others = false;
-    for (size_t i = 0; i < blame->pair_count; i++) {
-        const struct blame_pair *pair = &blame->pairs[i];
+    PAIRS_EACH(pair, blame) {
         if (pair->waiter == to && pair->waker != from)
             return false;
         handed |= pair->waiter == to;
@@ -263,8 +259,7 @@ static bool hands_to(const struct blame *blame, trail_name from, trail_name to)
 /* Whether others than goroutines of that kind ended waits for a lock at the place. */
 static bool is_held_by_others(const struct waits *waits, trail_name place, trail_name start)
 {
-    for (size_t i = 0; i < waits->blame.count; i++) {
-        const struct blame_row *row = &waits->blame.rows[i];
+    BLAME_EACH(row, &waits->blame) {
         if (row->lock && row->at == place && row->start != start)
             return true;
     }
@@ -275,9 +270,8 @@ static bool is_held_by_others(const struct waits *waits, trail_name place, trail
  * such a wait. */
 static bool are_strangers(const struct blame *blame, trail_name a, trail_name b)
 {
-    for (size_t i = 0; i < blame->pair_count; i++)
-        if (blame->pairs[i].waiter == a || blame->pairs[i].waker == a ||
-            blame->pairs[i].waiter == b || blame->pairs[i].waker == b)
+    PAIRS_EACH(pair, blame)
+        if (pair->waiter == a || pair->waker == a || pair->waiter == b || pair->waker == b)
             return false;
     return true;
 }
@@ -310,10 +304,8 @@ static void find_stranger(const struct stuck *stuck, struct stuck_wait *wait, in
 {
     const struct waits *waits = stuck->waits_at;
     const struct names *names = &stuck->analysis->names;
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     const struct goroutine *only = NULL;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         if (g->state != TRAIL_GO_WAITING || g->reason != waits->send)
             continue;
         if (only)
@@ -332,9 +324,7 @@ static void find_asker(const struct stuck *stuck, struct stuck_wait *wait, int64
 {
     const struct waits *waits = stuck->waits_at;
     const struct names *names = &stuck->analysis->names;
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         bool sends = g->reason == waits->send;
         trail_name name = names_kind(names, g->name), waiter = names_kind(names, wait->name);
         if (g->state == TRAIL_GO_WAITING && (sends || g->reason == waits->receive) &&
@@ -378,11 +368,9 @@ static bool leads_to(const struct stuck *stuck, size_t at, size_t end)
  */
 static void link_join(struct stuck *stuck, size_t at)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     struct stuck_wait *wait = &stuck->waits[at];
     const struct stuck_wait *first = NULL;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         struct stuck_wait key = {.goroutine = g->id};
         if (g->name != wait->object)
             continue;
@@ -440,8 +428,7 @@ static void find_circles(struct stuck *stuck)
 /* Forgets uses, which only complete cycles, for waits that are in none. */
 static void forget_users(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_wait *wait = &stuck->waits[i];
+    EACH(struct stuck_wait, wait, stuck->waits, stuck->count) {
         if (!wait->by_use || wait->circle)
             continue;
         wait->holder = TRAIL_NONE;
@@ -526,7 +513,6 @@ static bool is_for_own(const struct stuck *stuck, const struct goroutine *g)
 /* Returns another place where the condition variable of `still` is waited for; 0: there is none. */
 static trail_name other_place(const struct stuck *stuck)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     const struct goroutine *own =
         goroutines_find(&stuck->analysis->goroutines, stuck->still.goroutine);
     const struct wait_facts *facts =
@@ -534,8 +520,7 @@ static trail_name other_place(const struct stuck *stuck)
     trail_name least = 0;
     if (!facts || facts->kind != WIRE_WAIT_CONDITION || facts->object == 0)
         return 0;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         const struct place *place = g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
         if (place && g->reason == own->reason && place->name != stuck->still.place &&
             (least == 0 || place->name < least))
@@ -627,9 +612,7 @@ bool stuck_is_ticker(const struct stuck *stuck, const struct goroutine *g, int64
 /* Whether a goroutine with this start function waits for others at the end. */
 static bool is_left(const struct stuck *stuck, trail_name name, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         if (g->name == name && !stuck_is_ticker(stuck, g, now))
             return true;
     }
@@ -649,10 +632,8 @@ static bool keeps_main(const struct stuck *stuck, int64_t now)
 /* Finds out whether every goroutine except tickers waits for another one, and since when. */
 static void find_still(struct stuck *stuck, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t since_ns = stuck->last_end_ns;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         const struct wait_facts *facts = waits_for_thread(stuck, g);
         if (stuck_is_ticker(stuck, g, now)) {
             stuck->ticks = true;
@@ -687,9 +668,7 @@ static bool works(const struct goroutine *g, int64_t now)
 /* Looks at the goroutines alive of each family. */
 static void survey_families(const struct stuck *stuck, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         struct family *family = families_of(&stuck->waits_at->families, g->id);
         if (!family)
             continue;
@@ -780,12 +759,10 @@ static void note_group(struct stuck *stuck, const struct goroutine *g, const str
 
 static void find_groups(struct stuck *stuck, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     if (!stuck->waits_at || stuck->waits_at->families.of_creator.count == 0)
         return;
     survey_families(stuck, now);
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         const struct place *place = g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
         if (place && place->kind == PLACE_GROUP)
             note_group(stuck, g, place, now);
@@ -805,11 +782,10 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
 static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     if (stuck->analysis->counting && !(find_wakers(stuck) && stuck_endless_take(stuck, now)))
         return false;
     if (stuck->analysis->counting)
-        IDMAP_EACH(slot, alive)
+        IDMAP_EACH(slot, &stuck->analysis->goroutines.follow.alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
     if (stuck->count > 0)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "analyze/part.h"
+#include "base/grow.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "wire/merged_ids.h"
@@ -20,10 +21,8 @@
 /* Returns since when no goroutine but tickers has acted; INT64_MAX: one does. */
 static int64_t quiet_since(const struct stuck *stuck, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     int64_t since_ns = stuck->last_end_ns;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         if (stuck_is_ticker(stuck, g, now))
             continue;
         if (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL)
@@ -123,10 +122,8 @@ static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
 /* Marks waits until those that are left have only each other. */
 static bool mark(struct stuck *stuck, struct active *active, int64_t now)
 {
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
     bool changed = true;
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    IDMAP_VALUES(const struct goroutine, g, &stuck->analysis->goroutines.follow.alive) {
         struct stuck_wait key = {.goroutine = g->id};
         if (bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine))
             continue;
@@ -137,8 +134,7 @@ static bool mark(struct stuck *stuck, struct active *active, int64_t now)
     }
     for (size_t round = 0; changed; round++) {
         changed = false;
-        for (size_t i = 0; i < stuck->count; i++) {
-            struct stuck_wait *wait = &stuck->waits[i];
+        EACH(struct stuck_wait, wait, stuck->waits, stuck->count) {
             if (wait->can_go || (round < MOST_ROUNDS && !can_end(stuck, wait, active)))
                 continue;
             wait->can_go = changed = true;

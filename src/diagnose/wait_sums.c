@@ -16,9 +16,7 @@ static uint64_t key_of_lock(const struct blame_row *row)
 
 bool wait_sums_add(struct objects *sums, const struct waits *waits)
 {
-    const struct blame *blame = &waits->blame;
-    for (size_t i = 0; i < blame->count; i++) {
-        const struct blame_row *row = &blame->rows[i];
+    BLAME_EACH(row, &waits->blame) {
         struct wait_sums *there = objects_get(sums, key_of_place(row)),
                          *lock = objects_get(sums, key_of_lock(row));
         if (!there || !lock)
@@ -28,8 +26,7 @@ bool wait_sums_add(struct objects *sums, const struct waits *waits)
         lock->lock_waits += row->lock ? row->waits : 0;
         ns_add(&lock->lock_ns, row->lock ? row->ns : 0);
     }
-    IDMAP_EACH(slot, &waits->rwlocks.map) {
-        const struct rwlock *rwlock = slot->value;
+    IDMAP_VALUES(const struct rwlock, rwlock, &waits->rwlocks.map) {
         struct wait_sums *lock = objects_get(sums, (uint64_t)rwlock->wait << 32);
         if (!lock)
             return false;

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/grow.h"
 #include "base/text.h"
@@ -71,7 +70,7 @@ trail_name waits_name_frame(struct waits *waits, const trail_place *frame)
     if (frame->function != 0)
         (void)place_of_frame(names_text(names, frame->function), names_text(names, frame->file),
                              frame->line, PLACE_PARENTHESES, text, sizeof text);
-    trail_name name = names_put(names, text, strlen(text));
+    trail_name name = names_of_text(names, text);
     (void)idmap_put(&waits->blamed_places, key, (void *)((uintptr_t)name + 1));
     return name;
 }
@@ -745,10 +744,9 @@ static bool take_count(struct waits *waits, const trail_event *event)
         ns_add(&group->yield_ns, counted.ns);
         group->yield_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));
     } else {
-        const char *title = wire_wait_kinds[counted.kind].title;
         group->brief += counted.count;
         ns_add(&group->brief_ns, counted.ns);
-        group->brief_for = names_put(names, title, strlen(title));
+        group->brief_for = names_of_text(names, wire_wait_kinds[counted.kind].title);
     }
     return !names->failed && !waits->analysis->stacks.failed;
 }
@@ -897,10 +895,6 @@ static bool window_ends(void *part, int64_t ns)
 
 static bool init(void *part, struct trail_analysis *analysis)
 {
-    static const char network[] = "network", sync[] = "sync", condition[] = "sync.(*Cond).Wait",
-                      sleep[] = "sleep", send[] = "chan send", receive[] = "chan receive",
-                      select[] = "select", yield[] = "runtime.Gosched", ready[] = "ready",
-                      collection[] = "wait until GC ends";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = analysis_object(analysis, &activity_part);
@@ -919,18 +913,18 @@ static bool init(void *part, struct trail_analysis *analysis)
     waits->last_holds = OBJECTS_OF(struct last_hold);
     waits->owned = OBJECTS_OF(struct owned);
     waits->owners = OBJECTS_OF(uint64_t);
-    waits->network = names_put(&analysis->names, network, strlen(network));
-    waits->sync = names_put(&analysis->names, sync, strlen(sync));
-    waits->condition = names_put(&analysis->names, condition, strlen(condition));
-    waits->send = names_put(&analysis->names, send, strlen(send));
-    waits->receive = names_put(&analysis->names, receive, strlen(receive));
-    waits->select = names_put(&analysis->names, select, strlen(select));
+    waits->network = names_of_text(&analysis->names, "network");
+    waits->sync = names_of_text(&analysis->names, "sync");
+    waits->condition = names_of_text(&analysis->names, "sync.(*Cond).Wait");
+    waits->send = names_of_text(&analysis->names, "chan send");
+    waits->receive = names_of_text(&analysis->names, "chan receive");
+    waits->select = names_of_text(&analysis->names, "select");
     for (size_t i = 0; i < WAITS_POOLS; i++)
-        waits->pools[i] = names_put(&analysis->names, waits_pools[i], strlen(waits_pools[i]));
-    waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
-    waits->yield = names_put(&analysis->names, yield, strlen(yield));
-    waits->ready = names_put(&analysis->names, ready, strlen(ready));
-    waits->collection = names_put(&analysis->names, collection, strlen(collection));
+        waits->pools[i] = names_of_text(&analysis->names, waits_pools[i]);
+    waits->sleep = names_of_text(&analysis->names, "sleep");
+    waits->yield = names_of_text(&analysis->names, "runtime.Gosched");
+    waits->ready = names_of_text(&analysis->names, "ready");
+    waits->collection = names_of_text(&analysis->names, "wait until GC ends");
     return !analysis->names.failed;
 }
 

@@ -320,6 +320,14 @@ trail_name waits_calling_place(struct waits *waits, trail_stack stack);
 /* The slow path of waits_group. */
 struct wait_group *waits_make_group(struct waits *waits, trail_name name);
 
+/* Loops over the groups. */
+#define GROUPS_EACH(group, waits)                                                                  \
+    for (const struct wait_group *group,                                                           \
+             *const *group##_at = (const struct wait_group *const *)(waits)->items,                \
+                    *const *group##_end = (waits)->count > 0 ? group##_at + (waits)->count         \
+                                                             : group##_at;                         \
+         group##_at < group##_end && (group = *group##_at, true); group##_at++)
+
 /* Returns the group of a start function, or of named threads of one kind (names_kind); NULL if
  * there is none. */
 static inline struct wait_group *waits_find_group(const struct waits *waits, trail_name name)

@@ -50,7 +50,7 @@ static trail_name name_helper(struct waits *waits, trail_name function, trail_na
     trail_string in_text = names_text(names, place), by_text = names_text(names, by);
     (void)snprintf(text, sizeof text, "%.*s, called by %.*s", (int)in_text.size, in_text.data,
                    (int)by_text.size, by_text.data);
-    trail_name name = names_put(names, text, strlen(text));
+    trail_name name = names_of_text(names, text);
     struct helper *helper = objects_get(&waits->helpers, name);
     if (helper)
         *helper = (struct helper){function, place, caller->function, by};
@@ -122,8 +122,7 @@ static bool place_wait(struct waits *waits, trail_stack stack, struct outside_wa
 
 void waits_settle_sleeps(struct waits *waits)
 {
-    for (size_t i = 0; i < waits->outside.count; i++) {
-        struct outside_row *row = &waits->outside.rows[i];
+    EACH(struct outside_row, row, waits->outside.rows, waits->outside.count) {
         const struct helper *helper = waits_helper(waits, row->place);
         row->function = helper ? helper->caller : row->function;
         row->place = waits_sleep_place(waits, row->place);
@@ -478,7 +477,7 @@ bool waits_go_call_ends(struct waits *waits, const struct goroutine *g, const tr
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
         .kind = kind,
-        .wait = names_put(names, title, strlen(title)),
+        .wait = names_of_text(names, title),
         .function = own.function,
         .place = waits_name_frame(waits, &own),
         .waiter = names_kind(&waits->analysis->names, g->name),

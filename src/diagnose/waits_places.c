@@ -74,7 +74,7 @@ static trail_name frame_name(struct waits *waits, const trail_frame *frame)
     (void)place_of_frame(trail_reader_string(waits->analysis->reader, frame->function),
                          trail_reader_string(waits->analysis->reader, frame->file), frame->line,
                          PLACE_PARENTHESES, text, sizeof text);
-    return names_put(&waits->analysis->names, text, strlen(text));
+    return names_of_text(&waits->analysis->names, text);
 }
 
 trail_name waits_name_place(struct waits *waits, trail_stack_handle stack, enum place_kind *kind)

@@ -1,7 +1,6 @@
 /* Selects and calibrates the clock: see clock.h. */
 #include "host/clock.h"
 
-#include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -31,10 +31,9 @@ static bool build_id_in(const char *at, size_t size, char *hex)
 {
     const ElfW(Nhdr) * note;
     while (size >= sizeof *note) {
-        size_t name, desc;
         note = (const ElfW(Nhdr) *)(const void *)at;
-        name = (note->n_namesz + 3u) & ~(size_t)3;
-        desc = (note->n_descsz + 3u) & ~(size_t)3;
+        size_t name = (note->n_namesz + 3u) & ~(size_t)3;
+        size_t desc = (note->n_descsz + 3u) & ~(size_t)3;
         if (name > size || desc > size || sizeof *note + name + desc > size)
             return false;
         if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&

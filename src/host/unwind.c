@@ -219,10 +219,9 @@ static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
 {
     size_t home = home_of(pc);
     unsigned i = 0;
-    uint64_t word;
     while (i < PROBES - 1 && __atomic_load_n(&slots[home + i], __ATOMIC_RELAXED) != 0)
         i++;
-    word = (tag_of(pc) | (uint64_t)i << 61) | rule;
+    uint64_t word = (tag_of(pc) | (uint64_t)i << 61) | rule;
     __atomic_store_n(&slots[home + i], word, __ATOMIC_SEQ_CST);
     if (unlikely(__atomic_load_n(&forgotten, __ATOMIC_SEQ_CST) != since))
         (void)__atomic_compare_exchange_n(&slots[home + i], &word, 0, false, __ATOMIC_SEQ_CST,
@@ -374,7 +373,6 @@ static struct cfi_rule read_rule(uintptr_t pc)
     uint64_t since = __atomic_load_n(&forgotten, __ATOMIC_SEQ_CST);
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
-    uint32_t packed;
     /* No module: generated code. Its rule is not kept, because the code may disappear at any
      * time. */
     if (!find_module(pc - 1, &module))
@@ -382,7 +380,7 @@ static struct cfi_rule read_rule(uintptr_t pc)
     rule = cfi_find(&module, pc - 1);
     if (rule.kind == CFI_SIGNAL && !is_in_sigreturn(&module, pc))
         rule.kind = CFI_UNKNOWN;
-    packed = pack(&rule);
+    uint32_t packed = pack(&rule);
     if (packed != NO_RULE)
         keep_rule(pc, packed, since);
     return rule;
@@ -407,10 +405,9 @@ static bool step_signal(struct walk *w)
 {
     const ucontext_t *context = (const ucontext_t *)w->sp;
     const greg_t *regs = context->uc_mcontext.gregs;
-    uintptr_t sp;
     if (!is_on_stack(w, w->sp) || !is_on_stack(w, (uintptr_t)&regs[REG_RIP]))
         return false;
-    sp = word_at((uintptr_t)&regs[REG_RSP]);
+    uintptr_t sp = word_at((uintptr_t)&regs[REG_RSP]);
     w->fp = word_at((uintptr_t)&regs[REG_RBP]);
     w->pc = word_at((uintptr_t)&regs[REG_RIP]) + 1;
     /* If the interrupted code ran on another stack, only its PC is known. */
@@ -520,8 +517,6 @@ static inline bool step(struct walk *w)
 {
     uint64_t word = __atomic_load_n(&slots[home_of(w->pc)], __ATOMIC_RELAXED); /* as in look() */
     uintptr_t pc = w->pc;
-    struct walk copy;
-    bool more;
     if (likely((word ^ tag_of(pc)) >> (RULE_BITS - 1) == 1) &&
         likely(step_plain(w, (uint32_t)word)))
         return true;
@@ -531,8 +526,8 @@ static inline bool step(struct walk *w)
      * above.
      */
     __asm__("" : "+r"(pc));
-    copy = (struct walk){pc, w->sp, w->fp, w->end};
-    more = step_other(&copy);
+    struct walk copy = (struct walk){pc, w->sp, w->fp, w->end};
+    bool more = step_other(&copy);
     *w = copy;
     return more;
 }

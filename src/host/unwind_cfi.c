@@ -528,7 +528,6 @@ struct cie {
 /* Reads the augmentation's letters and the data for each. */
 static void read_augmentation(struct cie *cie, struct reader *r, struct reader letters)
 {
-    struct reader data;
     if (letters.at == letters.end)
         return;
     if (take(&letters, 1) != 'z') {
@@ -536,7 +535,7 @@ static void read_augmentation(struct cie *cie, struct reader *r, struct reader l
         return;
     }
     cie->augmented = true;
-    data = take_block(r, take_uleb(r));
+    struct reader data = take_block(r, take_uleb(r));
     while (letters.at < letters.end) {
         switch ((char)take(&letters, 1)) {
         case 'R':
@@ -563,11 +562,10 @@ static void read_augmentation(struct cie *cie, struct reader *r, struct reader l
 static bool read_cie(const struct cfi_module *module, uintptr_t at, struct cie *cie)
 {
     struct reader r = entry_at(module, at), letters;
-    uint64_t version;
     *cie = (struct cie){.encoding = PE_ABSOLUTE};
     if (take(&r, 4) != 0)
         return false;
-    version = take(&r, 1);
+    uint64_t version = take(&r, 1);
     if (version != 1 && version != 3)
         return false;
     letters = (struct reader){r.at, r.at, false};
@@ -658,16 +656,14 @@ struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at)
     struct cfi_rule none = {.kind = CFI_NONE};
     uintptr_t header = module->header.low, fde;
     struct reader r = {header, module->header.high, false};
-    unsigned frame_encoding, count_encoding, table_encoding;
-    uint64_t count;
     if (take(&r, 1) != 1)
         return none;
-    frame_encoding = (unsigned)take(&r, 1);
-    count_encoding = (unsigned)take(&r, 1);
-    table_encoding = (unsigned)take(&r, 1);
+    unsigned frame_encoding = (unsigned)take(&r, 1);
+    unsigned count_encoding = (unsigned)take(&r, 1);
+    unsigned table_encoding = (unsigned)take(&r, 1);
     /* Skips the start of .eh_frame, which only a search without a table needs. */
     (void)take_sized(&r, frame_encoding);
-    count = take_sized(&r, count_encoding);
+    uint64_t count = take_sized(&r, count_encoding);
     if (r.bad || table_encoding != (PE_DATA_RELATIVE | PE_SDATA4) ||
         count > (r.end - r.at) / sizeof(struct function))
         return none;

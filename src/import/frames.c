@@ -4,8 +4,6 @@
  * can be.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/text.h"

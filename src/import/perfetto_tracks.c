@@ -542,8 +542,7 @@ bool tracks_init(struct tracks *t, struct import_model *model)
 
 void tracks_free(struct tracks *t)
 {
-    IDMAP_EACH(slot, &t->sequences.map) {
-        struct sequence *sequence = slot->value;
+    IDMAP_VALUES(struct sequence, sequence, &t->sequences.map) {
         idmap_free(&sequence->names);
         idmap_free(&sequence->categories);
         free(sequence->clocks.items);

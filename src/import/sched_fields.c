@@ -179,15 +179,14 @@ static enum sched_result parse_rename(struct import_model *model, trail_string f
                                       struct import_event *event)
 {
     int32_t tid;
-    size_t at, end;
     (void)event;
     if (!scan_word(&fields, "pid=") || !take_tid(&fields, &tid))
         return SCHED_BAD;
-    at = scan_find(fields, " newcomm=");
+    size_t at = scan_find(fields, " newcomm=");
     if (at == SIZE_MAX)
         return SCHED_BAD;
     at += strlen(" newcomm=");
-    end = scan_find_last(fields, " oom_score_adj=");
+    size_t end = scan_find_last(fields, " oom_score_adj=");
     take_name(model, tid, scan_part(fields, at, end != SIZE_MAX && end > at ? end : fields.size));
     return SCHED_NOTHING;
 }

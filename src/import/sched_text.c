@@ -9,7 +9,6 @@
  * time:". A call stack follows its event: in perf, lines of an address, a symbol and a file; in
  * ftrace, an event "<stack trace>" of the same thread, and lines "=> symbol".
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -213,10 +212,9 @@ static bool take_perf_lost(struct reader *reader, const struct header *header)
 /* Returns the host's ID of the thread before an event. */
 static int32_t tid_of(const struct reader *reader, const struct header *header)
 {
-    uintptr_t id;
     if (!reader->is_in_container || header->tid <= 0)
         return header->tid;
-    id = (uintptr_t)idmap_find(&reader->host_ids, (uint64_t)header->tid);
+    uintptr_t id = (uintptr_t)idmap_find(&reader->host_ids, (uint64_t)header->tid);
     return id ? (int32_t)id : IMPORT_TID_OF_CPU;
 }
 

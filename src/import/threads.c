@@ -114,8 +114,7 @@ static void next_generation(struct import_threads *all)
     thread_writer_end(out);
     thread_writer_begin(out, out->now_ns, &(trail_maker){.made_by = TRAIL_MADE_BY_IMPORT});
     thread_writer_ps(out);
-    IDMAP_EACH(slot, &all->threads.map) {
-        struct import_thread *thread = slot->value;
+    IDMAP_VALUES(struct import_thread, thread, &all->threads.map) {
         if (thread->state != IMPORT_ABSENT)
             emit_status(all, thread,
                         thread->state == IMPORT_RUNNING ? thread->written.m : V2_NO_THREAD,

@@ -28,14 +28,14 @@
 static int open_area(const char *word)
 {
     char path[64], asked[SHM_WORD_SIZE + 1];
-    int pid, owned, fd;
+    int pid, owned;
     char more;
     if (strncmp(word, "path:", 5) == 0)
         return open(word + 5, O_RDWR | O_CLOEXEC);
     if (sscanf(word, "pid:%d:%d:%32[0-9a-f]%c", &pid, &owned, asked, &more) != 3)
         return -1;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, owned);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     return fd >= 0 ? fd : handover_ask(pid, owned, asked);
 }
 

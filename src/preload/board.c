@@ -45,17 +45,17 @@ void board_join(const char *word, const struct shm_header *header)
 {
     char path[64];
     struct stat status;
-    struct shm_board *mapped;
-    int pid, fd;
+    int pid;
     if (board || !header->board || sscanf(word, "pid:%d:", &pid) != 1)
         return;
     snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, (unsigned)header->board);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
-    mapped = fstat(fd, &status) == 0 && (size_t)status.st_size >= sizeof *mapped
-                 ? mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                 : MAP_FAILED;
+    struct shm_board *mapped =
+        fstat(fd, &status) == 0 && (size_t)status.st_size >= sizeof *mapped
+            ? mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+            : MAP_FAILED;
     close(fd);
     if (mapped == MAP_FAILED)
         return;
@@ -288,15 +288,13 @@ static bool is_message_queue(int fd)
 static struct board_ends of_eventfd(int fd)
 {
     char path[64], text[512];
-    const char *number;
     unsigned id;
-    uint64_t own;
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
     real_read_text(path, text, sizeof text);
-    number = strstr(text, "eventfd-id:");
+    const char *number = strstr(text, "eventfd-id:");
     if (!number || sscanf(number, "eventfd-id: %u", &id) != 1)
         return (struct board_ends){0};
-    own = board_mix(BOARD_MAGIC, id);
+    uint64_t own = board_mix(BOARD_MAGIC, id);
     return (struct board_ends){own, own, .endless = true};
 }
 

@@ -190,14 +190,13 @@ void call_record(const struct call *call)
                                 .generation = call->limit,
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
-    bool writes;
     /* The call was already recorded as left because of a jump, but the jump stayed within a signal
      * handler. */
     if (record.time == 0)
         return;
     /* Before the end time is read, because the collector matches waits in the order of their
      * ends. */
-    writes = record_begin();
+    bool writes = record_begin();
     record.end = clock_now();
     if (record.end < record.time)
         record.end = record.time;

@@ -103,10 +103,9 @@ void call_record(const struct call *call);
 ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum shm_wait wait,
                       uint64_t object, uint32_t detail, uint32_t stack)
 {
-    struct shm_thread *slot;
     if (!is_recorded(group))
         return false;
-    slot = self.slot;
+    struct shm_thread *slot = self.slot;
     /* A signal handler interrupted an open call or the writing of a record. */
     if (UNLIKELY(slot->open_time != 0 || slot->writing))
         return false;

@@ -33,12 +33,11 @@ static uint16_t port_of(const struct sockaddr *address, socklen_t size)
 static uint16_t address_of(int fd, bool peer, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
-    int status;
     *address = (struct sockaddr_storage){0};
     if (is_confined())
         return 0;
-    status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
-                  : getsockname(fd, (struct sockaddr *)address, &size);
+    int status = peer ? getpeername(fd, (struct sockaddr *)address, &size)
+                      : getsockname(fd, (struct sockaddr *)address, &size);
     return status == 0 ? port_of((struct sockaddr *)address, size) : 0;
 }
 
@@ -75,10 +74,9 @@ static void note_listener(int fd)
 
 bool connection_is_own(const struct sockaddr *address, socklen_t size)
 {
-    uint16_t port;
     if (LIKELY(!__atomic_load_n(&listened[0], __ATOMIC_RELAXED)) || !preload.area)
         return false;
-    port = is_address(address) ? port_of(address, size) : 0;
+    uint16_t port = is_address(address) ? port_of(address, size) : 0;
     for (int i = 0; port && i < LISTENED; i++) {
         if (__atomic_load_n(&listened[i], __ATOMIC_RELAXED) == port) {
             __atomic_store_n(&connections_own, true, __ATOMIC_RELAXED);

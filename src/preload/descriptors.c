@@ -115,7 +115,6 @@ static bool is_this_process(void)
 /* Removes the descriptor from its end, which is returned; *last: it was the end's last one. */
 static unsigned forget(int fd, bool *last)
 {
-    unsigned index;
     *last = false;
     file_locks_shared(fd);
     if ((unsigned)fd < DESCRIPTORS && descriptor_is_plain[fd])
@@ -129,7 +128,7 @@ static unsigned forget(int fd, bool *last)
     }
     if (LIKELY(!descriptor_end(fd)) || !is_this_process())
         return 0;
-    index = __atomic_exchange_n(&of_descriptor[fd], 0, __ATOMIC_ACQ_REL);
+    unsigned index = __atomic_exchange_n(&of_descriptor[fd], 0, __ATOMIC_ACQ_REL);
     if (index)
         *last = __atomic_sub_fetch(&ends[index].descriptors, 1, __ATOMIC_ACQ_REL) == 0;
     return index;
@@ -150,12 +149,11 @@ void descriptor_new(int fd)
 
 static void made_one(int fd, bool is_alone)
 {
-    unsigned index;
     bool settled;
     if (fd < 0)
         return;
     descriptor_new(fd);
-    index = fd < DESCRIPTORS ? take_end() : 0;
+    unsigned index = fd < DESCRIPTORS ? take_end() : 0;
     share_end(fd, index);
     if (!index || is_alone)
         return;
@@ -166,13 +164,12 @@ static void made_one(int fd, bool is_alone)
 
 static void made_two(const int fds[2])
 {
-    unsigned first, second;
     descriptor_new(fds[0]);
     descriptor_new(fds[1]);
     if (fds[0] >= DESCRIPTORS || fds[1] >= DESCRIPTORS)
         return;
-    first = take_end();
-    second = take_end();
+    unsigned first = take_end();
+    unsigned second = take_end();
     if (!first || !second) {
         give_end(first);
         give_end(second);
@@ -215,12 +212,10 @@ bool descriptor_is_of_fifo(int fd)
 unsigned descriptor_look(int fd)
 {
     bool settled;
-    struct board_ends ids;
-    unsigned index;
     if (!preload.area || !is_this_process())
         return 0;
-    ids = board_identify(fd, &settled);
-    index = ids.own ? take_end() : 0;
+    struct board_ends ids = board_identify(fd, &settled);
+    unsigned index = ids.own ? take_end() : 0;
     descriptor_is_plain[fd] = settled && !index;
     if (!index)
         return 0;
@@ -424,10 +419,9 @@ static void descriptor_shut(int fd, const struct unwind_start *caller)
 void descriptor_closed(int fd, const struct unwind_start *caller)
 {
     bool last;
-    unsigned index;
     if (UNLIKELY(file_locks_held))
         file_locks_closed(fd, caller);
-    index = forget(fd, &last);
+    unsigned index = forget(fd, &last);
     if (!last)
         return;
     if (ends[index].ids.own && is_recorded(SHM_GROUP_IO))
@@ -459,15 +453,21 @@ static uint64_t released_as(const struct end *end, uint64_t since)
     return end->ids.own && board_released_since(object, since) ? object : 0;
 }
 
-bool descriptor_ready(int fd, struct call *call)
+/* Sets the wait's object to what was made readable; false: nothing was. */
+static bool was_released(const struct end *end, const struct call *call)
 {
-    unsigned index = descriptor_end(fd);
-    uint64_t object = index && call->open ? released_as(&ends[index], self.slot->open_time) : 0;
+    uint64_t object = call->open ? released_as(end, self.slot->open_time) : 0;
     if (!object)
         return false;
     self.slot->open_object = object;
-    self.signals = ends[index].signals;
+    self.signals = end->signals;
     return true;
+}
+
+bool descriptor_ready(int fd, struct call *call)
+{
+    unsigned index = descriptor_end(fd);
+    return index && was_released(&ends[index], call);
 }
 
 static bool is_in_set(const struct end_set *of, unsigned set)
@@ -501,17 +501,6 @@ void descriptor_set_polled(int fd)
     }
 }
 
-/* Sets the wait's object to what another process has made ready; false: none has. */
-static bool is_shared_event(const struct end *end, struct call *call)
-{
-    uint64_t object = end->ids.own && call->open ? released_as(end, self.slot->open_time) : 0;
-    if (!object)
-        return false;
-    self.slot->open_object = object;
-    self.signals = end->signals;
-    return true;
-}
-
 /*
  * Whether the wait began before other processes could share the end, and was ended by a release at
  * the epoll set.
@@ -533,7 +522,7 @@ bool descriptor_in_events(int fd, const struct epoll_event *events, int count, s
         for (int k = 0; k < count; k++) {
             if (is_member(&ends[i], set, events[k].data.u64) &&
                 (!ends[i].ids.own || was_released_before(&ends[i], &ends[set], call) ||
-                 is_shared_event(&ends[i], call)))
+                 was_released(&ends[i], call)))
                 return true;
         }
     }
@@ -642,10 +631,9 @@ EXPORT int close(int fd)
 static void identify_late(struct end *end, int fd, uint64_t now)
 {
     bool settled;
-    struct board_ends ids;
     if (end->ids.own)
         return;
-    ids = board_identify(fd, &settled);
+    struct board_ends ids = board_identify(fd, &settled);
     if (!ids.own)
         return;
     end->shared_at = now;
@@ -668,7 +656,6 @@ static void publish_pairs(void)
 
 void descriptors_inherited(void)
 {
-    uint64_t now;
     file_locks_inherited();
     if (!board_begins_several())
         return;
@@ -677,7 +664,7 @@ void descriptors_inherited(void)
         memset(descriptor_is_plain, 0, sizeof descriptor_is_plain);
     if (ends_used == 1)
         return;
-    now = clock_now();
+    uint64_t now = clock_now();
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
         if (of_descriptor[fd])
             identify_late(&ends[of_descriptor[fd]], fd, now);

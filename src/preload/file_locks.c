@@ -1,7 +1,6 @@
 /* Records waits for locks of files, and what ends them: see file_locks.h. */
 #include "preload/file_locks.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 #include "preload/call.h"
@@ -238,10 +237,9 @@ static void give(const struct lock *lock, const struct unwind_start *caller)
     struct board_locks *at = locks_of(lock->object);
     for (int i = 0; i < BOARD_LOCKS_OF; i++) {
         struct board_lock *entry = &at->of[i];
-        struct lock part;
         if (!is_mine(entry, lock) || !overlaps(entry, lock))
             continue;
-        part = common(entry, lock);
+        struct lock part = common(entry, lock);
         record_release(&part, caller);
         cut(entry, &part);
     }
@@ -256,11 +254,10 @@ static void weaken(const struct lock *lock, const struct unwind_start *caller)
     struct board_locks *at = locks_of(lock->object);
     for (int i = 0; i < BOARD_LOCKS_OF && !lock->exclusive; i++) {
         struct board_lock *entry = &at->of[i];
-        struct lock part;
         bool alone = entry->alone;
         if (!is_mine(entry, lock) || !entry->exclusive || !overlaps(entry, lock))
             continue;
-        part = common(entry, lock);
+        struct lock part = common(entry, lock);
         record_release(&part, caller);
         cut(entry, &part);
         part.exclusive = false;
@@ -273,10 +270,9 @@ static void take(struct lock *lock)
 {
     struct board_locks *at = locks_of(lock->object);
     for (int i = 0; i < BOARD_LOCKS_OF && file_locks_held; i++) {
-        struct lock part;
         if (!is_mine(&at->of[i], lock) || !overlaps(&at->of[i], lock))
             continue;
-        part = common(&at->of[i], lock);
+        struct lock part = common(&at->of[i], lock);
         cut(&at->of[i], &part);
     }
     lock->serial = self.slot->serial;

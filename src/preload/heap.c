@@ -145,12 +145,11 @@ static __attribute__((noinline)) void count_rest(int64_t bytes)
 ALWAYS void count(int64_t bytes)
 {
     struct shm_thread *slot = self.slot;
-    int64_t heap_now;
     if (UNLIKELY(!preload.area || !slot)) {
         count_rest(bytes);
         return;
     }
-    heap_now = slot->heap + bytes;
+    int64_t heap_now = slot->heap + bytes;
     __atomic_store_n(&slot->heap, heap_now, __ATOMIC_RELAXED);
     if (UNLIKELY((uint64_t)(heap_now - self.heap_recorded + STEP) > (uint64_t)STEP * 2))
         record_heap_size();
@@ -233,15 +232,13 @@ RARE(pvalloc, (size_t size), (size))
 
 EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 {
-    int64_t bytes;
-    int status;
     if (UNLIKELY(!is_ready()))
         return ENOMEM;
     if (UNLIKELY(inside || !is_counted.posix_memalign))
         return heap.posix_memalign(memory, alignment, size);
     inside = true;
-    status = heap.posix_memalign(memory, alignment, size);
-    bytes = status == 0 ? size_of(*memory) : 0;
+    int status = heap.posix_memalign(memory, alignment, size);
+    int64_t bytes = status == 0 ? size_of(*memory) : 0;
     inside = false;
     count(bytes);
     return status;
@@ -251,7 +248,6 @@ EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 
 EXPORT void free(void *memory)
 {
-    int64_t size;
     if (UNLIKELY(!memory || is_early(memory) || !is_ready()))
         return;
     if (UNLIKELY(inside)) {
@@ -259,7 +255,7 @@ EXPORT void free(void *memory)
         return;
     }
     inside = true;
-    size = size_of(memory);
+    int64_t size = size_of(memory);
     gone(memory, size);
     count(-size);
     heap.free(memory);
@@ -460,14 +456,13 @@ static void *cxx_new(struct cxx *function, uintptr_t one, uintptr_t two, uintptr
 static void cxx_delete(struct cxx *function, uintptr_t memory, uintptr_t two, uintptr_t three)
 {
     cxx_function *other = real_cxx(function);
-    int64_t size;
     if (!function->is_counted || inside || !memory) {
         (void)other(memory, two, three);
         return;
     }
     inside = true;
-    size = size_of((void *)memory);   /* NOLINT(performance-no-int-to-ptr): it was one. */
-    gone((const void *)memory, size); /* NOLINT(performance-no-int-to-ptr) */
+    int64_t size = size_of((void *)memory); /* NOLINT(performance-no-int-to-ptr): it was one. */
+    gone((const void *)memory, size);       /* NOLINT(performance-no-int-to-ptr) */
     count(-size);
     (void)other(memory, two, three);
     inside = false;

@@ -217,12 +217,11 @@ static void look_at_import(struct walk *walk, const struct module *m, const Elf6
     unsigned long type = ELF64_R_TYPE(import->r_info);
     size_t symbol = ELF64_R_SYM(import->r_info), row;
     uintptr_t *at = (uintptr_t *)(m->base + import->r_offset), now, its;
-    const char *name;
     if ((type != CALLED_IMPORT && type != ADDRESS_IMPORT && type != DATA_IMPORT) ||
         (type == DATA_IMPORT && import->r_addend != 0) ||
         m->symbols[symbol].st_name >= m->names_size || !is_in(m->all, (uintptr_t)at))
         return;
-    name = m->names + m->symbols[symbol].st_name;
+    const char *name = m->names + m->symbols[symbol].st_name;
     row = find_row(name);
     if (row == ROWS || (its = real_of(row)) == 0)
         return;
@@ -259,11 +258,10 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct walk *walk = context;
     struct module m;
-    size_t kept;
     (void)size;
     if (!read_module(&m, info, walk->page) || is_passed_over(walk, &m))
         return 0;
-    kept = m.kept.high > m.kept.low ? m.kept.high - m.kept.low : 0;
+    size_t kept = m.kept.high > m.kept.low ? m.kept.high - m.kept.low : 0;
     if (kept && mprotect((void *)m.kept.low, kept, PROT_READ | PROT_WRITE) != 0)
         return 0;
     look_at_imports(walk, &m, DT_JMPREL, DT_PLTRELSZ);

@@ -431,10 +431,9 @@ static void opened(const struct call *call, const char *path, int flags, int fd)
     bool is_noted = call->open && self_has_slot();
     /* Without rseq any call may have waited. */
     bool waited = is_noted && (!self.has_rseq || switches_happened());
-    bool is_fifo;
     descriptor_new(fd);
     file_locks_opened(fd);
-    is_fifo = UNLIKELY(waited || (flags & O_NONBLOCK)) && descriptor_is_of_fifo(fd);
+    bool is_fifo = UNLIKELY(waited || (flags & O_NONBLOCK)) && descriptor_is_of_fifo(fd);
     if (!is_noted)
         return;
     self.slot->open_detail = (uint32_t)fd + 1;

@@ -74,10 +74,9 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
 /* The last owner ended without a release. It is known if the object's slot still names it. */
 NOINLINE void owner_died(struct call *call, const volatile void *object)
 {
-    const struct shm_object *slot;
     if (!self_has_slot())
         return;
-    slot = object_slot(object);
+    const struct shm_object *slot = object_slot(object);
     call->flags |= SHM_OWNER_DIED;
     /* The slot names only threads of this process. */
     if (object_shared(SHM_MUTEX, object))

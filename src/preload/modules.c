@@ -153,11 +153,10 @@ void modules_changed(void)
 
 EXPORT int dlclose(void *library)
 {
-    int status;
     /* Libraries loaded since the last change are not in the list yet. */
     if (preload.area)
         modules_changed();
-    status = REAL(dlclose)(library);
+    int status = REAL(dlclose)(library);
     if (preload.area) {
         unwind_forget();
         modules_changed();

@@ -151,10 +151,9 @@ void object_reads_no_more(const volatile void *object)
 
 void object_renewed(const volatile void *object)
 {
-    struct shm_object *slot;
     if (!self_has_slot() || !preload.area)
         return;
-    slot = object_slot(object);
+    struct shm_object *slot = object_slot(object);
     if (object_is_first_read(slot->first_read, object))
         slot->first_read = 0;
     object_reads_no_more(object);
@@ -175,7 +174,6 @@ struct call object_wait_as(const struct unwind_start *caller, uint32_t group, en
                            const volatile void *object, uint64_t shared, bool certain)
 {
     struct shm_object *slot = object_slot(object);
-    struct call call;
     uint64_t held_pc = slot->held == (uint64_t)(uintptr_t)object ? slot->held_pc : 0;
     if (!held_pc && (kind == SHM_RDLOCK || kind == SHM_WRLOCK || kind == SHM_COND) &&
         object_is_first_read(slot->first_read, object))
@@ -188,8 +186,9 @@ struct call object_wait_as(const struct unwind_start *caller, uint32_t group, en
     __atomic_fetch_add(&slot->waiters, 1, __ATOMIC_ACQ_REL);
     if (shared)
         board_waits(shared, shared);
-    call = call_begin(caller, group, kind, shared ? shared : (uint64_t)(uintptr_t)object, 0,
-                      certain ? stack_of(caller) : 0);
+    struct call call =
+        call_begin(caller, group, kind, shared ? shared : (uint64_t)(uintptr_t)object, 0,
+                   certain ? stack_of(caller) : 0);
     call.blocks = certain;
     call.object2 = held_pc;
     call.counted = slot;

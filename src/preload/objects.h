@@ -102,11 +102,10 @@ void object_renewed(const volatile void *object);
  */
 ALWAYS bool object_reading_unnoticed(const volatile void *object)
 {
-    struct shm_reading *last;
     uint64_t coarse = clock_coarse();
     if (UNLIKELY(self.readings == 0))
         return false;
-    last = &self.slot->reading[self.readings - 1];
+    struct shm_reading *last = &self.slot->reading[self.readings - 1];
     if (UNLIKELY(last->object != (uint64_t)(uintptr_t)object || !coarse || object_awaited(object) ||
                  (int64_t)(coarse - last->since) >= (int64_t)preload.hold_ticks))
         return false;

@@ -11,8 +11,6 @@
  */
 #include "shm/openmp.h"
 
-#include <string.h>
-
 #include "preload/known.h"
 #include "preload/objects.h"
 
@@ -102,11 +100,10 @@ static void region_end(uint64_t task, const char *name)
 ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *caller)
 {
     uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
-    struct shm_thread *slot;
     wait->begin = 0;
     if (!is_recorded(SHM_GROUP_OPENMP))
         return;
-    slot = self.slot;
+    struct shm_thread *slot = self.slot;
     if (UNLIKELY(slot->open_time != 0 || slot->writing))
         return;
     slot->open_object = (uint64_t)(uintptr_t)wait->object;
@@ -127,13 +124,12 @@ ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
 {
     struct shm_thread *slot = self.slot;
     uint64_t now = clock_now();
-    uintptr_t pc;
     /* The process has forked, or a jump has left the call. */
     if (!slot || slot->open_time != wait->begin) {
         wait->begin = 0;
         return now;
     }
-    pc = slot->open_pc;
+    uintptr_t pc = slot->open_pc;
     if (now - wait->begin >= preload.min_wait_ticks && record_begin()) {
         record->kind = SHM_WAITED;
         record->wait = (uint8_t)wait->wait;
@@ -213,7 +209,6 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
 {
     struct unwind_start caller = CALLER();
     struct shm_record record = {0};
-    struct shm_object *slot;
     *hold = (struct openmp_hold){.object = wait->object, .place = wait->place};
     if (!preload.area)
         return;
@@ -221,7 +216,7 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
         leave_lock(wait);
     else if (!is_recorded(SHM_GROUP_OPENMP))
         return;
-    slot = object_slot(wait->object);
+    struct shm_object *slot = object_slot(wait->object);
     /* Only this thread has the lock; races between locks that share a slot only give wrong
      * wakers. */
     record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);

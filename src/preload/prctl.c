@@ -47,14 +47,13 @@ EXPORT int prctl(int option, ...)
 {
     unsigned long arguments[4];
     va_list list;
-    int status;
     /* The C library, too, reads four arguments, however many were passed. */
     va_start(list, option);
     for (size_t i = 0; i < 4; i++)
         arguments[i] = va_arg(list, unsigned long);
     va_end(list);
     struct giving_up given = give_up(option == PR_SET_SECCOMP, takes_clock(option, arguments[0]));
-    status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    int status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
     /* The kernel has read the name there. */
     if (option == PR_SET_NAME && status == 0 && preload.area && self_recorded())
         /* NOLINTNEXTLINE(performance-no-int-to-ptr): the argument's type depends on the option. */

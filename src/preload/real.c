@@ -70,12 +70,11 @@ void *real_wrapper(const char *name)
 {
     static void *own, *base;
     Dl_info info;
-    void *found;
     if (!own && dladdr(&real, &info)) {
         base = info.dli_fbase;
         own = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     }
-    found = own ? dlsym(own, name) : NULL;
+    void *found = own ? dlsym(own, name) : NULL;
     return found && dladdr(found, &info) && info.dli_fbase == base ? found : NULL;
 }
 
@@ -92,10 +91,9 @@ bool real_has(void **function, const char *name)
 {
     static const char *const files[] = {"liburing.so.2", "liburing.so.1", "libaio.so.1"};
     const size_t count = sizeof files / sizeof files[0];
-    void *found;
     if (__atomic_load_n(function, __ATOMIC_RELAXED))
         return true;
-    found = find(name);
+    void *found = find(name);
     for (size_t i = 0; !found && i < count; i++) {
         void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
         if (!library)

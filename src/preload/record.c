@@ -17,7 +17,6 @@ PER_THREAD struct self self;
 static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(*link)(uint32_t))
 {
     uint64_t old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-    uint32_t index;
     while ((uint32_t)old != 0 && (uint32_t)old < limit) {
         uint64_t next =
             (old + TAG) >> 32 << 32 | __atomic_load_n(link((uint32_t)old), __ATOMIC_RELAXED);
@@ -26,7 +25,7 @@ static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(
     }
     if (__atomic_load_n(used, __ATOMIC_RELAXED) >= limit)
         return 0;
-    index = __atomic_fetch_add(used, 1, __ATOMIC_RELAXED);
+    uint32_t index = __atomic_fetch_add(used, 1, __ATOMIC_RELAXED);
     return index < limit ? index : 0;
 }
 
@@ -58,10 +57,9 @@ static uint32_t take_chunk(void)
 static struct shm_chunk *room(void)
 {
     struct shm_thread *slot = self.slot;
-    uint32_t index;
     if (LIKELY(self.chunk && self.chunk->used < SHM_CHUNK_RECORDS))
         return self.chunk;
-    index = take_chunk();
+    uint32_t index = take_chunk();
     if (!index)
         return NULL;
     /* Pairs with the collector's loads of `first` and `next`. */
@@ -181,9 +179,8 @@ static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 uint32_t own_tid(void)
 {
     pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    int tid;
     (void)REAL(pthread_mutex_lock)(&mutex);
-    tid = mutex.__data.__owner;
+    int tid = mutex.__data.__owner;
     (void)REAL(pthread_mutex_unlock)(&mutex);
     return (uint32_t)tid;
 }
@@ -339,10 +336,9 @@ static void self_adopt(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 bool self_attach(void)
 {
     int old_errno = errno;
-    uint32_t index;
     if (self.over || !preload.recording)
         return false;
-    index = find_announced();
+    uint32_t index = find_announced();
     if (index) {
         self_adopt(index, stack_end() - preload.stack_size, stack_end());
         errno = old_errno;

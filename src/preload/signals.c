@@ -174,10 +174,9 @@ static uint64_t sent_by_kernel(const sigset_t *mask)
 static uint64_t sent_by_threads(const sigset_t *mask)
 {
     sigset_t now;
-    uint64_t bits;
     if (!mask)
         (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
-    bits = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
+    uint64_t bits = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
     return self.slot->tid == preload.area->header.claimed ? bits | SHM_SIGNALS_OF_PROCESS : bits;
 }
 

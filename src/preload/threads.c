@@ -11,14 +11,13 @@ static bool is_of_libstdcxx(uint64_t routine)
 {
     /* Cached results: one routine of each kind. */
     static uint64_t its, other;
-    const char *slash;
     Dl_info info;
     if (routine == __atomic_load_n(&its, __ATOMIC_RELAXED))
         return true;
     if (routine == __atomic_load_n(&other, __ATOMIC_RELAXED) ||
         !dladdr((void *)(uintptr_t)routine, &info) || !info.dli_fname)
         return false;
-    slash = strrchr(info.dli_fname, '/');
+    const char *slash = strrchr(info.dli_fname, '/');
     bool is = strncmp(slash ? slash + 1 : info.dli_fname, "libstdc++.so", 12) == 0;
     __atomic_store_n(is ? &its : &other, routine, __ATOMIC_RELAXED);
     return is;
@@ -150,14 +149,12 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 {
     struct unwind_start caller = CALLER();
     size_t size = preload.stack_size;
-    uint32_t index;
-    int status;
     if (preload.area && attributes)
         (void)pthread_attr_getstacksize(attributes, &size);
-    index = announce((uint64_t)(uintptr_t)routine, argument, size, &caller);
+    uint32_t index = announce((uint64_t)(uintptr_t)routine, argument, size, &caller);
     if (!index)
         return REAL(pthread_create)(thread, attributes, routine, argument);
-    status = REAL(pthread_create)(thread, attributes, run, &preload.area->threads[index]);
+    int status = REAL(pthread_create)(thread, attributes, run, &preload.area->threads[index]);
     /* Frees the slot if the thread was not created. */
     if (status != 0)
         thread_slot_give_back(index);
@@ -168,10 +165,9 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
     struct unwind_start caller = CALLER();
     uint32_t index = announce((uint64_t)(uintptr_t)routine, argument, preload.stack_size, &caller);
-    int status;
     if (!index)
         return REAL(thrd_create)(thread, routine, argument);
-    status = REAL(thrd_create)(thread, run_c11, &preload.area->threads[index]);
+    int status = REAL(thrd_create)(thread, run_c11, &preload.area->threads[index]);
     if (status != thrd_success)
         thread_slot_give_back(index);
     return status;

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <string.h>
 #include <trail/read.h>
 
 #include "wire/goroutine.h"

@@ -1,7 +1,6 @@
 /* The lines that count what a recording took and missed (wire/recorded.h), and a trace's rows. */
 #pragma once
 
-#include <string.h>
 #include <trail/read.h>
 
 #include "base/arena.h"

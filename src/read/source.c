@@ -154,9 +154,9 @@ static ssize_t fail_cut(trail_error *err, const trail_source *s, int64_t at)
     return -1;
 }
 
-/* Reads from below, when [at, end) is empty. */
 static int limit_unwrapped(trail_source *s);
 
+/* Reads from below, when [at, end) is empty. */
 static ssize_t raw_read(trail_source *s, void *buf, size_t size)
 {
     if (s->ended)

@@ -140,10 +140,10 @@ void tables_free(struct tables *t)
  * counts. */
 static bool add_goroutine(struct tables *t, trail_string line)
 {
-    struct identity identity, *known;
+    struct identity identity;
     if (!identity_parse(line, &identity))
         return true;
-    known = idmap_find(&t->goroutines, identity.id);
+    struct identity *known = idmap_find(&t->goroutines, identity.id);
     if (!known) {
         known = arena_alloc(&t->extra, sizeof *known);
         if (!known || !idmap_put(&t->goroutines, identity.id, known))

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/present_memory.h"
 
@@ -13,9 +12,8 @@
 
 static bool copy(pid_t pid, uint64_t at, void *to, size_t size)
 {
-    const struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
     return present_memory(pid, at, size) == size &&
-           process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+           other_memory(pid, at, to, size) == (ssize_t)size;
 }
 
 /* Returns the target of a four-byte distance, counted from the end of the instruction. */
@@ -38,10 +36,9 @@ static uint64_t through_linkage(pid_t pid, uint64_t at)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
     uint8_t code[16];
-    size_t i;
     if (!copy(pid, at, code, sizeof code))
         return 0;
-    i = memcmp(code, landing, sizeof landing) == 0 ? sizeof landing : 0;
+    size_t i = memcmp(code, landing, sizeof landing) == 0 ? sizeof landing : 0;
     i += code[i] == 0xf2;
     if (code[i] != 0xff || code[i + 1] != 0x25)
         return at;

@@ -14,8 +14,7 @@
 
 static bool list_tids(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
+    EACH(struct stuck_process, process, stuck->processes, stuck->count) {
         for (size_t j = 0; j < process->held.count; j++) {
             uint64_t tid = (uint64_t)process->held.threads[j].tid;
             process->threads[j].process = process;
@@ -292,9 +291,8 @@ static bool is_as_before(const struct stuck *stuck, struct closure *closure)
 /* Examines what a cycle depends on once more. Sets *is_there; false: out of memory. */
 static bool confirm(const struct stuck *stuck, struct closure *closure, bool *is_there)
 {
-    bool good;
     closure->sleeps = calloc(closure->count + 1, sizeof *closure->sleeps);
-    good = !closure->no_memory && closure->sleeps;
+    bool good = !closure->no_memory && closure->sleeps;
     *is_there = good && is_as_before(stuck, closure);
     free(closure->list);
     free(closure->sleeps);
@@ -359,8 +357,7 @@ static bool is_for_thread(const struct held *held, const struct stuck_thread *th
 static bool seems_to_hang(const struct stuck_process *process)
 {
     size_t waiting = 0;
-    for (size_t i = 0; i < process->held.count; i++) {
-        const struct stuck_thread *thread = &process->threads[i];
+    EACH(const struct stuck_thread, thread, process->threads, process->held.count) {
         if (thread->state == STUCK_ENDED)
             continue;
         if (!is_for_thread(&process->held, thread))

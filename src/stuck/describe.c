@@ -228,11 +228,11 @@ trail_string stuck_frame_of(const void *context, size_t frame, trail_string *fil
 static void runtime_place(const struct stuck_thread *thread, char *text, size_t size)
 {
     size_t frame = runtime_frames_inside(stuck_frame_of, thread, thread->frame_count);
-    trail_string file, function;
+    trail_string file;
     *text = '\0';
     if (frame == thread->frame_count)
         return;
-    function = stuck_frame_of(thread, frame, &file);
+    trail_string function = stuck_frame_of(thread, frame, &file);
     (void)place_of_frame(function, file, thread->frames[frame].line, PLACE_PARENTHESES, text, size);
 }
 

@@ -2,7 +2,6 @@
 #include "stuck/descriptors.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -177,9 +177,7 @@ bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t
 
 static size_t read_memory(pid_t pid, uint64_t at, void *to, size_t size)
 {
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    here.iov_len = there.iov_len = present_memory(pid, at, size);
-    ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    ssize_t n = other_memory(pid, at, to, present_memory(pid, at, size));
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -287,7 +285,6 @@ static bool has_ended(const struct held_thread *thread)
 static bool seize(struct stop *stop)
 {
     struct held_thread *thread = stop->thread;
-    int error;
     if (read_state(stop->pid, thread) &&
         (held_is_ended_by_stop(stop->pid, thread) || thread->state == 'D'))
         return true;
@@ -298,7 +295,7 @@ static bool seize(struct stop *stop)
         (void)ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
         return true;
     }
-    error = errno;
+    int error = errno;
     thread->state = state_of(stop->pid, thread->tid);
     errno = error;
     return (error != EPERM && error != EACCES) || has_ended(thread);

@@ -3,21 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
+#include "base/present_memory.h"
 #include "shm/shm.h"
 
 /* The number of slots read at a time. */
 enum { SLOTS = 64 };
 
 static const char area_path[] = "/memfd:trail (deleted)";
-
-static bool read_memory(pid_t pid, uint64_t at, void *to, size_t size)
-{
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
-    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
-}
 
 /* Returns the address of the area and the number of used slots; 0: the process has none. */
 static uint64_t find_area(const struct held *held, uint32_t *slots)
@@ -27,7 +20,7 @@ static uint64_t find_area(const struct held *held, uint32_t *slots)
         const struct mapping *m = &held->mappings[i];
         if (!m->is_shared || strcmp(m->path, area_path) != 0 ||
             m->end - m->start < sizeof(struct shm_area) ||
-            !read_memory(held->pid, m->start, &header, sizeof header) ||
+            other_memory(held->pid, m->start, &header, sizeof header) != sizeof header ||
             header.magic != SHM_MAGIC || header.version != SHM_VERSION ||
             header.size_check != sizeof(struct shm_area) / 4096 || header.mapped_at != m->start)
             continue;
@@ -55,7 +48,8 @@ size_t recorded_readers(const struct held *held, uint64_t lock, uint32_t *tids, 
     for (uint32_t first = 1; threads && first < slots && count < max; first += SLOTS) {
         uint32_t n = slots - first < SLOTS ? slots - first : SLOTS;
         uint64_t at = area + offsetof(struct shm_area, threads) + first * sizeof *threads;
-        if (!read_memory(held->pid, at, threads, n * sizeof *threads))
+        size_t size = n * sizeof *threads;
+        if (other_memory(held->pid, at, threads, size) != (ssize_t)size)
             break;
         for (uint32_t i = 0; i < n && count < max; i++) {
             if (reads(&threads[i], lock))

@@ -110,14 +110,12 @@ static bool name_variable(void *context, uint64_t address, char *text, size_t si
 static void find_root(pid_t pid, char *root, size_t size)
 {
     char own[512];
-    ssize_t n;
     (void)snprintf(root, size, "/proc/%d/root", pid);
-    n = readlink(root, own, sizeof own);
+    ssize_t n = readlink(root, own, sizeof own);
     char maps[64], ours[64], theirs[64];
-    ssize_t a, b;
     (void)snprintf(maps, sizeof maps, "/proc/%d/ns/mnt", pid);
-    a = readlink("/proc/self/ns/mnt", ours, sizeof ours);
-    b = readlink(maps, theirs, sizeof theirs);
+    ssize_t a = readlink("/proc/self/ns/mnt", ours, sizeof ours);
+    ssize_t b = readlink(maps, theirs, sizeof theirs);
     if (n == 1 && *own == '/' && a == b && a > 0 && memcmp(ours, theirs, (size_t)a) == 0)
         *root = '\0';
 }
@@ -166,13 +164,11 @@ static char *function_of(trail_string name)
 static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, uint64_t pc,
                       const trail_module *module)
 {
-    struct stuck_frame *frame;
-    const char *slash;
     if (!GROW(thread->frames, thread->frame_capacity, thread->frame_count + 1))
         return false;
-    frame = &thread->frames[thread->frame_count++];
+    struct stuck_frame *frame = &thread->frames[thread->frame_count++];
     *frame = (struct stuck_frame){.pc = pc, .address = module ? pc - module->bias : pc};
-    slash = module ? strrchr(module->path.data, '/') : NULL;
+    const char *slash = module ? strrchr(module->path.data, '/') : NULL;
     frame->module = strdup(slash ? slash + 1 : "");
     if (symbol)
         frame->function = module ? function_of(symbol->function) : text_of(symbol->function);
@@ -226,10 +222,9 @@ static char *called_name(struct naming *naming, uint64_t return_address)
 static void name_by_call(struct stuck_thread *thread, struct naming *naming, size_t outer)
 {
     struct stuck_frame *frame = outer > 0 ? &thread->frames[outer - 1] : NULL;
-    char *name;
     if (!frame || *frame->function || outer > NEAR_FRAMES)
         return;
-    name = called_name(naming, thread->frames[outer].pc + 1);
+    char *name = called_name(naming, thread->frames[outer].pc + 1);
     if (!name)
         return;
     free(frame->function);
@@ -461,12 +456,11 @@ struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid)
 
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 {
-    struct stuck_process *process;
     if (!GROW(stuck->processes, stuck->capacity, stuck->count + 1)) {
         error_no_memory(err);
         return false;
     }
-    process = &stuck->processes[stuck->count];
+    struct stuck_process *process = &stuck->processes[stuck->count];
     *process = (struct stuck_process){0};
     if (fill_process(stuck, process, pid, err)) {
         stuck->count++;

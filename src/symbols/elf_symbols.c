@@ -245,7 +245,6 @@ void elf_symbols_close(struct elf_symbols *symbols)
 
 const char *elf_symbols_object(struct elf_symbols *symbols, uint64_t address, uint64_t *offset)
 {
-    const struct span *span;
     named_files_begin(symbols->owner);
     bool loaded =
         symbols->has_objects || load_symbols(symbols, &symbols->objects, STT_OBJECT, STT_OBJECT);
@@ -253,7 +252,7 @@ const char *elf_symbols_object(struct elf_symbols *symbols, uint64_t address, ui
     if (!loaded)
         return NULL;
     symbols->has_objects = true;
-    span = spans_find(&symbols->objects, address);
+    const struct span *span = spans_find(&symbols->objects, address);
     if (!span)
         return NULL;
     *offset = address - span->low;

@@ -115,10 +115,9 @@ static void span_close(struct timeline *t, struct timeline_span *span, int64_t n
 
 static bool is_wanted(const struct timeline *t, int64_t goroutine)
 {
-    const struct timeline_goroutine *g;
     if (t->options->goroutine_count == 0 && !t->options->name)
         return true;
-    g = timeline_goroutine_find(t, goroutine);
+    const struct timeline_goroutine *g = timeline_goroutine_find(t, goroutine);
     return g && g->wanted;
 }
 
@@ -725,7 +724,7 @@ void timeline_begin(struct timeline *t)
     t->span_slab.object_size = sizeof(struct timeline_span);
     follow_init(&t->follow, t->reader, &t->names);
     if (t->options->name)
-        t->wanted_name = names_put(&t->names, t->options->name, strlen(t->options->name));
+        t->wanted_name = names_of_text(&t->names, t->options->name);
 }
 
 int timeline_run(struct timeline *t, struct out *out, trail_error *err)

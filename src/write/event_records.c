@@ -34,9 +34,7 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
 
 struct model_m *event_any_running(struct event_writer *w)
 {
-    const struct idmap *gs = &w->model.gs.map;
-    IDMAP_EACH(slot, gs) {
-        const struct model_g *g = slot->value;
+    IDMAP_VALUES(const struct model_g, g, &w->model.gs.map) {
         struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
         if (m && m->p_id != TRAIL_NONE)
             return m;

@@ -292,8 +292,7 @@ static void write_strings(struct symbolizer *s, const struct piece *like)
 static int check_tables(struct symbolizer *s)
 {
     naming_begin(&s->naming);
-    for (size_t i = 0; i < s->piece_count; i++) {
-        const struct piece *piece = &s->pieces[i];
+    EACH(const struct piece, piece, s->pieces, s->piece_count) {
         if (piece->kind == TRAIL_BATCH_STRINGS && take_strings(s, piece) < 0)
             return -1;
         if (piece->kind == TRAIL_BATCH_STACKS && check_stacks(s, piece) < 0)
@@ -546,7 +545,7 @@ static int v1_verdict(struct symbolizer *s, const struct v1_file *file, const ui
 static int symbolize_v1(struct symbolizer *s)
 {
     struct v1_file file;
-    const uint8_t *data, *copied, *at, *next;
+    const uint8_t *data, *copied, *next;
     size_t size;
     if (s->version < 7)
         return error_set(s->err, TRAIL_UNSUPPORTED,
@@ -560,7 +559,7 @@ static int symbolize_v1(struct symbolizer *s)
     naming_begin(&s->naming);
     if (v1_take_strings(s, &file) < 0)
         return -1;
-    at = file.begin;
+    const uint8_t *at = file.begin;
     for (copied = data; (at = v1_find(&file, at, &next)) != NULL && !s->out.failed; at = next) {
         bool done = false;
         if ((*at & V1_TYPE_MASK) != V1_Stack)

@@ -156,8 +156,7 @@ void model_forget_begun(struct trace_model *model)
 {
     IDMAP_EACH(slot, &model->ms.map)
         forget_unannounced(model, slot->value);
-    IDMAP_EACH(slot, &model->gs.map) {
-        struct model_g *g = slot->value;
+    IDMAP_VALUES(struct model_g, g, &model->gs.map) {
         drop_regions(g);
         g->stops_world = false;
     }

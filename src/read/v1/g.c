@@ -18,8 +18,7 @@ void v1_gs_init(struct v1_gs *gs)
 
 static void free_lists(struct v1_gs *gs)
 {
-    IDMAP_EACH(slot, &gs->live.map) {
-        struct v1_g *g = slot->value;
+    IDMAP_VALUES(struct v1_g, g, &gs->live.map) {
         free(g->wakeup.position);
     }
 }

@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include <string.h>
 #include <trail/error.h>
 
 #include "base/varint.h"

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <string.h>
 
 #ifdef __BMI2__
 #include <immintrin.h>

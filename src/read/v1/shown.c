@@ -20,8 +20,7 @@ void v1_shown_collect(struct v1_shown *shown)
 bool v1_shown_replay(struct v1_shown *shown)
 {
     bool good = true;
-    IDMAP_EACH(slot, &shown->goroutines.map) {
-        const struct v1_shown_g *g = slot->value;
+    IDMAP_VALUES(const struct v1_shown_g, g, &shown->goroutines.map) {
         good = good && idmap_put(&shown->last, g->id, (void *)(uintptr_t)(g->offset + 1));
     }
     objects_free(&shown->goroutines);

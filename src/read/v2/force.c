@@ -31,8 +31,7 @@ static void unbind_p(struct v2_m *m)
 /* Ends the claims of other threads on a goroutine or P that is now elsewhere. */
 static void unbind_others(struct v2_order *o, const struct v2_m *except, int64_t g, int64_t p)
 {
-    IDMAP_EACH(slot, &o->ms.map) {
-        struct v2_m *m = slot->value;
+    IDMAP_VALUES(struct v2_m, m, &o->ms.map) {
         if (m == except)
             continue;
         if (g != TRAIL_NONE && m->g_id == g)

@@ -940,5 +940,4 @@ void v2_generation_free(struct v2_generation *g)
     free(g->samples);
     free(g->experiments);
     free(g->gaps);
-    *g = (struct v2_generation){0};
 }

@@ -89,8 +89,7 @@ static bool find_held(struct v2_order *order, v2_is_whole *is_whole, void *conte
                       struct idmap *gs, struct idmap *ps)
 {
     bool good = true;
-    IDMAP_EACH(slot, &order->ms.map) {
-        struct v2_m *m = slot->value;
+    IDMAP_VALUES(struct v2_m, m, &order->ms.map) {
         bool whole = is_whole(context, m);
         if (whole && m->g_id != TRAIL_NONE)
             good &= idmap_put(gs, (uint64_t)m->g_id, m);

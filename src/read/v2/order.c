@@ -50,8 +50,7 @@ static bool find_context_of_p(struct step *s, int64_t id)
 {
     if (s->order->guess)
         return false; /* threads without events in this generation are not known */
-    IDMAP_EACH(slot, &s->order->ms.map) {
-        const struct v2_m *m = slot->value;
+    IDMAP_VALUES(const struct v2_m, m, &s->order->ms.map) {
         if (m->seen && m->p_id == id) {
             s->now = (struct context){.m = m->id, .p = id, .g = m->g_id};
             return true;
@@ -653,66 +652,44 @@ static enum v2_step on_alloc_free(struct step *s)
 
 /* MARK: Dispatch */
 
-static enum v2_step handle_any(struct step *s)
-{
-    switch (s->type) {
-    case V2_ProcsChange:
-        return on_procs_change(s);
-    case V2_ProcSteal:
-        return on_proc_steal(s);
-    case V2_ProcStatus:
-        return on_proc_status(s);
-    case V2_GoCreateSyscall:
-        return on_create_syscall(s);
-    case V2_GoDestroySyscall:
-        return on_destroy_syscall(s);
-    case V2_GoStatus:
-    case V2_GoStatusStack:
-        return on_go_status(s);
-    case V2_STWBegin:
-    case V2_STWEnd:
-        return on_stw(s);
-    case V2_GCActive:
-        return on_gc_active(s);
-    case V2_GCBegin:
-        return on_gc_begin(s);
-    case V2_GCEnd:
-        return on_gc_end(s);
-    case V2_GCSweepActive:
-        return on_sweep_active(s);
-    case V2_GCSweepBegin:
-    case V2_GCSweepEnd:
-        return on_sweep(s);
-    case V2_GCMarkAssistActive:
-        return on_mark_assist_active(s);
-    case V2_GCMarkAssistBegin:
-    case V2_GCMarkAssistEnd:
-        return on_mark_assist(s);
-    case V2_GoLabel:
-        return on_label(s);
-    case V2_UserTaskBegin:
-    case V2_UserTaskEnd:
-    case V2_UserRegionBegin:
-    case V2_UserRegionEnd:
-    case V2_UserLog:
-        return v2_annotation(s);
-    case V2_GoSwitch:
-    case V2_GoSwitchDestroy:
-        return on_go_switch(s);
-    case V2_Span:
-    case V2_SpanAlloc:
-    case V2_SpanFree:
-    case V2_HeapObject:
-    case V2_HeapObjectAlloc:
-    case V2_HeapObjectFree:
-    case V2_GoroutineStack:
-    case V2_GoroutineStackAlloc:
-    case V2_GoroutineStackFree:
-        return on_alloc_free(s);
-    default:
-        return handle_common(s);
-    }
-}
+/* NULL: the event is common. */
+static enum v2_step (*const handlers[V2_TYPES])(struct step *) = {
+    [V2_ProcsChange] = on_procs_change,
+    [V2_ProcSteal] = on_proc_steal,
+    [V2_ProcStatus] = on_proc_status,
+    [V2_GoCreateSyscall] = on_create_syscall,
+    [V2_GoDestroySyscall] = on_destroy_syscall,
+    [V2_GoStatus] = on_go_status,
+    [V2_GoStatusStack] = on_go_status,
+    [V2_STWBegin] = on_stw,
+    [V2_STWEnd] = on_stw,
+    [V2_GCActive] = on_gc_active,
+    [V2_GCBegin] = on_gc_begin,
+    [V2_GCEnd] = on_gc_end,
+    [V2_GCSweepActive] = on_sweep_active,
+    [V2_GCSweepBegin] = on_sweep,
+    [V2_GCSweepEnd] = on_sweep,
+    [V2_GCMarkAssistActive] = on_mark_assist_active,
+    [V2_GCMarkAssistBegin] = on_mark_assist,
+    [V2_GCMarkAssistEnd] = on_mark_assist,
+    [V2_GoLabel] = on_label,
+    [V2_UserTaskBegin] = v2_annotation,
+    [V2_UserTaskEnd] = v2_annotation,
+    [V2_UserRegionBegin] = v2_annotation,
+    [V2_UserRegionEnd] = v2_annotation,
+    [V2_UserLog] = v2_annotation,
+    [V2_GoSwitch] = on_go_switch,
+    [V2_GoSwitchDestroy] = on_go_switch,
+    [V2_Span] = on_alloc_free,
+    [V2_SpanAlloc] = on_alloc_free,
+    [V2_SpanFree] = on_alloc_free,
+    [V2_HeapObject] = on_alloc_free,
+    [V2_HeapObjectAlloc] = on_alloc_free,
+    [V2_HeapObjectFree] = on_alloc_free,
+    [V2_GoroutineStack] = on_alloc_free,
+    [V2_GoroutineStackAlloc] = on_alloc_free,
+    [V2_GoroutineStackFree] = on_alloc_free,
+};
 
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
 {
@@ -727,7 +704,7 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
     if (UNLIKELY(order->guess) &&
         (wire.type == V2_GCActive || wire.type == V2_GCBegin || wire.type == V2_GCEnd))
         v2_guess_gc(order, wire.type, wire.arg[0]);
-    enum v2_step step = handle_any(&s);
+    enum v2_step step = handlers[s.type] ? handlers[s.type](&s) : handle_common(&s);
     order->output = s.output;
     order->nobody.g_id = TRAIL_NONE;
     order->nobody.p_id = TRAIL_NONE;
@@ -780,8 +757,7 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
 
 void v2_order_restart(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->ms.map) {
-        struct v2_m *m = slot->value;
+    IDMAP_VALUES(struct v2_m, m, &order->ms.map) {
         m->seen = false;
         m->g_id = m->p_id = TRAIL_NONE;
         m->g = NULL;
@@ -794,8 +770,7 @@ void v2_order_restart(struct v2_order *order)
 
 void v2_order_fini(struct v2_order *order)
 {
-    IDMAP_EACH(slot, &order->gs.map) {
-        struct v2_g *g = slot->value;
+    IDMAP_VALUES(struct v2_g, g, &order->gs.map) {
         v2_drop_regions(g);
         free(g->ranges.items);
     }

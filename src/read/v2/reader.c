@@ -266,8 +266,7 @@ static int fill_frontier(struct v2_reader *r)
     if (!GROW(f->heads, r->frontier_capacity, r->cursor_count))
         return error_no_memory(&r->base.error);
     f->count = 0;
-    for (size_t i = 0; i < r->cursor_count; i++) {
-        struct v2_cursor *c = &r->cursors[i];
+    EACH(struct v2_cursor, c, r->cursors, r->cursor_count) {
         bool lost = false;
         int started = next_good_batch_of(r, c, &lost);
         if (started < 0)
@@ -467,14 +466,9 @@ static enum v2_load load_next(struct v2_reader *r)
 /* MARK: Generations read alone */
 
 struct v2_alone {
-    struct v2_reader reader; /* only its order and stats are kept */
+    struct v2_reader reader; /* only its order and stats are kept, and the generation's numbers */
     struct v2_guess guess;
     uint64_t events;
-    uint64_t number, time_ticks;
-    double ns_per_tick;
-    int64_t sync_ns;
-    bool has_snapshot;
-    trail_clock_snapshot snapshot;
     trail_maker maker;
 };
 
@@ -482,19 +476,6 @@ static int load(struct v2_reader *r);
 static int merge(struct v2_reader *r);
 static void release(struct v2_reader *r);
 static void init(struct v2_reader *r, int version, bool strict);
-
-/* Keeps what outlives the generation's bytes and tables. */
-static void keep(struct v2_alone *a)
-{
-    const struct v2_generation *g = &a->reader.generation;
-    a->number = g->number;
-    a->time_ticks = g->time_ticks;
-    a->ns_per_tick = g->ns_per_tick;
-    a->sync_ns = v2_ticks_to_ns(g->ns_per_tick, g->min_time);
-    a->has_snapshot = g->has_snapshot;
-    a->snapshot = g->snapshot;
-    a->maker = a->reader.base.tables.maker;
-}
 
 /* Takes the bytes of the generation and the state of its threads. Returns false if it cannot be
  * used. */
@@ -515,8 +496,7 @@ static bool begin_alone(struct v2_alone *a, const trail_source *source,
     if (load(r) < 0 || r->phase != PHASE_EVENTS || r->behind.code != TRAIL_OK ||
         g->number != extent->number || g->used != extent->size)
         return false;
-    for (size_t i = 0; i < r->cursor_count; i++) {
-        const struct v2_cursor *c = &r->cursors[i];
+    EACH(const struct v2_cursor, c, r->cursors, r->cursor_count) {
         if (c->event && c->m != &r->order.nobody &&
             !v2_guess_thread(&r->order, c->m, c->event, c->end))
             return false;
@@ -547,7 +527,7 @@ struct v2_alone *v2_alone_read(const trail_source *source, int version, bool str
         return NULL;
     init(&a->reader, version, strict);
     bool good = begin_alone(a, source, extent) && read_alone(a);
-    keep(a);
+    a->maker = a->reader.base.tables.maker;
     release(&a->reader);
     if (good)
         return a;
@@ -574,8 +554,9 @@ static bool is_usual(int64_t ns)
 /* Whether the generation, decoded alone, is what the reader would have decoded at its position. */
 static bool continues(const struct v2_reader *r, const struct v2_alone *a)
 {
-    return r->lost_generation == 0 && r->behind.code == TRAIL_OK && a->number > r->highest &&
-           is_usual(r->order.output.last_ns) && is_usual(a->reader.order.output.last_ns) &&
+    return r->lost_generation == 0 && r->behind.code == TRAIL_OK &&
+           a->reader.generation.number > r->highest && is_usual(r->order.output.last_ns) &&
+           is_usual(a->reader.order.output.last_ns) &&
            v2_guess_holds(&a->guess, &r->order, &a->reader.order);
 }
 
@@ -598,9 +579,9 @@ static void add_stats(trail_reader_stats *sum, const struct v2_reader *r, bool g
  */
 static void deliver_ends(struct v2_reader *r, const struct v2_alone *a)
 {
-    struct v2_output *o = &r->order.output;
-    int64_t last_ns = o->last_ns + (int64_t)a->events;
-    deliver_sync(r, a->sync_ns, false);
+    const struct v2_generation *g = &a->reader.generation;
+    int64_t last_ns = r->order.output.last_ns + (int64_t)a->events;
+    deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
     if (a->events < 2)
         return;
     last_ns = last_ns > a->reader.order.output.last_ns ? last_ns : a->reader.order.output.last_ns;
@@ -620,11 +601,12 @@ static int join(struct v2_reader *r)
     struct v2_alone *a = v2_parallel_take(r->parallel, at, &extent);
     int result = a && continues(r, a);
     if (result) {
-        g->number = r->highest = a->number;
-        g->has_snapshot = a->has_snapshot;
-        g->snapshot = a->snapshot;
-        g->usual_ns_per_tick = a->ns_per_tick;
-        g->time_ticks = a->time_ticks < g->time_ticks ? a->time_ticks : g->time_ticks;
+        const struct v2_generation *joined = &a->reader.generation;
+        g->number = r->highest = joined->number;
+        g->has_snapshot = joined->has_snapshot;
+        g->snapshot = joined->snapshot;
+        g->usual_ns_per_tick = joined->ns_per_tick;
+        g->time_ticks = joined->time_ticks < g->time_ticks ? joined->time_ticks : g->time_ticks;
         if (r->base.tables.maker.made_by == TRAIL_MADE_BY_GO)
             r->base.tables.maker = a->maker;
         add_stats(&r->base.stats, &a->reader, r->first.code == TRAIL_OK);
