@@ -7,6 +7,7 @@ usage: load.py TRAIL SOURCE_ROOT GENERATE
 
 import ctypes
 import fcntl
+import functools
 import glob
 import json
 import os
@@ -49,6 +50,11 @@ def compared(table, of):
                (SELECT count(*) FROM ({ours} EXCEPT ALL {stored}))"""
 
 
+@functools.cache
+def printed(trace):
+    return len(run("print", trace)[1].splitlines())
+
+
 def has(store, traces, damaged=0):
     """Asserts that the store has exactly the rows of these traces, in all tables."""
     kind, place = store.split(":", 1)
@@ -62,7 +68,7 @@ def has(store, traces, damaged=0):
     equal({table: answer[1:] for table, answer in answers.items()}, dict.fromkeys(TABLES, (0, 0)))
     equal(answers["traces"][0], len(traces))
     # The printer, which does not use the tables, prints as many events.
-    equal(answers["events"][0], sum(len(run("print", trace)[1].splitlines()) for trace in traces))
+    equal(answers["events"][0], sum(printed(trace) for trace in traces))
 
 
 def load(store, *words, **more):
@@ -252,18 +258,18 @@ def a_store_answers_what_its_traces_answer():
     traces = sorted((line.split(",") for line in lines), key=lambda trace: f"{os.path.basename(trace[0])}-{trace[1]}")
     traces = [file for file, _ in traces]
     equal(len(traces), 5)
+
+    def rows_of(rows, pattern, *words):
+        code, text, err = run("sql", "--json", *words, f"SELECT * FROM {rows}")
+        equal((code, err), (0, ""))
+        return sorted(json.dumps(row, sort_keys=True) for row in json.loads(re.sub(pattern, r"\1", text)))
+
+    ours = {rows: rows_of(rows, r'(?<=")/[^"]*/([^"/]*\.trace")', "--host=h", *traces) for rows in STORED}
     for store in stores():
         equal(load(store, *traces)[0], 0)
         for rows in STORED:
-            query = f"SELECT * FROM {rows}"
-            code, ours, err = run("sql", "--json", "--host=h", *traces, query)
-            equal((code, err), (0, ""))
-            code, stored, err = run("sql", "--json", store, query)
-            equal((code, err), (0, ""))
-            ours, stored = re.sub(r'"/[^"]*/([^"/]*\.trace")', r'"\1', ours), re.sub(r"(\.trace)-[0-9a-f]{16}", r"\1", stored)
-            ours, stored = (sorted(json.dumps(row, sort_keys=True) for row in json.loads(text)) for text in (ours, stored))
-            assert ours, rows
-            equal(stored, ours, rows)
+            assert ours[rows], rows
+            equal(rows_of(rows, r"(\.trace)-[0-9a-f]{16}", store), ours[rows], rows)
         code, named, err = run("sql", "--csv", store, "@findings")
         equal((code, err, len(named.splitlines())), (0, "", len(run("sql", "--csv", *traces, "@findings")[1].splitlines())))
         for query in "SELECT * FROM read_csv('/etc/passwd')", f"COPY (SELECT 1) TO '{WORK}/outside'":

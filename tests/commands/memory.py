@@ -112,9 +112,9 @@ def bomb(name, start, repeated, megabytes):
 
 
 HEADER = b"go 1.21 trace\0\0\0"
-# P 0 at tick 1000, the heap's goal of one byte; then its size, repeatedly.
+# P 0 at tick 1000, the heap's goal of one byte; then its size, repeatedly, which is huge: few events are many bytes.
 GOOD = HEADER + b"\x41\x00\xe8\x07" + b"\x62\x01\x01"
-HEAP = b"\x61\x01\x01"
+HEAP = b"\x61\x01" + b"\xff" * 8 + b"\x7f"
 MB = 1000000
 
 

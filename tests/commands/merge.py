@@ -238,10 +238,11 @@ def cycles_of_garbage_collection_become_their_union():
 @test
 def a_cycle_that_goes_on_when_its_trace_ends_ends_there():
     cut = made("cut.trace", text(0, [*BEGIN, "GCBegin dt=98 gc_seq=1 stack=1", "HeapAlloc dt=400 heapalloc_value=1"]))
-    quiet = made("quiet.trace", text(0, [*BEGIN, "HeapAlloc dt=1998 heapalloc_value=1"]))
-    gc = json.loads(good("gc", "--json", merged(cut, quiet)))
-    (cycle,) = gc["cycles"]
+    later = made("later.trace", text(0, [*BEGIN, "GCBegin dt=1998 gc_seq=1 stack=1", "GCEnd dt=1000 gc_seq=2"]))
+    gc = json.loads(good("gc", "--json", merged(cut, later)))
+    cycle, another = gc["cycles"]
     assert cycle["begin_ns"] == 1100 and 1500 < cycle["end_ns"] < 1520, gc
+    assert (another["begin_ns"], another["end_ns"]) == (3000, 4000), gc
 
 
 @test

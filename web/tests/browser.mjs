@@ -7,8 +7,16 @@ import { join } from "node:path";
 
 export const [trail, scheduler, given] = process.argv.slice(2, 5);
 
+/* Required, not imported: Node would look through all of it for names to export, which takes longer than to run it. */
+const require = createRequire(import.meta.url);
 /* Undefined before `npm ci` in web. */
-const playwright = await import("playwright-core").catch(() => null);
+const playwright = (() => {
+    try {
+        return require("playwright-core");
+    } catch {
+        return undefined;
+    }
+})();
 
 /* The browsers of the system. Firefox as it is, by WebDriver BiDi, not the one that playwright patches. */
 const browsers = {
@@ -238,8 +246,8 @@ export const ALL = Boolean(process.env.TRAIL_TEST_ALL);
 
 /* The violations that axe reports. In the dark, only colours differ. Of what passes, axe keeps one node a rule. */
 export async function complaints(page, colorScheme = "light") {
-    const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-    await page.evaluate(readFileSync(axe, "utf8"));
+    if (!(await page.evaluate(() => "axe" in globalThis)))
+        await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
     const { violations } = await page.evaluate((options) => globalThis.axe.run(document, options), {
         resultTypes: ["violations"],
         ...(colorScheme === "dark" && !ALL ? { runOnly: ["color-contrast"] } : {}),

@@ -255,9 +255,8 @@ for (const [name, noun] of [
             await page.locator("caption", { hasText: "spans-of-range" }).waitFor();
             const wanted = [];
             for (const lane of [1, 2, 3])
-                for (const span of await spansOf(ask, "goroutine", lane))
-                    if (span.state !== "none" && span.begin < to && span.end > from)
-                        wanted.push(Math.min(span.end, to) - Math.max(span.begin, from));
+                for (const span of await spansOf(ask, "goroutine", lane, from, to))
+                    wanted.push(Math.min(span.end, to) - Math.max(span.begin, from));
             const listed = await rowsOf(page, "spans-of-range");
             equal(
                 listed.map((row) => +row["in the range"]),
@@ -292,15 +291,27 @@ for (const [name, noun] of [
         });
     });
 
-/* All spans of a lane, one by one. */
-async function spansOf(ask, kind, lane) {
-    const spans = [];
-    for (let i = 0, count = 1; i < count; i++) {
-        const span = await ask(`span?kind=${kind}&lane=${lane}&span=${i}`);
-        count = span.spans;
-        spans.push(span);
+/* The spans of a lane in a range, each with its number. */
+async function spansOf(ask, kind, lane, from, to) {
+    const numbered = async (number) => ({
+        ...(await ask(`span?kind=${kind}&lane=${lane}&span=${number}`)),
+        number,
+    });
+    let span = await numbered(0);
+    /* The first that ends in it. */
+    let [least, most] = [0, span.spans];
+    while (least < most) {
+        const middle = (least + most) >> 1;
+        if ((await numbered(middle)).end > from) most = middle;
+        else least = middle + 1;
     }
-    return spans;
+    const found = [];
+    for (const { spans } = span; least < spans; least++) {
+        span = await numbered(least);
+        if (span.begin >= to) break;
+        if (span.state !== "none") found.push(span);
+    }
+    return found;
 }
 
 /* MARK: Merged spans */
@@ -332,10 +343,7 @@ test("a pixel of several spans shows its shares under the pointer, and lists the
         const from = begin + +first.duration - +first["in the range"];
         ok(to - from <= perPixel + 2, `${to - from} ns, of a pixel of ${perPixel}`);
         const { rows } = await ask("lanes?kind=proc&count=1");
-        const all = await spansOf(ask, "proc", rows[0][0]);
-        const wanted = all.filter(
-            (span) => span.state !== "none" && span.begin < to && span.end > from,
-        );
+        const wanted = await spansOf(ask, "proc", rows[0][0], from, to);
         ok(wanted.length > 1, `${wanted.length} spans`);
         equal(
             shown.map((row) => [+row.begin, +row.duration]),
@@ -347,8 +355,8 @@ test("a pixel of several spans shows its shares under the pointer, and lists the
         equal(await complaints(page), [], "axe");
         /* A row selects its span, and the list stays. */
         await page.locator(".merged tbody tr").nth(1).click();
-        const span = all.indexOf(wanted[1]);
-        await until("it is selected", async () => (await fragment(page, "sel")) === `p0.${span}`);
+        const { number } = wanted[1];
+        await until("it is selected", async () => (await fragment(page, "sel")) === `p0.${number}`);
         equal(await page.locator(".merged tbody tr").count(), shown.length, "the list stays");
     });
 });

@@ -312,13 +312,23 @@ test("a finding's wait in two parts selects the longer one", async () => {
     });
 });
 
+/* A message disappears when fade() is called, instead of after 5 s. */
+function holdMessages() {
+    const real = window.setTimeout.bind(window);
+    window.setTimeout = (run, ms, ...more) => {
+        if (ms !== 5000) return real(run, ms, ...more);
+        window.fade = run;
+        return 0;
+    };
+}
+
 test("a message covers neither the search nor a panel", async () => {
     for (const viewport of [
         { width: 1280, height: 800 },
         { width: 390, height: 844 },
     ])
         await serving(example("shop-c"), async (open) => {
-            const page = await open("#sel=g3.5", { viewport });
+            const page = await open("#sel=g3.5", { viewport }, ".facts", holdMessages);
             for (const tab of ["Span", "Locks"]) {
                 await openTab(page, tab);
                 await idle(page);
@@ -334,6 +344,7 @@ test("a message covers neither the search nor a panel", async () => {
                         `${name} at ${viewport.width} px, ${tab}: ${JSON.stringify([of, box])}`,
                     );
                 }
+                await page.evaluate(() => window.fade());
                 await page.waitForSelector(".message", { state: "detached" });
             }
         });

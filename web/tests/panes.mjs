@@ -1592,7 +1592,7 @@ test("a tile leads to its goroutine also before the lanes are there", async () =
 });
 
 test("of very many goroutines the table has the first by a column, and says of how many", async () => {
-    const path = generated("many", "--format=1.23", "--goroutines=120000", "--events=800K");
+    const path = generated("many", "--format=1.23", "--goroutines=60000", "--events=400K");
     const { goroutines } = runJson("goroutines", path);
     ok(goroutines.length > 20000, `${goroutines.length} goroutines`);
     await serving(path, async (open) => {
