@@ -250,12 +250,8 @@ int export_schema(const struct export_request *request, const char *name)
         if (strcmp(names[i], name) == 0)
             dialect = i;
     }
-    if (dialect == TRAIL_DIALECTS) {
-        const char *near = nearest_word(name, names);
-        return usage_error(request->command, "no schema for '%s'; %s%s%sthere are %s", name,
-                           near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-                           EXPORT_SCHEMAS);
-    }
+    if (dialect == TRAIL_DIALECTS)
+        return unknown_word(request->command, "schema for", name, names, EXPORT_SCHEMAS);
     int code = open_output_beside(&output, path);
     if (code != EXIT_GOOD)
         return code;

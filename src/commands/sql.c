@@ -49,15 +49,6 @@ static int take_memory(const struct command *command, void *memory, const char *
     return usage_error(command, "--memory-limit is a size like 500M, not '%s'", value);
 }
 
-static int take_threads(const struct command *command, void *threads, const char *value)
-{
-    int64_t number;
-    *(const char **)threads = value;
-    if (parse_id(value, "", &number) && number > 0)
-        return EXIT_GOOD;
-    return usage_error(command, "--threads is a number, at least 1, not '%s'", value);
-}
-
 static const struct option rows[] = {
     {0, "from", "TIME",
      "only time from here on, counted from each file's first event: 1.5s 20ms 300us",
@@ -76,7 +67,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, duckdb.spill)},
     {0, "threads", "N",
      "threads that DuckDB may use (one per file, at most one per CPU; on a store one per CPU)",
-     TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
+     TO_NUMBER(struct request, duckdb.threads), .least = 1, .expects = "a number, at least 1"},
     {0, "cache", NULL,
      "keep the tables that the query uses, and read them from there the next time",
      TO_FLAG(struct request, cache)},
@@ -100,7 +91,6 @@ struct session {
     const char **files;         /* those that can be read */
     int unreadable;             /* the exit code of the others */
     char host[TRACE_HOST_SIZE]; /* unless given by an option */
-    char threads[32];           /* the number, unless given by an option */
 };
 
 /* MARK: What there is to ask */
@@ -582,18 +572,13 @@ static int begin(struct session *session)
     if (code != EXIT_GOOD)
         return code;
     if (session->symbols)
-        request->duckdb.threads = "1"; /* symbols are looked up by one thread at a time */
-    /* A file is read by one thread; more threads would only wait for it. */
-    long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
-    (void)snprintf(session->threads, sizeof session->threads, "%ld",
-                   files < most ? files
-                   : most > 0   ? most
-                                : 1);
+        request->duckdb.threads = 1; /* symbols are looked up by one thread at a time */
     struct duckdb_options options = request->duckdb;
-    if (!options.threads && !request->cache)
-        options.threads = session->threads;
-    if (request->store)
-        options.threads = request->duckdb.threads;
+    if (!options.threads && !request->cache && !request->store) {
+        /* A file is read by one thread; more threads would only wait for it. */
+        long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
+        options.threads = (unsigned)(files < most ? files : most > 0 ? most : 1);
+    }
     options.files |= request->cache || request->store;
     code = open_inputs(session);
     if (code == EXIT_GOOD)

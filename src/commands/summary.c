@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/goroutines.h"
 #include "analyze/part.h"
@@ -23,6 +22,7 @@
 #include "ui/follow_up.h"
 #include "ui/groups.h"
 #include "ui/spark.h"
+#include "ui/terminal.h"
 #include "ui/values.h"
 #include "words/gain.h"
 
@@ -53,12 +53,6 @@ static void want(trail_analysis_options *options)
 {
     summary_files_want(options);
     options->what |= GAINS_ANALYSES;
-}
-
-static bool want_colour(void)
-{
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
 /* MARK: What is shown in both forms */
@@ -804,7 +798,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {
         .analysis = {.command = command},
         .limit = 6,
-        .colour = want_colour(),
+        .colour = terminal_colours(),
     };
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request.analysis);
