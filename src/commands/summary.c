@@ -444,14 +444,9 @@ static void show_idle(const struct request *request)
 {
     const trail_activity *a = &request->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
-    if (a->available_ns == 0) {
-        printf("%-*s unknown: events are lost\n", label_width(request),
-               word(request, TERM_slots_idle));
-        return;
-    }
-    if (overview_lacks_switches(a, length_of(request))) {
-        printf("%-*s unknown: context switches were not recorded\n", label_width(request),
-               word(request, TERM_slots_idle));
+    if (a->available_ns == 0 || overview_lacks_switches(a, length_of(request))) {
+        printf("%-*s unknown: %s\n", label_width(request), word(request, TERM_slots_idle),
+               a->available_ns == 0 ? "events are lost" : "context switches were not recorded");
         return;
     }
     printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
