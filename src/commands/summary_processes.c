@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "read/recorded.h"
 #include "ui/recorded.h"
@@ -55,9 +56,7 @@ static int by_label(const void *a_, const void *b_)
 static int by_running(const void *a_, const void *b_)
 {
     const struct summary_process *a = a_, *b = b_;
-    if (a->running_ns != b->running_ns)
-        return a->running_ns > b->running_ns ? -1 : 1;
-    return by_label(a, b);
+    return ORDER(b->running_ns, a->running_ns) ?: by_label(a, b);
 }
 
 /* Assigns to the program what was recorded before there were several processes. */
