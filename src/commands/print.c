@@ -225,7 +225,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     if (!reader)
         return print_error(request->word, err);
     struct output output;
-    (void)open_output(&output, "-");
+    (void)open_output_beside(&output, "-");
     /* Only text has colours, and escapes names. */
     output.terminal.colours = options.colour && options.format == TRAIL_FORMAT_TEXT;
     trail_sink sink = output_sink(&output);
@@ -239,7 +239,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
 static int print_records(struct request *request, trail_source *source, trail_error *err)
 {
     struct output output;
-    (void)open_output(&output, "-");
+    (void)open_output_beside(&output, "-");
     trail_sink sink = output_sink(&output);
     int result = trail_print_wire(source, &sink, err);
     return print_result(request, result, &output, err);

@@ -67,10 +67,10 @@ static int64_t length_of(const struct request *request)
 /* MARK: JSON */
 
 /* Writes the command that shows a time, for copying. */
-static void put_command(struct row *row, const char *title, const trail_longest *longest)
+static void put_command(struct row *row, const trail_longest *longest)
 {
     char text[FOLLOW_UP_SIZE];
-    row_word(row, title, NULL,
+    row_word(row, "the_longest<", NULL,
              longest->ns > 0 ? follow_up_of(row->analysis, longest->goroutine, longest->begin_ns,
                                             longest->ns, text)
                              : "-");
@@ -609,7 +609,7 @@ static void put_latency(struct row *row, const void *of)
     row_duration(row, "running>", NULL, group.exec_ns);
     row_spread(row, SPREAD_TITLES, NULL, &waits->ready);
     row_name(row, "start_function<", NULL, waits->name);
-    put_command(row, "the_longest<", &waits->ready_longest);
+    put_command(row, &waits->ready_longest);
 }
 
 static void show_ready(const struct request *request)
@@ -641,7 +641,7 @@ static void put_ended(struct row *row, const void *of)
     row_spread(row, SPREAD_TITLES, NULL, &ended->wait->spread);
     put_reason(row, analysis_reason(row->analysis, ended->wait->reason), ended->wait->timed_out);
     row_name(row, "start_function<", NULL, ended->group->name);
-    put_command(row, "the_longest<", &ended->wait->longest);
+    put_command(row, &ended->wait->longest);
 }
 
 static void show_waits(const struct request *request)
