@@ -29,13 +29,6 @@ static void put_help(const char *help)
             putchar(help[i]);
 }
 
-/* Returns the options shared by all commands that read traces, if this is one. */
-static const struct option *shared_rows(const struct command *command)
-{
-    static const struct option none;
-    return command->no_input ? &none : input_options;
-}
-
 /* How each shell completes the words, other than options, of a command; "<*>" stands for the
  * queries of trail sql. The last row is for all other commands. */
 static const struct words {
@@ -89,19 +82,19 @@ static void put_words(const char *text)
 
 /* MARK: bash */
 
-static void bash_options(const struct option *row)
+static void bash_options(const struct command *command)
 {
-    for (; row->name; row++) {
+    OPTION_EACH(row, command) {
         printf(" --%s%s", row->name, row->argument ? "=" : "");
         if (row->short_name)
             printf(" -%c", row->short_name);
     }
 }
 
-static void bash_values(const struct command *command, const struct option *row)
+static void bash_values(const struct command *command)
 {
     char buf[OPTION_VALUES_SIZE];
-    for (; row->name; row++) {
+    OPTION_EACH(row, command) {
         if (!row->argument)
             continue;
         printf("        %s:--%s", command->name, row->name);
@@ -216,15 +209,12 @@ static void bash(void)
     printf("'\n# Completes the value of an option; fails if it has none.\n"
            "_trail_value()\n{\n"
            "    case $1 in\n");
-    for (const struct command *const *c = commands; *c; c++) {
-        bash_values(*c, (*c)->options);
-        bash_values(*c, shared_rows(*c));
-    }
+    for (const struct command *const *c = commands; *c; c++)
+        bash_values(*c);
     printf("        *) return 1 ;;\n    esac\n}\n_trail_option()\n{\n    case $command in\n");
     for (const struct command *const *c = commands; *c; c++) {
         printf("        %s) _trail_words '", (*c)->name);
-        bash_options((*c)->options);
-        bash_options(shared_rows(*c));
+        bash_options(*c);
         printf(" --help -h' ;;\n");
     }
     printf("    esac\n}\n_trail_word()\n{\n    case $command in\n");
@@ -285,9 +275,7 @@ static void zsh(void)
            "        case $words[1] in\n");
     for (const struct command *const *c = commands; *c; c++) {
         printf("        %s) _arguments -S \\\n", (*c)->name);
-        for (const struct option *row = (*c)->options; row->name; row++)
-            zsh_option(row);
-        for (const struct option *row = shared_rows(*c); row->name; row++)
+        OPTION_EACH(row, *c)
             zsh_option(row);
         printf("            '(-h --help)'{-h,--help}'[show help]' ");
         put_words(words_of(*c)->zsh);
@@ -373,9 +361,7 @@ static void fish(void)
            "complete -c trail -n __fish_use_subcommand -l version -d 'show the version'\n"
            "complete -c trail -l help -s h -d 'show help'\n");
     for (const struct command *const *c = commands; *c; c++) {
-        for (const struct option *row = (*c)->options; row->name; row++)
-            fish_option(*c, row);
-        for (const struct option *row = shared_rows(*c); row->name; row++)
+        OPTION_EACH(row, *c)
             fish_option(*c, row);
         printf("complete -c trail -n '__trail_command %s' ", (*c)->name);
         put_words(words_of(*c)->fish);

@@ -188,20 +188,15 @@ static int read_side(struct request *request, int i)
 
 /* MARK: Order */
 
-static double size_of(double value)
-{
-    return value < 0 ? -value : value;
-}
-
 /* Whether it is an integer that a double holds exactly. */
 static bool is_whole(double value)
 {
-    return size_of(value) < 9007199254740992.0 && (double)whole_of(value) == value;
+    return fabs(value) < 9007199254740992.0 && (double)whole_of(value) == value;
 }
 
 static double size_of_change(const struct diff_row *row)
 {
-    return size_of(row->of[1].value - row->of[0].value);
+    return fabs(row->of[1].value - row->of[0].value);
 }
 
 /* Orders by scope; within a scope, times before counts, the greatest change first. */
@@ -300,7 +295,7 @@ static void show_json(const struct request *request)
 static const char *figure(char *buf, enum diff_unit unit, double value, bool sign)
 {
     char text[SHOW_SIZE], *at = buf;
-    double size = size_of(value);
+    double size = fabs(value);
     if (sign || value < 0)
         *at++ = value < 0 ? '-' : '+';
     size_t left = SHOW_SIZE - 1;

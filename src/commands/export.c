@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cpu_quota.h"
+#include "base/text.h"
 #include "commands/export_push.h"
-#include "commands/export_tables.h"
 #include "export/formats.h"
 #include "ui/trace_file.h"
 
@@ -189,8 +189,7 @@ static int check_usage(struct export_request *request, const struct options *opt
         return wrong;
     if (request->output && overwrites(request->output, request->word))
         return usage_error(request->command, "%s is the trace itself", request->output);
-    const char *slash = strrchr(request->word, '/');
-    request->options.title = slash ? slash + 1 : source_title(request->word);
+    request->options.title = path_name(source_title(request->word));
     WINDOW_PUT(&request->options, &request->window);
     request->options.goroutines = request->goroutines.ids;
     request->options.goroutine_count = request->goroutines.count;
@@ -396,7 +395,7 @@ static int answer(struct export_request *request, const struct options *options)
 {
     if (request->schema)
         return options->word_count > 0 ? usage_error(request->command, "a schema needs no trace")
-                                       : export_schema(request, request->schema);
+                                       : export_schema(request);
     int code = check_usage(request, options);
     return code == EXIT_GOOD ? request->format->run(request) : code;
 }

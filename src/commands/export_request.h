@@ -59,6 +59,10 @@ int export_ctf(struct export_request *request);
 int export_profile(struct export_request *request);
 int export_tables(struct export_request *request);
 
+/* Prints the schema for the system that was asked for. */
+int export_schema(const struct export_request *request);
+#define EXPORT_SCHEMAS "duckdb clickhouse clickhouse-cluster spark trino"
+
 /* Opens a reader as the request selects, calls `use`, and closes it. Returns the exit code of
  * `use`. */
 int export_with_reader(struct export_request *request,

@@ -2,7 +2,7 @@
  * trail export --to=csv, rowbinary, parquet: writes the tables of a trace into files, one into a
  * file or all into a folder.
  */
-#include "commands/export_tables.h"
+#include "commands/export_request.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -239,9 +239,10 @@ int export_tables(struct export_request *request)
 
 /* MARK: Schemas */
 
-int export_schema(const struct export_request *request, const char *name)
+int export_schema(const struct export_request *request)
 {
-    const char *names[TRAIL_DIALECTS + 1] = {0}, *path = request->output ? request->output : "-";
+    const char *name = request->schema, *names[TRAIL_DIALECTS + 1] = {0},
+               *path = request->output ? request->output : "-";
     struct output output;
     trail_error err = no_error();
     int dialect = TRAIL_DIALECTS;
@@ -250,12 +251,8 @@ int export_schema(const struct export_request *request, const char *name)
         if (strcmp(names[i], name) == 0)
             dialect = i;
     }
-    if (dialect == TRAIL_DIALECTS) {
-        const char *near = nearest_word(name, names);
-        return usage_error(request->command, "no schema for '%s'; %s%s%sthere are %s", name,
-                           near ? "did you mean '" : "", near ? near : "", near ? "'? " : "",
-                           EXPORT_SCHEMAS);
-    }
+    if (dialect == TRAIL_DIALECTS)
+        return unknown_word(request->command, "schema for", name, names, EXPORT_SCHEMAS);
     int code = open_output_beside(&output, path);
     if (code != EXIT_GOOD)
         return code;

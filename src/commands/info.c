@@ -44,6 +44,7 @@ static const struct option rows[] = {
 #define RECORD_TYPES 256
 
 struct tally {
+    const char *name; /* once it was counted */
     uint64_t count, bytes;
 };
 
@@ -94,7 +95,6 @@ struct info {
     uint64_t events[TRAIL_KINDS];
     uint64_t event_count;
     struct tally by_record[RECORD_TYPES];
-    const char *record_name[RECORD_TYPES];
     struct idmap goroutines, tasks;
     int64_t first_ns, last_ns;
     trail_reader_stats stats;
@@ -102,6 +102,13 @@ struct info {
 };
 
 /* MARK: Batches */
+
+static void count_in(struct tally *tally, const char *name, uint64_t bytes)
+{
+    tally->name = name;
+    tally->count++;
+    tally->bytes += bytes;
+}
 
 /* Counts an ID once. Returns false if out of memory. */
 static bool count_id(struct idmap *seen, uint64_t id)
@@ -219,8 +226,8 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
     info->batches++;
     info->records += batch->records;
     info->bytes = (uint64_t)batch->offset + batch->header_size + batch->size;
-    info->by_batch[batch->kind].count++;
-    info->by_batch[batch->kind].bytes += batch->header_size + batch->size;
+    count_in(&info->by_batch[batch->kind], trail_batch_kind_name(batch->kind),
+             batch->header_size + batch->size);
     if (batch->kind == TRAIL_BATCH_END_GENERATION)
         return true;
     bool has_time = batch->header_size > 0;
@@ -377,13 +384,9 @@ static int count_records(struct info *info, trail_source *source)
     }
     const trail_record *record;
     int more;
-    while ((more = trail_records_next(records, &record)) > 0) {
-        if (record->type >= RECORD_TYPES)
-            continue;
-        info->by_record[record->type].count++;
-        info->by_record[record->type].bytes += record->size;
-        info->record_name[record->type] = record->name;
-    }
+    while ((more = trail_records_next(records, &record)) > 0)
+        if (record->type < RECORD_TYPES)
+            count_in(&info->by_record[record->type], record->name, record->size);
     if (more < 0)
         note_damage(info, trail_records_error(records));
     trail_records_close(records);
@@ -507,49 +510,35 @@ static const char *duration_quality(const struct info *info)
     return info->version < 11 ? "at least " : "about ";
 }
 
-static void show_batches(const struct info *info)
+static void show_tally(const struct info *info, const struct tally *tally, int width)
 {
     char size[SHOW_SIZE];
-    for (int i = 0; i < BATCH_KINDS; i++) {
-        const struct tally *tally = &info->by_batch[i];
-        if (tally->count == 0)
-            continue;
-        double part = 100.0 * (double)tally->bytes / (double)info->bytes;
-        printf("    %-18s %9" PRIu64 " %14s %6.1f %%\n", trail_batch_kind_name((trail_batch_kind)i),
-               tally->count, show_bytes(size, tally->bytes), part);
-    }
+    if (tally->count > 0)
+        printf("    %-*s %9" PRIu64 " %14s %6.1f %%\n", width, tally->name, tally->count,
+               show_bytes(size, tally->bytes), 100.0 * (double)tally->bytes / (double)info->bytes);
 }
 
-struct record_row {
-    uint64_t bytes;
-    size_t type;
-};
-
+/* Then in the order of the array. */
 static int by_bytes(const void *a, const void *b)
 {
-    const struct record_row *x = a, *y = b;
-    return ORDER(y->bytes, x->bytes) ?: ORDER(x->type, y->type);
+    const struct tally *x = *(const struct tally *const *)a, *y = *(const struct tally *const *)b;
+    return ORDER(y->bytes, x->bytes) ?: ORDER(x, y);
 }
 
 static void show_records(const struct info *info)
 {
-    struct record_row order[RECORD_TYPES];
-    char size[SHOW_SIZE];
+    const struct tally *order[RECORD_TYPES];
     for (size_t i = 0; i < RECORD_TYPES; i++)
-        order[i] = (struct record_row){.bytes = info->by_record[i].bytes, .type = i};
-    qsort(order, RECORD_TYPES, sizeof order[0], by_bytes);
+        order[i] = &info->by_record[i];
+    qsort(order, RECORD_TYPES, sizeof *order, by_bytes);
     printf("  records by type\n");
-    for (size_t i = 0; i < RECORD_TYPES && order[i].bytes > 0; i++) {
-        const struct tally *tally = &info->by_record[order[i].type];
-        printf("    %-20s %9" PRIu64 " %14s %6.1f %%\n", info->record_name[order[i].type],
-               tally->count, show_bytes(size, tally->bytes),
-               100.0 * (double)tally->bytes / (double)info->bytes);
-    }
+    for (size_t i = 0; i < RECORD_TYPES; i++)
+        show_tally(info, order[i], 20);
 }
 
-static void put_count(const char *what, size_t count)
+static void put_count(const char *what, uint64_t count)
 {
-    printf("  %-12s %zu\n", what, count);
+    printf("  %-12s %" PRIu64 "\n", what, count);
 }
 
 static void show_full(const struct info *info, const struct vocabulary *vocabulary)
@@ -557,12 +546,12 @@ static void show_full(const struct info *info, const struct vocabulary *vocabula
     /* In recordings of trail record a goroutine is a thread, which has been counted. */
     if (vocabulary->of != TRAIL_MADE_BY_RECORD)
         put_count(term(vocabulary, TERM_tasks), info->goroutines.count);
-    printf("  tasks        %zu\n", info->tasks.count);
-    printf("  regions      %" PRIu64 "\n", info->events[TRAIL_REGION_BEGIN]);
-    printf("  CPU samples  %" PRIu64 "\n", info->events[TRAIL_STACK_SAMPLE]);
-    printf("  strings      %" PRIu64 "\n", info->stats.strings);
-    printf("  stacks       %" PRIu64 "\n", info->stats.stacks);
-    printf("  events       %" PRIu64 "\n", info->event_count);
+    put_count("tasks", info->tasks.count);
+    put_count("regions", info->events[TRAIL_REGION_BEGIN]);
+    put_count("CPU samples", info->events[TRAIL_STACK_SAMPLE]);
+    put_count("strings", info->stats.strings);
+    put_count("stacks", info->stats.stacks);
+    put_count("events", info->event_count);
     for (int kind = 0; kind < TRAIL_KINDS; kind++)
         if (info->events[kind] > 0)
             printf("    %-18s %9" PRIu64 "\n", trail_kind_name((trail_kind)kind),
@@ -639,18 +628,19 @@ static void show_info(const struct info *info)
         show_line("  read from    %s", info->read_from);
     show_times(info);
     if (trail_version_is_v2(info->version)) {
-        printf("  generations  %" PRIu64 "\n", info->generations);
+        put_count("generations", info->generations);
         put_count(machines, info->threads.count);
         if (info->full)
             put_count(slots, info->procs.count);
     } else {
-        printf("  records      %" PRIu64 "\n", info->records);
+        put_count("records", info->records);
         put_count(slots, info->procs.count);
         if (info->full)
             put_count(machines, info->threads.count);
     }
-    printf("  batches      %" PRIu64 "\n", info->batches);
-    show_batches(info);
+    put_count("batches", info->batches);
+    for (size_t i = 0; i < BATCH_KINDS; i++)
+        show_tally(info, &info->by_batch[i], 18);
     if (!info->walked)
         printf("    counted up to the first damage\n");
     if (info->full)
@@ -670,15 +660,16 @@ static void show_info(const struct info *info)
 
 /* MARK: --json (its keys are described in trail-info(1)) */
 
-static void json_tallies(struct json *json, const struct info *info)
+static void json_tallies(struct json *json, const char *key, const struct tally *tallies,
+                         size_t count)
 {
-    json_open(json, "batches_by_kind", '{');
-    for (int i = 0; i < BATCH_KINDS; i++) {
-        if (info->by_batch[i].count == 0)
+    json_open(json, key, '{');
+    for (const struct tally *tally = tallies; tally < tallies + count; tally++) {
+        if (tally->count == 0)
             continue;
-        json_open(json, trail_batch_kind_name((trail_batch_kind)i), '{');
-        json_number(json, "count", info->by_batch[i].count);
-        json_number(json, "bytes", info->by_batch[i].bytes);
+        json_open(json, tally->name, '{');
+        json_number(json, "count", tally->count);
+        json_number(json, "bytes", tally->bytes);
         json_close(json, '}');
     }
     json_close(json, '}');
@@ -719,16 +710,7 @@ static void json_full(struct json *json, const struct info *info)
         if (info->events[kind] > 0)
             json_number(json, trail_kind_name((trail_kind)kind), info->events[kind]);
     json_close(json, '}');
-    json_open(json, "records_by_type", '{');
-    for (size_t i = 0; i < RECORD_TYPES; i++) {
-        if (info->by_record[i].count == 0)
-            continue;
-        json_open(json, info->record_name[i], '{');
-        json_number(json, "count", info->by_record[i].count);
-        json_number(json, "bytes", info->by_record[i].bytes);
-        json_close(json, '}');
-    }
-    json_close(json, '}');
+    json_tallies(json, "records_by_type", info->by_record, RECORD_TYPES);
 }
 
 static void json_times(struct json *json, const struct info *info)
@@ -776,7 +758,7 @@ static void json_info(const struct info *info)
             json_number(&json, "ms", info->threads.count);
         if (!trail_version_is_v2(info->version) || info->full)
             json_number(&json, "ps", info->procs.count);
-        json_tallies(&json, info);
+        json_tallies(&json, "batches_by_kind", info->by_batch, BATCH_KINDS);
         if (info->full)
             json_full(&json, info);
     }

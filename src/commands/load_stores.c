@@ -68,7 +68,7 @@ struct session {
 /* session_close must be called in either case. */
 static int session_open(struct session *session, const struct load_batch *batch)
 {
-    struct duckdb_options options = {.files = true, .unordered = true, .threads = "1"};
+    struct duckdb_options options = {.files = true, .unordered = true, .threads = 1};
     session->sql.duckdb = &session->duckdb;
     if (!load_traces_begin(&session->sql.traces, batch))
         return exit_no_memory();

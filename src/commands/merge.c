@@ -66,25 +66,10 @@ static int parse_offset(const struct command *command, void *member, const char 
     return EXIT_GOOD;
 }
 
-static int parse_align(const struct command *command, void *member, const char *value)
-{
-    bool *start = member;
-    *start = strcmp(value, "start") == 0;
-    if (!*start && strcmp(value, "wall") != 0)
-        return usage_error(command, "--align is wall or start, not '%s'", value);
-    return EXIT_GOOD;
-}
-
-static int parse_to(const struct command *command, void *member, const char *value)
-{
-    static const char *const names[] = {"go1.23", "go1.25", "go1.26"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(value, names[i]) == 0 || strcmp(value, names[i] + 2) == 0) {
-            *(int *)member = (int)strtol(names[i] + 4, NULL, 10);
-            return EXIT_GOOD;
-        }
-    return usage_error(command, "--to is go1.26, go1.25 or go1.23, not '%s'", value);
-}
+static const struct option_word starts[] = {{"wall", false}, {"start", true}, {0}};
+static const struct option_word versions[] = {
+    {"go1.26", 26}, {"go1.25", 25}, {"go1.23", 23}, {"1.26", 26}, {"1.25", 25}, {"1.23", 23}, {0},
+};
 
 static const struct option rows[] = {
     {0, "offset", "NAME=TIME",
@@ -93,11 +78,12 @@ static const struct option rows[] = {
     {0, "align", "BY",
      "how traces without --offset are aligned: by their wall clocks (the default), or start: all "
      "begin together",
-     TO_PARSED(struct request, merge.align_start, bool, parse_align), .values = "wall start"},
+     TO_WORD(struct request, merge.align_start, starts), .expects = "wall or start"},
     {0, "plain", NULL, "start functions without the name of their trace",
      TO_FLAG(struct request, merge.plain)},
     {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",
-     TO_PARSED(struct request, merge.version, int, parse_to), .values = "go1.26 go1.25 go1.23"},
+     TO_WORD(struct request, merge.version, versions), .expects = "go1.26, go1.25 or go1.23",
+     .values = "go1.26 go1.25 go1.23"},
     {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
      TO_TEXT(struct request, output)},
     {0},

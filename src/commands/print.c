@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
+#include "ui/terminal.h"
 #include "ui/values.h"
 #include "ui/window.h"
 #include "ui/words.h"
@@ -194,11 +194,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 static bool want_colour(const struct request *request)
 {
-    if (request->color != COLOR_AUTO)
-        return request->color == COLOR_ALWAYS;
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    return request->color == COLOR_AUTO ? terminal_colours() : request->color == COLOR_ALWAYS;
 }
 
 static int print_result(const struct request *request, int result, struct output *output,
@@ -229,7 +225,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     if (!reader)
         return print_error(request->word, err);
     struct output output;
-    (void)open_output(&output, "-");
+    (void)open_output_beside(&output, "-");
     /* Only text has colours, and escapes names. */
     output.terminal.colours = options.colour && options.format == TRAIL_FORMAT_TEXT;
     trail_sink sink = output_sink(&output);
@@ -243,7 +239,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
 static int print_records(struct request *request, trail_source *source, trail_error *err)
 {
     struct output output;
-    (void)open_output(&output, "-");
+    (void)open_output_beside(&output, "-");
     trail_sink sink = output_sink(&output);
     int result = trail_print_wire(source, &sink, err);
     return print_result(request, result, &output, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "ui/analysis.h"
 #include "ui/goroutine_filter.h"
 #include "ui/profile_tree.h"
@@ -65,12 +66,6 @@ static int parse_format(const struct command *command, void *format, const char 
     return usage_error(command, "no format '%s'; there are %s", word, FORMATS);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), n = end ? strlen(end) : 0;
-    return end && size >= n && strcmp(text + size - n, end) == 0;
-}
-
 /* Sets the format by the suffix of the output. */
 static int format_by_suffix(struct request *request)
 {
@@ -78,10 +73,11 @@ static int format_by_suffix(struct request *request)
         request->format = AS_TREE;
         return EXIT_GOOD;
     }
+    trail_string output = text_from(request->output);
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         request->format = formats[i].format;
-        if (ends_with(request->output, formats[i].suffix) ||
-            ends_with(request->output, formats[i].suffix_too))
+        if (formats[i].suffix &&
+            (text_ends(output, formats[i].suffix) || text_ends(output, formats[i].suffix_too)))
             return EXIT_GOOD;
     }
     return usage_error(request->analysis.command,

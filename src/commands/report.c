@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "commands/report_embed.h"
 #include "diagnose/gains.h"
 #include "report/overview.h"
@@ -206,12 +207,9 @@ static int write_report(struct request *request)
 {
     char maker[64];
     struct analysis *analysis = &request->analysis;
-    const char *slash = strrchr(analysis->word, '/');
     char file[FOLLOW_UP_SIZE];
     struct report report = {
-        .title = request->title ? request->title
-                 : slash        ? slash + 1
-                                : source_title(analysis->word),
+        .title = request->title ? request->title : path_name(source_title(analysis->word)),
         .file = strcmp(analysis->word, "-") == 0 ? "FILE" : shell_file(analysis->word, file),
         .version = TRAIL_VERSION,
         .maker = maker_of(analysis->reader, maker, sizeof maker),

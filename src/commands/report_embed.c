@@ -1,13 +1,12 @@
 #include "commands/report_embed.h"
 
-#include <string.h>
-
+#include "base/text.h"
 #include "serve/embed.h"
 #include "ui/cli.h"
 
 int report_embed(const char *word, const char *title, const char *path)
 {
-    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : source_title(word);
+    const char *name = path_name(source_title(word));
     struct embed embed = {.title = title ? title : name, .name = name};
     struct output output;
     trail_error err = no_error();

@@ -49,15 +49,6 @@ static int take_memory(const struct command *command, void *memory, const char *
     return usage_error(command, "--memory-limit is a size like 500M, not '%s'", value);
 }
 
-static int take_threads(const struct command *command, void *threads, const char *value)
-{
-    int64_t number;
-    *(const char **)threads = value;
-    if (parse_id(value, "", &number) && number > 0)
-        return EXIT_GOOD;
-    return usage_error(command, "--threads is a number, at least 1, not '%s'", value);
-}
-
 static const struct option rows[] = {
     {0, "from", "TIME",
      "only time from here on, counted from each file's first event: 1.5s 20ms 300us",
@@ -76,7 +67,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, duckdb.spill)},
     {0, "threads", "N",
      "threads that DuckDB may use (one per file, at most one per CPU; on a store one per CPU)",
-     TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
+     TO_NUMBER(struct request, duckdb.threads), .least = 1, .expects = "a number, at least 1"},
     {0, "cache", NULL,
      "keep the tables that the query uses, and read them from there the next time",
      TO_FLAG(struct request, cache)},
@@ -100,7 +91,6 @@ struct session {
     const char **files;         /* those that can be read */
     int unreadable;             /* the exit code of the others */
     char host[TRACE_HOST_SIZE]; /* unless given by an option */
-    char threads[32];           /* the number, unless given by an option */
 };
 
 /* MARK: What there is to ask */
@@ -320,32 +310,6 @@ static int run_one(struct session *session, const char *text, bool shown)
 
 /* MARK: Several queries */
 
-/* Returns the end of a statement, after its semicolon, or NULL if it is incomplete. Semicolons in
- * quotes and comments are skipped. */
-static char *statement_end(char *at)
-{
-    while (*at) {
-        if (*at == ';')
-            return at;
-        if (*at == '\'' || *at == '"') {
-            char *end = strchr(at + 1, *at);
-            if (!end)
-                return NULL;
-            at = end + 1;
-        } else if (at[0] == '-' && at[1] == '-') {
-            at += strcspn(at, "\n");
-        } else if (at[0] == '/' && at[1] == '*') {
-            char *end = strstr(at + 2, "*/");
-            if (!end)
-                return NULL;
-            at = end + 2;
-        } else {
-            at++;
-        }
-    }
-    return NULL;
-}
-
 /* Returns the start of a statement, after white space and comments. */
 static const char *statement_begin(const char *at)
 {
@@ -361,6 +325,20 @@ static const char *statement_begin(const char *at)
     }
 }
 
+/* Returns the size of the statement up to its semicolon, or of all of the text if it is incomplete.
+ * Semicolons in quotes and comments do not count. */
+static size_t statement_size(const char *text)
+{
+    const char *at = statement_begin(text);
+    while (*at && *at != ';') {
+        const char *end = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : at;
+        if (!end || strncmp(at, "/*", 2) == 0)
+            return strlen(text);
+        at = statement_begin(end + 1);
+    }
+    return (size_t)(at - text);
+}
+
 static bool is_blank(const char *text)
 {
     return *statement_begin(text) == '\0';
@@ -369,12 +347,10 @@ static bool is_blank(const char *text)
 /* Runs all complete statements of the text, and returns the rest. */
 static char *run_whole(struct session *session, char *text, int *code)
 {
-    char *end;
-    while ((end = statement_end(text))) {
+    for (char *end; *(end = text + statement_size(text)); text = end + 1) {
         *end = '\0';
         if (!is_blank(text))
             *code = worse_exit(*code, run_one(session, statement_begin(text), true));
-        text = end + 1;
     }
     return text;
 }
@@ -386,10 +362,9 @@ static int run_all(struct session *session, const char *query)
     char *text = strdup(query), *at = text;
     int code = text ? EXIT_GOOD : EXIT_INOUT;
     while (at && !is_blank(at)) {
-        char *end = statement_end(at), *next = end ? end + 1 : NULL;
+        char *end = at + statement_size(at), *next = *end ? end + 1 : NULL;
         bool last = !next || is_blank(next);
-        if (end)
-            *end = '\0';
+        *end = '\0';
         if (!is_blank(at))
             code = worse_exit(code, run_one(session, statement_begin(at),
                                             last || session->request->format == SQL_TABLE));
@@ -472,22 +447,19 @@ static int prompt(struct session *session)
         puts("SQL over traces; .help lists the commands, .quit ends.");
     while ((line = lines_next(&lines, text ? "  ...> " : "trail> ")) && (text || !is_quit(line))) {
         bool alone = !text && (*line == '.' || *line == '@');
-        if (alone || append(&text, line)) {
-            int one = EXIT_GOOD;
-            char *rest = alone ? NULL : run_whole(session, text, &one);
-            if (alone)
-                one = run_one(session, line, true);
-            char *left = rest && !is_blank(rest) ? strdup(rest) : NULL;
-            if (!alone) {
-                free(text);
-                text = left;
-            }
-            code = lines.asked ? EXIT_GOOD : worse_exit(code, one);
+        int one = EXIT_GOOD;
+        if (alone) {
+            one = run_one(session, line, true);
+        } else if (append(&text, line)) {
+            const char *rest = run_whole(session, text, &one);
+            char *left = is_blank(rest) ? NULL : strdup(rest);
+            free(text);
+            text = left;
         }
+        code = lines.asked ? EXIT_GOOD : worse_exit(code, one);
         free(line);
     }
-    if (line)
-        free(line);
+    free(line);
     if (text && !is_blank(text))
         code = worse_exit(code, run_one(session, statement_begin(text), true));
     free(text);
@@ -582,18 +554,13 @@ static int begin(struct session *session)
     if (code != EXIT_GOOD)
         return code;
     if (session->symbols)
-        request->duckdb.threads = "1"; /* symbols are looked up by one thread at a time */
-    /* A file is read by one thread; more threads would only wait for it. */
-    long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
-    (void)snprintf(session->threads, sizeof session->threads, "%ld",
-                   files < most ? files
-                   : most > 0   ? most
-                                : 1);
+        request->duckdb.threads = 1; /* symbols are looked up by one thread at a time */
     struct duckdb_options options = request->duckdb;
-    if (!options.threads && !request->cache)
-        options.threads = session->threads;
-    if (request->store)
-        options.threads = request->duckdb.threads;
+    if (!options.threads && !request->cache && !request->store) {
+        /* A file is read by one thread; more threads would only wait for it. */
+        long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
+        options.threads = (unsigned)(files < most ? files : most > 0 ? most : 1);
+    }
     options.files |= request->cache || request->store;
     code = open_inputs(session);
     if (code == EXIT_GOOD)

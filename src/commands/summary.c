@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/goroutines.h"
 #include "analyze/part.h"
@@ -23,6 +22,7 @@
 #include "ui/follow_up.h"
 #include "ui/groups.h"
 #include "ui/spark.h"
+#include "ui/terminal.h"
 #include "ui/values.h"
 #include "words/gain.h"
 
@@ -55,12 +55,6 @@ static void want(trail_analysis_options *options)
     options->what |= GAINS_ANALYSES;
 }
 
-static bool want_colour(void)
-{
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-}
-
 /* MARK: What is shown in both forms */
 
 #define SPREAD_TITLES "times> sum> p50> p95> p99> max>"
@@ -73,10 +67,10 @@ static int64_t length_of(const struct request *request)
 /* MARK: JSON */
 
 /* Writes the command that shows a time, for copying. */
-static void put_command(struct row *row, const char *title, const trail_longest *longest)
+static void put_command(struct row *row, const trail_longest *longest)
 {
     char text[FOLLOW_UP_SIZE];
-    row_word(row, title, NULL,
+    row_word(row, "the_longest<", NULL,
              longest->ns > 0 ? follow_up_of(row->analysis, longest->goroutine, longest->begin_ns,
                                             longest->ns, text)
                              : "-");
@@ -450,14 +444,9 @@ static void show_idle(const struct request *request)
 {
     const trail_activity *a = &request->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
-    if (a->available_ns == 0) {
-        printf("%-*s unknown: events are lost\n", label_width(request),
-               word(request, TERM_slots_idle));
-        return;
-    }
-    if (overview_lacks_switches(a, length_of(request))) {
-        printf("%-*s unknown: context switches were not recorded\n", label_width(request),
-               word(request, TERM_slots_idle));
+    if (a->available_ns == 0 || overview_lacks_switches(a, length_of(request))) {
+        printf("%-*s unknown: %s\n", label_width(request), word(request, TERM_slots_idle),
+               a->available_ns == 0 ? "events are lost" : "context switches were not recorded");
         return;
     }
     printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
@@ -620,7 +609,7 @@ static void put_latency(struct row *row, const void *of)
     row_duration(row, "running>", NULL, group.exec_ns);
     row_spread(row, SPREAD_TITLES, NULL, &waits->ready);
     row_name(row, "start_function<", NULL, waits->name);
-    put_command(row, "the_longest<", &waits->ready_longest);
+    put_command(row, &waits->ready_longest);
 }
 
 static void show_ready(const struct request *request)
@@ -652,7 +641,7 @@ static void put_ended(struct row *row, const void *of)
     row_spread(row, SPREAD_TITLES, NULL, &ended->wait->spread);
     put_reason(row, analysis_reason(row->analysis, ended->wait->reason), ended->wait->timed_out);
     row_name(row, "start_function<", NULL, ended->group->name);
-    put_command(row, "the_longest<", &ended->wait->longest);
+    put_command(row, &ended->wait->longest);
 }
 
 static void show_waits(const struct request *request)
@@ -804,7 +793,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {
         .analysis = {.command = command},
         .limit = 6,
-        .colour = want_colour(),
+        .colour = terminal_colours(),
     };
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request.analysis);

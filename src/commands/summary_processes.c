@@ -5,20 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/text.h"
 #include "read/recorded.h"
+#include "ui/recorded.h"
 #include "words/process_name.h"
 
 /* Returns the row of the program; NULL if the recording has only one process, or if that is not
  * known. */
 static const trail_recorded *program_of(const trail_reader *reader)
 {
-    const trail_recorded *rows, *program = recorded_program(reader);
-    size_t count = trail_reader_recorded(reader, &rows);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].what == TRAIL_RECORDED_PROCESS && &rows[i] != program)
-            return program;
-    return NULL;
+    const trail_recorded *program = recorded_program(reader);
+    return recorded_next(reader, TRAIL_RECORDED_PROCESS, NULL) != program ? program : NULL;
 }
 
 /* Names the program as threads are named: by the file name in its first argument. */
@@ -58,9 +56,7 @@ static int by_label(const void *a_, const void *b_)
 static int by_running(const void *a_, const void *b_)
 {
     const struct summary_process *a = a_, *b = b_;
-    if (a->running_ns != b->running_ns)
-        return a->running_ns > b->running_ns ? -1 : 1;
-    return by_label(a, b);
+    return ORDER(b->running_ns, a->running_ns) ?: by_label(a, b);
 }
 
 /* Assigns to the program what was recorded before there were several processes. */
@@ -116,17 +112,14 @@ static struct summary_process *process_with(struct summary_process *list, size_t
 static void find_recorded(const trail_reader *reader, const trail_recorded *program,
                           struct summary_process *list, size_t count)
 {
-    const trail_recorded *rows;
-    size_t row_count = trail_reader_recorded(reader, &rows);
-    for (size_t i = 0; i < row_count; i++) {
-        struct summary_process *process =
-            rows[i].what == TRAIL_RECORDED_PROCESS ? process_with(list, count, &rows[i]) : NULL;
+    RECORDED_EACH(row, reader, TRAIL_RECORDED_PROCESS) {
+        struct summary_process *process = process_with(list, count, row);
         if (!process)
             continue;
         process->recorded = true;
-        process->cpu_ns += rows[i].cpu_ns;
-        process->recorder_ns += rows[i].recorder_ns;
-        process->is_program = &rows[i] == program;
+        process->cpu_ns += row->cpu_ns;
+        process->recorder_ns += row->recorder_ns;
+        process->is_program = row == program;
     }
 }
 

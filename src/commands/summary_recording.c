@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ui/cpu_limits.h"
+#include "ui/recorded.h"
 #include "ui/show.h"
 #include "wire/missed.h"
 
@@ -18,14 +19,10 @@ bool summary_recording_has(const trail_reader *reader)
 /* Adds up the rows of one kind. */
 static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what what)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
     trail_recorded sum = {.what = what};
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what != what)
-            continue;
-        sum.cpu_ns += rows[i].cpu_ns;
-        sum.count += rows[i].count;
+    RECORDED_EACH(row, reader, what) {
+        sum.cpu_ns += row->cpu_ns;
+        sum.count += row->count;
     }
     return sum;
 }
@@ -35,37 +32,22 @@ int64_t summary_recording_cpu_ns(const trail_reader *reader)
     return sum_of(reader, TRAIL_RECORDED_PROCESS).cpu_ns;
 }
 
-/* Returns the number of rows of one kind. */
-static size_t count_of(const trail_reader *reader, trail_recorded_what what)
+/* Whether the recorder's own time is known, which snapshots are written before. */
+static bool has_recorder(const trail_reader *reader)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows), found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += rows[i].what == what;
-    return found;
-}
-
-static void show_slow(const trail_reader *reader)
-{
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what == TRAIL_RECORDED_SLOW)
-            show_line("slow: %.*s", (int)rows[i].name.size, rows[i].name.data);
-    }
+    return recorded_next(reader, TRAIL_RECORDED_RECORDER, NULL) != NULL;
 }
 
 /* Prints the names in those rows, "true (4711), ls (4712)"; returns their number. */
 static size_t show_names(const trail_reader *reader, trail_recorded_what what, const char *before)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows), found = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what != what || ++found > MOST_NAMES)
+    size_t found = 0;
+    RECORDED_EACH(row, reader, what) {
+        if (++found > MOST_NAMES)
             continue;
         printf("%s", found == 1 ? before : ", ");
-        show_plain(rows[i].name);
-        printf(" (%" PRIu64 ")", rows[i].pid);
+        show_plain(row->name);
+        printf(" (%" PRIu64 ")", row->pid);
     }
     if (found > MOST_NAMES)
         printf(", ...");
@@ -74,17 +56,14 @@ static size_t show_names(const trail_reader *reader, trail_recorded_what what, c
 
 static void show_why(const trail_reader *reader, trail_recorded_what what)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
-    for (size_t i = 0, found = 0; i < count && found < MOST_NAMES; i++) {
-        const struct wire_missed_words *words =
-            rows[i].what == what ? wire_missed_words(rows[i].count) : NULL;
-        if (!words)
+    size_t found = 0;
+    RECORDED_EACH(row, reader, what) {
+        const struct wire_missed_words *words = wire_missed_words(row->count);
+        if (!words || ++found > MOST_NAMES)
             continue;
-        found++;
         fputs("  ", stdout);
-        show_plain(rows[i].name);
-        printf(" (%" PRIu64 "): %s: %s\n", rows[i].pid, words->why, words->remedy);
+        show_plain(row->name);
+        printf(" (%" PRIu64 "): %s: %s\n", row->pid, words->why, words->remedy);
     }
 }
 
@@ -114,9 +93,9 @@ void summary_recording_show(const trail_reader *reader)
 {
     char cpu[SHOW_SIZE];
     struct cpu_limits limits;
-    show_slow(reader);
-    /* Snapshots are written before this is known. */
-    if (count_of(reader, TRAIL_RECORDED_RECORDER) > 0)
+    RECORDED_EACH(row, reader, TRAIL_RECORDED_SLOW)
+        show_line("slow: %.*s", (int)row->name.size, row->name.data);
+    if (has_recorder(reader))
         printf("recorder: %s of CPU time\n",
                show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
     cpu_limits_find(reader, &limits);
@@ -133,30 +112,14 @@ void summary_recording_show(const trail_reader *reader)
 static void json_names(const trail_reader *reader, struct json *json, const char *key,
                        trail_recorded_what what)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
     json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what != what)
-            continue;
+    RECORDED_EACH(row, reader, what) {
         json_open(json, NULL, '{');
-        json_number(json, "pid", rows[i].pid);
-        json_text(json, "name", rows[i].name);
-        if (wire_missed_words(rows[i].count))
-            json_string(json, "why", wire_missed_words(rows[i].count)->why);
+        json_number(json, "pid", row->pid);
+        json_text(json, "name", row->name);
+        if (wire_missed_words(row->count))
+            json_string(json, "why", wire_missed_words(row->count)->why);
         json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void json_slow(const trail_reader *reader, struct json *json)
-{
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
-    json_open(json, "slow", '[');
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what == TRAIL_RECORDED_SLOW)
-            json_text(json, NULL, rows[i].name);
     }
     json_close(json, ']');
 }
@@ -167,9 +130,12 @@ void summary_recording_json(const trail_reader *reader, struct json *json)
     if (!summary_recording_has(reader))
         return;
     json_open(json, "recording", '{');
-    if (count_of(reader, TRAIL_RECORDED_RECORDER) > 0)
+    if (has_recorder(reader))
         json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
-    json_slow(reader, json);
+    json_open(json, "slow", '[');
+    RECORDED_EACH(row, reader, TRAIL_RECORDED_SLOW)
+        json_text(json, NULL, row->name);
+    json_close(json, ']');
     cpu_limits_find(reader, &limits);
     cpu_limits_json(&limits, json);
     json_bool(json, "ready_inferred", sum_of(reader, TRAIL_RECORDED_READY).count > 0);

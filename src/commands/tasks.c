@@ -332,7 +332,7 @@ static void put_type(struct row *row, const void *of)
     row_number(row, "regions>", "regions", type->regions);
     row_number(row, "logs>", "logs", type->logs);
     row_duration(row, NULL, "total_ns", type->took.sum_ns);
-    row_range(row, "min> mean> p50> p95> p99> max>", "took", &type->took);
+    row_range(row, "took", &type->took);
     row_name(row, "task<", NULL, type->name);
     if (row->json && type->median)
         row_json(row->analysis, row->json, "median", put_task, type->median);

@@ -162,8 +162,7 @@ static int open_one(const struct request *request, struct served *served,
     (void)snprintf(variant, sizeof variant, TRAIL_VERSION " %s", version_commit);
     served->shelf = shelf_of(request->cache_folder, served->intake, variant);
     served->model = model_open(served->intake, &served->shelf, &err);
-    served->runs =
-        runs_open("/proc/self/exe", served->intake, other, &served->shelf, &served->passed);
+    served->runs = runs_open(served->intake, other, &served->shelf, &served->passed);
     if (!served->model)
         return print_error(served->word, &err);
     return served->runs ? start_reading(served) : EXIT_INOUT;

@@ -22,13 +22,12 @@
 
 #include "base/clock.h"
 #include "base/regular_file.h"
+#include "base/text.h"
 #include "commands/watch_ledger.h"
 #include "ui/cli.h"
 #include "ui/folders.h"
 #include "ui/values.h"
 #include "wire/wire.h"
-
-enum { OPT_SETTLE = 1 };
 
 #define LEDGER    ".trail-watch"
 #define SETTLE_NS INT64_C(2000000000)
@@ -43,7 +42,6 @@ enum { OPT_SETTLE = 1 };
 #define RETRY_MS 60000
 
 struct request {
-    const struct command *command;
     const char *folder, *output, *host, *run, *endpoint;
     bool once;
     int64_t limit_ns;
@@ -68,7 +66,8 @@ static const struct option rows[] = {
     {0, "settle", "TIME",
      "a file found there is complete when unchanged for this time (2s); one closed or moved there "
      "is complete at once",
-     TAKE(OPT_SETTLE)},
+     TO_TIME(struct request, settle_ns), .most = INT64_C(3600000000000),
+     .expects = "a time up to 1h, such as 2s"},
     {0},
 };
 
@@ -237,9 +236,8 @@ static void handle(struct watch *watch, const char *name, const char *path, int 
 static bool is_temporary(const char *name)
 {
     static const char *const ends[] = {".tmp", ".part", "~"};
-    size_t size = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (size >= strlen(ends[i]) && strcmp(name + size - strlen(ends[i]), ends[i]) == 0)
+        if (text_ends(text_from(name), ends[i]))
             return true;
     return *name == '.';
 }
@@ -417,21 +415,11 @@ static int watch_folder(const struct request *request)
 
 /* MARK: The command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    (void)id;
-    if (parse_time(value, &request->settle_ns) && request->settle_ns <= INT64_C(3600000000000))
-        return EXIT_GOOD;
-    return usage_error(request->command, "--settle is a time up to 1h, such as 2s, not '%s'",
-                       value);
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .limit_ns = LIMIT_NS, .settle_ns = SETTLE_NS};
+    struct request request = {.limit_ns = LIMIT_NS, .settle_ns = SETTLE_NS};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count != 1)

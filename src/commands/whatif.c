@@ -40,7 +40,7 @@ enum {
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 static const char *const confidence_words[] = {"low", "medium", "high"};
 
-enum { POOL_MOST = 65536 };
+enum { COUNT_MOST = 65536 }; /* CPUs, or threads of a pool */
 
 enum { REASONS = 8, REASON_SIZE = 256 };
 
@@ -121,55 +121,50 @@ static bool parse_factor(const char *text, double *factor)
            *factor >= 0.001 && *factor <= 1000;
 }
 
-/* Parses NAME=FACTOR; the name may contain '='. */
-static int parse_scaled(struct request *request, enum change_kind kind, const char *value)
+/* Parses a number of CPUs or threads. Returns false if it is none. */
+static bool parse_count(const char *text, unsigned *count)
 {
-    static const char *const examples[CHANGE_KINDS] = {
-        [CHANGE_HOLD] = "--hold=stats_mu=0.5x",
-        [CHANGE_FASTER] = "--faster=parse=2x",
-        [CHANGE_IO] = "--io=db=0.2x",
+    int64_t number;
+    if (!parse_id(text, "", &number) || number < 1 || number > COUNT_MOST)
+        return false;
+    *count = (unsigned)number;
+    return true;
+}
+
+static bool has_pool(const struct request *request)
+{
+    for (size_t i = 0; i < request->change_count; i++)
+        if (request->changes[i].kind == CHANGE_POOL)
+            return true;
+    return false;
+}
+
+/* Parses NAME=FACTOR, or NAME=N for a pool; the name may contain '='. */
+static int parse_change(struct request *request, enum change_kind kind, const char *value)
+{
+    static const char *const expected[CHANGE_KINDS] = {
+        [CHANGE_HOLD] = "a name and factor from 0.001 to 1000, as in --hold=stats_mu=0.5x",
+        [CHANGE_FASTER] = "a name and factor from 0.001 to 1000, as in --faster=parse=2x",
+        [CHANGE_IO] = "a name and factor from 0.001 to 1000, as in --io=db=0.2x",
+        [CHANGE_POOL] = "a start function and a number of threads, as in --pool=worker=16",
     };
     struct change change = {.kind = kind};
     if (request->change_count >= REPLAY_CHANGES)
         return add_change(request, &change);
+    if (kind == CHANGE_POOL && has_pool(request))
+        return usage_error(request->analysis.command, "one --pool at a time");
     char *name = keep(request, value);
     char *sign = name ? strrchr(name, '=') : NULL;
     if (!name)
         return exit_no_memory();
-    if (!sign || sign == name || !parse_factor(sign + 1, &change.factor))
-        return usage_error(request->analysis.command,
-                           "'%s' is not a name and factor from 0.001 to 1000, as in %s", value,
-                           examples[kind]);
+    if (!sign || sign == name ||
+        !(kind == CHANGE_POOL ? parse_count(sign + 1, &change.threads)
+                              : parse_factor(sign + 1, &change.factor)))
+        return usage_error(request->analysis.command, "'%s' is not %s", value, expected[kind]);
     *sign = '\0';
     change.name = name;
     if (kind == CHANGE_FASTER)
         change.factor = 1 / change.factor;
-    return add_change(request, &change);
-}
-
-/* Parses NAME=N. */
-static int parse_pool(struct request *request, const char *value)
-{
-    struct change change = {.kind = CHANGE_POOL};
-    int64_t threads;
-    if (request->change_count >= REPLAY_CHANGES)
-        return add_change(request, &change);
-    for (size_t i = 0; i < request->change_count; i++)
-        if (request->changes[i].kind == CHANGE_POOL)
-            return usage_error(request->analysis.command, "one --pool at a time");
-    char *name = keep(request, value);
-    char *sign = name ? strrchr(name, '=') : NULL;
-    if (!name)
-        return exit_no_memory();
-    if (!sign || sign == name || !parse_id(sign + 1, "", &threads) || threads < 1 ||
-        threads > POOL_MOST)
-        return usage_error(request->analysis.command,
-                           "'%s' is not a start function and a number of threads, as in "
-                           "--pool=worker=16",
-                           value);
-    *sign = '\0';
-    change.name = name;
-    change.threads = (unsigned)threads;
     return add_change(request, &change);
 }
 
@@ -216,22 +211,22 @@ static int parse_goal(struct request *request, const char *value)
 static int parse_option(void *context, int id, const char *value)
 {
     struct request *request = context;
-    int64_t cpus;
+    struct change cpus = {.kind = CHANGE_CPUS};
     switch (id) {
     case OPT_FREE:
         return add_change(request, &(struct change){.kind = CHANGE_FREE, .name = value});
     case OPT_HOLD:
-        return parse_scaled(request, CHANGE_HOLD, value);
+        return parse_change(request, CHANGE_HOLD, value);
     case OPT_FASTER:
-        return parse_scaled(request, CHANGE_FASTER, value);
+        return parse_change(request, CHANGE_FASTER, value);
     case OPT_IO:
-        return parse_scaled(request, CHANGE_IO, value);
+        return parse_change(request, CHANGE_IO, value);
     case OPT_CPUS:
-        if (!parse_id(value, "", &cpus) || cpus < 1 || cpus > 65536)
+        if (!parse_count(value, &cpus.cpus))
             return usage_error(request->analysis.command, "'%s' is not a number of CPUs", value);
-        return add_change(request, &(struct change){.kind = CHANGE_CPUS, .cpus = (unsigned)cpus});
+        return add_change(request, &cpus);
     case OPT_POOL:
-        return parse_pool(request, value);
+        return parse_change(request, CHANGE_POOL, value);
     case OPT_NO_GC:
         return add_change(request, &(struct change){.kind = CHANGE_NO_GC});
     default:
@@ -246,11 +241,9 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code == EXIT_GOOD && request->output && strcmp(request->output, "-") == 0)
         return usage_error(request->analysis.command,
                            "--output needs a file name: the answer is printed on stdout");
-    for (size_t i = 0; i < request->change_count && code == EXIT_GOOD && request->output; i++)
-        if (request->changes[i].kind == CHANGE_POOL)
-            return usage_error(
-                request->analysis.command,
-                "--output writes what the threads of the trace did: not with --pool");
+    if (code == EXIT_GOOD && request->output && has_pool(request))
+        return usage_error(request->analysis.command,
+                           "--output writes what the threads of the trace did: not with --pool");
     if (code == EXIT_GOOD && request->output)
         code = check_trace_output(&options, "trace", request->output);
     return code == EXIT_GOOD ? analysis_words(&request->analysis, &options) : code;
@@ -397,11 +390,9 @@ static bool can_ask(const struct request *request, const struct change *candidat
 {
     enum trial_pool verdict = TRIAL_POOL_GOOD;
     double off;
-    *can = true;
+    *can = candidate->kind != CHANGE_POOL || !has_pool(request); /* one at a time */
     if (candidate->kind != CHANGE_POOL)
         return true;
-    for (size_t i = 0; i < request->change_count; i++)
-        *can = *can && request->changes[i].kind != CHANGE_POOL; /* one at a time */
     bool good = !*can || trial_pool(&request->trial, candidate, &verdict, &off);
     *can = *can && verdict == TRIAL_POOL_GOOD;
     return good;

@@ -46,8 +46,8 @@ struct chrome {
     struct idmap processes; /* for of_threads: the described ones, by PID */
 };
 
-/* What a thread did before its numbers were known. */
-struct thread_span {
+/* A goroutine's or thread's time in a state. */
+struct state_span {
     int64_t begin_ns, end_ns;
     enum timeline_state state;
     trail_name reason; /* 0: none */
@@ -58,7 +58,7 @@ struct thread_span {
 struct chrome_thread {
     bool settled; /* its numbers are known, or will not be */
     int64_t pid, tid;
-    struct thread_span *spans;
+    struct state_span *spans; /* before they were */
     size_t count, capacity;
 };
 
@@ -118,10 +118,15 @@ static void put_event(struct chrome *c, const char *phase, int64_t process, int6
     put_ticks(c, ticks_of(ns_between(c->timeline.origin_ns, ns)));
 }
 
+static inline void put_text(struct chrome *c, const char *key, trail_string text)
+{
+    out_str(&c->out, key);
+    (void)json_put_text(&c->out, text);
+}
+
 static void put_name(struct chrome *c, trail_name name)
 {
-    PUT(c, ",\"name\":");
-    (void)json_put_text(&c->out, timeline_text(&c->timeline, name));
+    put_text(c, ",\"name\":", timeline_text(&c->timeline, name));
 }
 
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
@@ -176,15 +181,15 @@ static void put_stack(struct chrome *c, const char *key, trail_stack stack)
 }
 
 /* Writes all frames that were used, with their names. */
-static void put_frames(struct chrome *c)
+static void put_frames(void *writer)
 {
+    struct chrome *c = writer;
     PUT(c, "\n],\"stackFrames\":{");
     for (size_t i = 0; i < c->node_count; i++) {
         const struct frame_node *node = &c->nodes[i];
         out_str(&c->out, i ? ",\n\"" : "\n\"");
         out_u64(&c->out, i + 1);
-        PUT(c, "\":{\"category\":");
-        (void)json_put_text(&c->out, timeline_text(&c->timeline, node->file));
+        put_text(c, "\":{\"category\":", timeline_text(&c->timeline, node->file));
         put_name(c, node->function);
         PUT(c, ",\"line\":");
         out_u64(&c->out, node->line);
@@ -199,24 +204,29 @@ static void put_frames(struct chrome *c)
 
 /* MARK: Goroutines */
 
+/* Writes a "process_name" or "thread_name". */
+static void put_title(struct chrome *c, int64_t process, int64_t thread, const char *what,
+                      trail_string name)
+{
+    put_event(c, "M", process, thread, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"");
+    out_str(&c->out, what);
+    put_text(c, "\",\"args\":{\"name\":", name);
+    PUT(c, "}}");
+}
+
+static void put_thread(struct chrome *c, int64_t process, int64_t thread, trail_string name)
+{
+    put_title(c, process, thread, "thread_name", name);
+}
+
 static void put_process(struct chrome *c, int process, const char *name)
 {
-    put_event(c, "M", process, 0, c->timeline.origin_ns);
-    PUT(c, ",\"name\":\"process_name\",\"args\":{\"name\":\"");
-    out_str(&c->out, name);
-    PUT(c, "\"}}");
+    put_title(c, process, 0, "process_name", text_from(name));
     put_event(c, "M", process, 0, c->timeline.origin_ns);
     PUT(c, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":");
     out_u64(&c->out, (uint64_t)process);
     PUT(c, "}}");
-}
-
-static void put_thread(struct chrome *c, int process, int64_t thread, const char *name)
-{
-    put_event(c, "M", process, thread, c->timeline.origin_ns);
-    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
-    out_str(&c->out, name);
-    PUT(c, "\"}}");
 }
 
 static void chrome_begin(void *writer, int64_t begin_ns)
@@ -229,25 +239,16 @@ static void chrome_begin(void *writer, int64_t begin_ns)
     put_process(c, PROCS, "Ps");
     put_process(c, THREADS, "threads");
     put_process(c, RUNTIME, "runtime");
-    put_thread(c, RUNTIME, LANE_GC, "GC");
-    put_thread(c, RUNTIME, LANE_STOPPED, "stop-the-world");
-}
-
-static void put_goroutine_name(struct chrome *c, const struct timeline_goroutine *g)
-{
-    char buf[TIMELINE_LABEL];
-    (void)json_put_text(&c->out, timeline_label(&c->timeline, g, buf));
+    put_thread(c, RUNTIME, LANE_GC, text_from("GC"));
+    put_thread(c, RUNTIME, LANE_STOPPED, text_from("stop-the-world"));
 }
 
 static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
 {
     struct chrome *c = writer;
-    if (c->timeline.of_threads)
-        return;
-    put_event(c, "M", GOROUTINES, g->id, c->timeline.origin_ns);
-    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":");
-    put_goroutine_name(c, g);
-    PUT(c, "}}");
+    char buf[TIMELINE_LABEL];
+    if (!c->timeline.of_threads)
+        put_thread(c, GOROUTINES, g->id, timeline_label(&c->timeline, g, buf));
 }
 
 /* Writes what a recording shows about a wait. */
@@ -255,12 +256,9 @@ static void put_wait(struct chrome *c, const struct wait_facts *facts)
 {
     if (!facts)
         return;
-    PUT(c, ",\"wait.kind\":");
-    (void)json_put_text(&c->out, timeline_text(&c->timeline, facts->kind_name));
-    if (facts->object) {
-        PUT(c, ",\"wait.object\":");
-        (void)json_put_text(&c->out, timeline_text(&c->timeline, facts->object));
-    }
+    put_text(c, ",\"wait.kind\":", timeline_text(&c->timeline, facts->kind_name));
+    if (facts->object)
+        put_text(c, ",\"wait.object\":", timeline_text(&c->timeline, facts->object));
 }
 
 /* The category is the state. The name of a wait is its reason: viewers show names, and DevTools and
@@ -279,8 +277,7 @@ static void put_state(struct chrome *c, enum timeline_state state, trail_name re
         PUT(c, "\"");
     }
     if (reason) {
-        PUT(c, ",\"args\":{\"reason\":");
-        (void)json_put_text(&c->out, timeline_text(&c->timeline, reason));
+        put_text(c, ",\"args\":{\"reason\":", timeline_text(&c->timeline, reason));
         put_wait(c, wait_facts_of(&c->timeline.names, reason));
         PUT(c, "}");
     }
@@ -294,11 +291,8 @@ static void describe_process(struct chrome *c, const struct timeline_thread *thr
     if (idmap_find(&c->processes, (uint64_t)thread->pid))
         return;
     c->timeline.failed |= !idmap_put(&c->processes, (uint64_t)thread->pid, c);
-    put_event(c, "M", thread->pid, 0, c->timeline.origin_ns);
-    PUT(c, ",\"name\":\"process_name\",\"args\":{\"name\":");
-    const char *title = c->timeline.options->title ? c->timeline.options->title : "trail";
-    (void)json_put_text(&c->out, thread->process.size > 0 ? thread->process : text_from(title));
-    PUT(c, "}}");
+    put_title(c, thread->pid, 0, "process_name",
+              thread->process.size > 0 ? thread->process : timeline_title(c->timeline.options));
 }
 
 static struct chrome_thread *thread_of(struct chrome *c, struct timeline_goroutine *g)
@@ -312,10 +306,10 @@ static struct chrome_thread *thread_of(struct chrome *c, struct timeline_gorouti
     return thread;
 }
 
-static void put_thread_span(struct chrome *c, const struct chrome_thread *thread,
-                            const struct thread_span *span)
+static void put_state_span(struct chrome *c, int64_t process, int64_t thread,
+                           const struct state_span *span)
 {
-    put_event(c, "X", thread->pid, thread->tid, span->begin_ns);
+    put_event(c, "X", process, thread, span->begin_ns);
     put_duration(c, span->begin_ns, span->end_ns);
     put_state(c, span->state, span->reason);
     put_stack(c, ",\"sf\":", span->stack);
@@ -337,38 +331,12 @@ static void settle_thread(struct chrome *c, struct timeline_goroutine *g, bool a
     thread->pid = known.pid;
     thread->tid = known.tid > 0 ? known.tid : g->id;
     describe_process(c, &known);
-    put_event(c, "M", thread->pid, thread->tid, c->timeline.origin_ns);
-    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":");
-    (void)json_put_text(&c->out, known.name);
-    PUT(c, "}}");
+    put_thread(c, thread->pid, thread->tid, known.name);
     for (size_t i = 0; i < thread->count; i++)
-        put_thread_span(c, thread, &thread->spans[i]);
+        put_state_span(c, thread->pid, thread->tid, &thread->spans[i]);
     free(thread->spans);
     thread->spans = NULL;
     thread->count = thread->capacity = 0;
-}
-
-static void thread_leave(struct chrome *c, struct timeline_goroutine *g, int64_t now,
-                         trail_stack stack)
-{
-    struct chrome_thread *thread = thread_of(c, g);
-    struct thread_span span = {
-        .begin_ns = g->since_ns,
-        .end_ns = now,
-        .state = timeline_state_of(g),
-        .reason = timeline_has_reason(g) ? g->reason : 0,
-        .stack = g->stack,
-        .end_stack = timeline_state_of(g) == TIMELINE_RUNNING ? stack : 0,
-    };
-    if (!thread || span.begin_ns == span.end_ns)
-        return;
-    settle_thread(c, g, false);
-    if (thread->settled)
-        put_thread_span(c, thread, &span);
-    else if (GROW(thread->spans, thread->capacity, thread->count + 1))
-        thread->spans[thread->count++] = span;
-    else
-        c->timeline.failed = true;
 }
 
 /* MARK: Spans and wake-ups */
@@ -403,44 +371,62 @@ static void chrome_gone(void *writer, struct timeline_goroutine *g, int64_t now)
 static void chrome_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
     struct chrome *c = writer;
-    if (c->timeline.of_threads) {
-        thread_leave(c, g, now, stack);
+    int64_t process, thread;
+    struct state_span span = {
+        .begin_ns = g->since_ns,
+        .end_ns = now,
+        .state = timeline_state_of(g),
+        .reason = timeline_has_reason(g) ? g->reason : 0,
+        .stack = g->stack,
+        .end_stack = timeline_state_of(g) == TIMELINE_RUNNING ? stack : 0,
+    };
+    if (span.begin_ns == now)
+        return; /* an empty span does not nest */
+    if (place_of(c, g, &process, &thread)) {
+        put_state_span(c, process, thread, &span);
         return;
     }
-    if (g->since_ns == now)
-        return; /* an empty span does not nest */
-    put_event(c, "X", GOROUTINES, g->id, g->since_ns);
-    put_duration(c, g->since_ns, now);
-    put_state(c, timeline_state_of(g), timeline_has_reason(g) ? g->reason : 0);
-    put_stack(c, ",\"sf\":", g->stack);
-    if (timeline_state_of(g) == TIMELINE_RUNNING)
-        put_stack(c, ",\"esf\":", stack);
-    PUT(c, "}");
+    struct chrome_thread *own = thread_of(c, g);
+    if (GROW(own->spans, own->capacity, own->count + 1))
+        own->spans[own->count++] = span;
+    else
+        c->timeline.failed = true;
 }
 
 static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
 {
     struct chrome *c = writer;
+    char buf[TIMELINE_LABEL];
     int process = lane->is_thread ? THREADS : PROCS;
     if (c->timeline.of_threads)
         return; /* threads are shown instead; the slots do not belong to the program */
     if (!lane->known) {
         char name[32];
         (void)snprintf(name, sizeof name, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
-        put_thread(c, process, lane->id, name);
+        put_thread(c, process, lane->id, text_from(name));
         lane->known = true;
     }
     if (lane->since_ns == now)
         return;
     put_event(c, "X", process, lane->id, lane->since_ns);
     put_duration(c, lane->since_ns, now);
-    PUT(c, ",\"name\":");
-    put_goroutine_name(c, lane->g);
+    put_text(c, ",\"name\":", timeline_label(&c->timeline, lane->g, buf));
     PUT(c, ",\"cat\":\"");
     out_str(&c->out, timeline_state_name(&c->timeline, lane->state));
     PUT(c, "\",\"args\":{\"goroutine\":");
     out_i64(&c->out, lane->g->id);
     PUT(c, "}}");
+}
+
+/* Writes an end of a flow, which has a number, from 1. */
+static void put_flow(struct chrome *c, const char *phase, int64_t process, int64_t thread,
+                     int64_t now, trail_stack stack)
+{
+    put_event(c, phase, process, thread, now);
+    PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
+    out_u64(&c->out, c->flows);
+    put_stack(c, ",\"sf\":", stack);
+    PUT(c, "}");
 }
 
 /* The flow ends at the woken goroutine's next span, which begins at this time. */
@@ -453,15 +439,8 @@ static void chrome_wake(void *writer, struct timeline_goroutine *waker,
     if (!place_of(c, waker, &from, &from_thread) || !place_of(c, g, &to, &to_thread))
         return;
     c->flows++;
-    put_event(c, "s", from, from_thread, now);
-    PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
-    out_u64(&c->out, c->flows);
-    put_stack(c, ",\"sf\":", stack);
-    PUT(c, "}");
-    put_event(c, "f", to, to_thread, now);
-    PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
-    out_u64(&c->out, c->flows);
-    PUT(c, "}");
+    put_flow(c, "s", from, from_thread, now, stack);
+    put_flow(c, "f", to, to_thread, now, 0);
 }
 
 /* MARK: Ranges, regions, tasks */
@@ -576,10 +555,9 @@ static void chrome_log(void *writer, const trail_event *event)
         (void)place_of(c, timeline_goroutine_find(&c->timeline, event->goroutine), &process,
                        &thread);
     put_event(c, "i", process, thread, event->time_ns);
-    PUT(c, ",\"s\":\"t\",\"cat\":\"log\",\"name\":");
-    (void)json_put_text(&c->out, trail_reader_string(reader, event->log.message));
-    PUT(c, ",\"args\":{\"category\":");
-    (void)json_put_text(&c->out, trail_reader_string(reader, event->log.category));
+    put_text(c, ",\"s\":\"t\",\"cat\":\"log\",\"name\":",
+             trail_reader_string(reader, event->log.message));
+    put_text(c, ",\"args\":{\"category\":", trail_reader_string(reader, event->log.category));
     if (event->log.task != 0 && event->log.task != TRAIL_NO_TASK)
         put_u64_text(c, ",\"task\":\"", event->log.task);
     PUT(c, "}}");
@@ -617,7 +595,23 @@ static void chrome_sample(void *writer, const trail_event *event, trail_stack st
     PUT(c, "}");
 }
 
+/* MARK: Begin and end */
+
+static void chrome_head(void *writer)
+{
+    struct chrome *c = writer;
+    put_text(c, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"trail\",\"title\":",
+             timeline_title(c->timeline.options));
+    PUT(c, "},\"traceEvents\":[\n");
+}
+
+static void chrome_alive(void *writer, struct timeline_goroutine *g)
+{
+    chrome_gone(writer, g, 0);
+}
+
 static const struct timeline_ops ops = {
+    .head = chrome_head,
     .begin = chrome_begin,
     .goroutine = chrome_goroutine,
     .leave = chrome_leave,
@@ -629,6 +623,8 @@ static const struct timeline_ops ops = {
     .log = chrome_log,
     .metric = chrome_metric,
     .sample = chrome_sample,
+    .alive = chrome_alive,
+    .tail = put_frames,
 };
 
 int trail_export_chrome(trail_reader *reader, const trail_export_options *options,
@@ -636,27 +632,7 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
 {
     struct chrome c = {.threads = {.object_size = sizeof(struct chrome_thread)}};
     c.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &c};
-    if (stats)
-        *stats = (trail_export_stats){0};
-    if (!out_init(&c.out, sink->write, sink->context))
-        return error_no_memory(err);
-    PUT(&c, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"trail\",\"title\":");
-    const char *title = options->title ? options->title : "trail";
-    (void)json_put_text(&c.out, text_from(title));
-    PUT(&c, "},\"traceEvents\":[\n");
-    int result = timeline_run(&c.timeline, &c.out, err);
-    struct idmap_slot *alive = idmap_sorted(&c.timeline.follow.alive);
-    if (!alive)
-        result = error_no_memory(err);
-    for (size_t i = 0; alive && c.timeline.of_threads && i < c.timeline.follow.alive.count; i++)
-        chrome_gone(&c, alive[i].value, 0);
-    free(alive);
-    put_frames(&c);
-    if (out_finish(&c.out, err) < 0)
-        result = -1;
-    if (stats)
-        *stats = c.timeline.stats;
-    timeline_free(&c.timeline);
+    int result = timeline_run(&c.timeline, &c.out, sink, stats, err);
     intern_free(&c.frames);
     idmap_free(&c.processes);
     slab_free(&c.threads);

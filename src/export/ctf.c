@@ -169,8 +169,9 @@ static uint64_t stamp(const struct ctf *c, int64_t ns)
     return (uint64_t)ns + c->shift;
 }
 
-static void end_packet(struct ctf *c)
+static void end_packet(void *writer)
 {
+    struct ctf *c = writer;
     uint8_t head[HEAD_BYTES], *at = head;
     uint64_t bits = 8 * (uint64_t)(c->size + HEAD_BYTES);
     if (c->size == 0)
@@ -465,6 +466,7 @@ static const struct timeline_ops ops = {
     .metric = ctf_metric,
     .sample = ctf_sample,
     .clocks = ctf_clocks,
+    .tail = end_packet,
 };
 
 static int write_description(const struct ctf *c, const trail_sink *sink, trail_error *err)
@@ -482,17 +484,9 @@ int trail_export_ctf(trail_reader *reader, const trail_export_options *options,
 {
     struct ctf c = {0};
     c.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &c};
-    if (stats)
-        *stats = (trail_export_stats){0};
-    if (!out_init(&c.out, stream->write, stream->context))
-        return error_no_memory(err);
-    int result = timeline_run(&c.timeline, &c.out, err);
-    end_packet(&c);
-    if (out_finish(&c.out, err) < 0 || write_description(&c, metadata, err) < 0)
+    int result = timeline_run(&c.timeline, &c.out, stream, stats, err);
+    if (write_description(&c, metadata, err) < 0)
         result = -1;
-    if (stats)
-        *stats = c.timeline.stats;
-    timeline_free(&c.timeline);
     free(c.packet);
     free(c.written);
     return result;

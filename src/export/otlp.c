@@ -17,7 +17,7 @@
 #include "analyze/wait_names.h"
 #include "base/text.h"
 #include "export/otlp_clock.h"
-#include "export/otlp_run.h"
+#include "export/otlp_message.h"
 #include "export/otlp_waits.h"
 
 #define MESSAGE_SPANS 256
@@ -611,14 +611,20 @@ static uint64_t hashed(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
+static void otlp_head(void *writer)
+{
+    struct otlp *o = writer;
+    o->timeline.failed |= !otlp_message_init(&o->message, o->timeline.options->otlp_protobuf);
+}
+
 static void otlp_begin(void *writer, int64_t begin_ns)
 {
     struct otlp *o = writer;
     int64_t origin = o->timeline.origin_ns;
-    const char *title = o->timeline.options->title ? o->timeline.options->title : "trail";
+    trail_string title = timeline_title(o->timeline.options);
     (void)begin_ns;
     otlp_clock_begin(&o->clock, origin);
-    o->identity = hashed(hashed(1, title, strlen(title)), &origin, sizeof origin);
+    o->identity = hashed(hashed(1, title.data, title.size), &origin, sizeof origin);
 }
 
 static void otlp_clocks(void *writer, const trail_clock_snapshot *clocks)
@@ -629,6 +635,7 @@ static void otlp_clocks(void *writer, const trail_clock_snapshot *clocks)
 }
 
 static const struct timeline_ops ops = {
+    .head = otlp_head,
     .begin = otlp_begin,
     .enter = otlp_enter,
     .leave = otlp_leave,
@@ -637,6 +644,7 @@ static const struct timeline_ops ops = {
     .close = otlp_close_span,
     .log = otlp_log,
     .clocks = otlp_clocks,
+    .tail = end_message,
 };
 
 int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
@@ -647,8 +655,8 @@ int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
         .goroutines = {.object_size = sizeof(struct open_goroutine)},
     };
     o.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &o};
-    struct otlp_run run = {&o.timeline, &o.out, &o.message, end_message};
-    int result = otlp_run(&run, sink, stats, err);
+    int result = timeline_run(&o.timeline, &o.out, sink, stats, err);
+    otlp_message_free(&o.message);
     slab_free(&o.notes);
     slab_free(&o.goroutines);
     return result;

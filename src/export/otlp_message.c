@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "timeline/timeline.h"
 
 enum otlp_type {
     TYPE_MESSAGE,
@@ -272,8 +273,7 @@ void otlp_resource(struct otlp_message *m, const trail_export_options *options)
         named = named || strcmp(item->key, "service.name") == 0;
     }
     if (!named)
-        otlp_attribute_text(m, OTLP_RESOURCE_ATTRIBUTES, "service.name",
-                            text_from(options->title ? options->title : "trail"));
+        otlp_attribute_text(m, OTLP_RESOURCE_ATTRIBUTES, "service.name", timeline_title(options));
     otlp_close(m);
 }
 

@@ -14,7 +14,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "export/otlp_clock.h"
-#include "export/otlp_run.h"
+#include "export/otlp_message.h"
 #include "export/otlp_waits.h"
 
 /*
@@ -215,6 +215,12 @@ static void put_all(void *writer)
 
 /* MARK: Begin and end */
 
+static void on_head(void *writer)
+{
+    struct metrics *m = writer;
+    m->timeline.failed |= !otlp_message_init(&m->message, m->timeline.options->otlp_protobuf);
+}
+
 static void on_begin(void *writer, int64_t begin_ns)
 {
     struct metrics *m = writer;
@@ -228,10 +234,12 @@ static void on_clocks(void *writer, const trail_clock_snapshot *snapshot)
 }
 
 static const struct timeline_ops ops = {
+    .head = on_head,
     .begin = on_begin,
     .enter = on_enter,
     .gone = on_gone,
     .clocks = on_clocks,
+    .tail = put_all,
 };
 
 int trail_export_otlp_metrics(trail_reader *reader, const trail_export_options *options,
@@ -239,8 +247,8 @@ int trail_export_otlp_metrics(trail_reader *reader, const trail_export_options *
 {
     struct metrics m = {.goings = {.object_size = sizeof(struct going)}};
     m.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &m};
-    struct otlp_run run = {&m.timeline, &m.out, &m.message, put_all};
-    int result = otlp_run(&run, sink, stats, err);
+    int result = timeline_run(&m.timeline, &m.out, sink, stats, err);
+    otlp_message_free(&m.message);
     slab_free(&m.goings);
     idmap_free(&m.numbers);
     free(m.waits);

@@ -138,8 +138,9 @@ static bool write_packets(void *context, const void *data, size_t size)
 }
 
 /* Writes all packets so far. */
-static void flush_packets(struct perfetto *p)
+static void flush_packets(void *writer)
 {
+    struct perfetto *p = writer;
     out_flush(&p->out);
     if (p->compressor && !p->out.failed && !compressor_flush(p->compressor)) {
         p->out.failed = true;
@@ -424,18 +425,13 @@ static uint64_t label_iid(const struct timeline_goroutine *g)
     return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
 }
 
-static trail_string title_of(const struct perfetto *p)
-{
-    const char *title = p->timeline.options->title;
-    return text_from(title ? title : "trail");
-}
-
 /* Describes a process of the recording; 0 stands for the unknown process of other threads. */
 static void describe_process(struct perfetto *p, const struct timeline_thread *thread)
 {
     if (thread->pid == 0 || idmap_find(&p->processes, (uint64_t)thread->pid))
         return;
-    trail_string name = thread->process.size > 0 ? thread->process : title_of(p);
+    trail_string name =
+        thread->process.size > 0 ? thread->process : timeline_title(p->timeline.options);
     p->timeline.failed |= !idmap_put(&p->processes, (uint64_t)thread->pid, p);
     begin_track(p, new_track(p), 0, name, 0);
     add_process(p, (uint64_t)thread->pid, name);
@@ -844,11 +840,11 @@ static void perfetto_clocks(void *writer, const trail_clock_snapshot *clocks)
 
 static void put_process(struct perfetto *p)
 {
-    begin_track(p, TRACK_PROCESS, 0, title_of(p), 0);
+    begin_track(p, TRACK_PROCESS, 0, timeline_title(p->timeline.options), 0);
     if (!p->timeline.of_threads)
-        add_process(p, 1, title_of(p));
+        add_process(p, 1, timeline_title(p->timeline.options));
     put_descriptor(p);
-    put_interned(p, INTERNED_MAPPING_PATHS, MAPPING, title_of(p));
+    put_interned(p, INTERNED_MAPPING_PATHS, MAPPING, timeline_title(p->timeline.options));
     protobuf_number(&p->inner, MAPPING_IID, MAPPING);
     protobuf_number(&p->inner, MAPPING_PATH_IDS, MAPPING);
     protobuf_part(&p->part, INTERNED_MAPPINGS, &p->inner);
@@ -913,6 +909,13 @@ static void perfetto_begin(void *writer, int64_t begin_ns)
     put_first_clocks(p);
 }
 
+static void perfetto_alive(void *writer, struct timeline_goroutine *g)
+{
+    const struct perfetto *p = writer;
+    if (p->timeline.of_threads)
+        describe_thread(writer, g, true);
+}
+
 static const struct timeline_ops ops = {
     .begin = perfetto_begin,
     .goroutine = perfetto_goroutine,
@@ -928,11 +931,12 @@ static const struct timeline_ops ops = {
     .metric = perfetto_metric,
     .sample = perfetto_sample,
     .clocks = perfetto_clocks,
+    .alive = perfetto_alive,
+    .tail = flush_packets,
 };
 
 static void perfetto_free(struct perfetto *p)
 {
-    timeline_free(&p->timeline);
     intern_free(&p->frames);
     idmap_free(&p->processes);
     protobuf_free(&p->packet);
@@ -952,28 +956,13 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
 {
     struct perfetto p = {.last_track = TRACK_FIRST};
     p.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &p};
-    if (stats)
-        *stats = (trail_export_stats){0};
     p.sink = sink;
     if (options->perfetto_compressed)
         p.compressor =
             compressor_open(OUT_BUFFER_SIZE, options->perfetto_threads, write_compressed, &p);
-    if ((options->perfetto_compressed && !p.compressor) || !out_init(&p.out, write_packets, &p)) {
-        compressor_close(p.compressor);
-        return error_no_memory(err);
-    }
-    int result = timeline_run(&p.timeline, &p.out, err);
-    struct idmap_slot *alive = idmap_sorted(&p.timeline.follow.alive);
-    if (!alive)
-        result = error_no_memory(err);
-    for (size_t i = 0; alive && p.timeline.of_threads && i < p.timeline.follow.alive.count; i++)
-        describe_thread(&p, alive[i].value, true);
-    free(alive);
-    flush_packets(&p);
-    if (out_finish(&p.out, err) < 0)
-        result = -1;
-    if (stats)
-        *stats = p.timeline.stats;
+    p.timeline.failed = options->perfetto_compressed && !p.compressor;
+    int result = timeline_run(&p.timeline, &p.out,
+                              &(trail_sink){.write = write_packets, .context = &p}, stats, err);
     perfetto_free(&p);
     return result;
 }

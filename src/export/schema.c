@@ -19,22 +19,17 @@ static bool is_partition(const trail_table *table, size_t column)
 }
 
 /* One line per column, with its meaning. Partition columns come last, as in the tables. */
-static void columns(struct out *out, const struct dialect *dialect, const trail_table *table,
-                    const char *comment)
+static void columns(struct out *out, const struct dialect *dialect, const trail_table *table)
 {
     for (size_t i = 0; i < table->column_count; i++) {
         const trail_table_column *column = &table->columns[i];
-        out_format(out, "    %s %s", column->name, dialect->types[column->cell]);
-        if (comment) {
-            out_format(out, " %s '", comment);
-            for (const char *at = column->meaning; *at; at++) {
-                if (*at == '\'')
-                    out_char(out, '\'');
-                out_char(out, *at);
-            }
-            out_char(out, '\'');
+        out_format(out, "    %s %s COMMENT '", column->name, dialect->types[column->cell]);
+        for (const char *at = column->meaning; *at; at++) {
+            if (*at == '\'')
+                out_char(out, '\'');
+            out_char(out, *at);
         }
-        out_str(out, i + 1 < table->column_count ? ",\n" : "\n");
+        out_str(out, i + 1 < table->column_count ? "',\n" : "'\n");
     }
 }
 
@@ -103,7 +98,7 @@ static void clickhouse_cluster_table(struct out *out, const struct dialect *dial
 static void spark_table(struct out *out, const struct dialect *dialect, const trail_table *table)
 {
     out_format(out, "\nCREATE TABLE IF NOT EXISTS trail.%s (\n", table->name);
-    columns(out, dialect, table, "COMMENT");
+    columns(out, dialect, table);
     out_format(out,
                ") USING parquet PARTITIONED BY (host, day) LOCATION 'traces/%s'\n"
                "COMMENT '%s';\nMSCK REPAIR TABLE trail.%s;\n",
@@ -113,7 +108,7 @@ static void spark_table(struct out *out, const struct dialect *dialect, const tr
 static void trino_table(struct out *out, const struct dialect *dialect, const trail_table *table)
 {
     out_format(out, "\nCREATE TABLE IF NOT EXISTS hive.trail.%s (\n", table->name);
-    columns(out, dialect, table, "COMMENT");
+    columns(out, dialect, table);
     out_format(out,
                ") WITH (format = 'PARQUET', partitioned_by = ARRAY['host', 'day'],\n"
                "        external_location = 's3://traces/%s');\n"

@@ -141,6 +141,11 @@ void terminal_unwrap(void)
 {
 }
 
+bool terminal_colours(void)
+{
+    return false;
+}
+
 void terminal_control(FILE *to, const char *controls)
 {
     fputs(controls, to);

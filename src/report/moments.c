@@ -6,6 +6,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "base/whole.h"
 #include "report/overview.h"
@@ -277,22 +278,11 @@ static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
     const struct moment *moment = context;
-    if ((x->id == moment->goroutine) != (y->id == moment->goroutine))
-        return x->id == moment->goroutine ? -1 : 1;
-    if ((x->id == moment->ended_by) != (y->id == moment->ended_by))
-        return x->id == moment->ended_by ? -1 : 1;
-    if (x->is_aside != y->is_aside)
-        return x->is_aside ? 1 : -1;
-    if (x->shared_ns != y->shared_ns)
-        return x->shared_ns > y->shared_ns ? -1 : 1;
-    if (x->wakes != y->wakes)
-        return x->wakes > y->wakes ? -1 : 1;
-    bool near_x = x->woken > 0, near_y = y->woken > 0;
-    if (x->run_ns != y->run_ns && near_x == near_y)
-        return x->run_ns > y->run_ns ? -1 : 1;
-    if (near_x != near_y)
-        return near_x ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return ORDER(y->id == moment->goroutine, x->id == moment->goroutine) ?:
+           ORDER(y->id == moment->ended_by, x->id == moment->ended_by) ?:
+           ORDER(x->is_aside, y->is_aside) ?: ORDER(y->shared_ns, x->shared_ns) ?:
+           ORDER(y->wakes, x->wakes) ?: ORDER(y->woken > 0, x->woken > 0) ?:
+           ORDER(y->run_ns, x->run_ns) ?: ORDER(x->id, y->id);
 }
 
 /*

@@ -118,33 +118,24 @@ static void draw(struct exchange *exchange, const struct api_trace *trace, draw_
 static void answer_path(struct exchange *exchange, const struct api *api,
                         const struct api_trace *trace, const char *path)
 {
-    if (strcmp(path, "status") == 0) {
+    const size_t count = sizeof paths / sizeof *paths;
+    size_t drawn = 0;
+    while (drawn < count && strcmp(path, paths[drawn].path) != 0)
+        drawn++;
+    if (drawn < count)
+        draw(exchange, trace, paths[drawn].draw);
+    else if (strcmp(path, "status") == 0)
         put_status(exchange, api, trace);
-        return;
-    }
-    if (strcmp(path, "run") == 0) {
+    else if (strcmp(path, "run") == 0)
         runs_answer_command(trace->runs, exchange);
-        return;
-    }
-    if (strcmp(path, "source") == 0) {
+    else if (strcmp(path, "source") == 0)
         source_answer(exchange, trace->model, api->source);
-        return;
-    }
-    if (strcmp(path, "sql") == 0) {
+    else if (strcmp(path, "sql") == 0)
         runs_answer_sql(trace->runs, exchange);
-        return;
-    }
-    if (strcmp(path, "embed") == 0) {
+    else if (strcmp(path, "embed") == 0)
         runs_answer_embed(trace->runs, exchange, trace->title);
-        return;
-    }
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (strcmp(path, paths[i].path) == 0) {
-            draw(exchange, trace, paths[i].draw);
-            return;
-        }
-    }
-    exchange_refuse(exchange, 404, "there is no /api/%.100s", path);
+    else
+        exchange_refuse(exchange, 404, "there is no /api/%.100s", path);
 }
 
 /* Replaces the answer so far by {"error": text}. */

@@ -1,13 +1,45 @@
 /* Reads a trace into lanes while requests are answered. */
 #include "serve/model.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "serve/fair_lock.h"
 #include "serve/holder.h"
 #include "timeline/kept.h"
+
+/*
+ * A fair lock: a waiting thread gets it before the thread that has just released it, which a mutex
+ * does not guarantee. At most one thread waits for `lock`; the others wait for `next`.
+ */
+struct fair_lock {
+    pthread_mutex_t next, lock;
+};
+
+static void fair_lock_init(struct fair_lock *lock)
+{
+    (void)pthread_mutex_init(&lock->next, NULL);
+    (void)pthread_mutex_init(&lock->lock, NULL);
+}
+
+static void fair_lock_fini(struct fair_lock *lock)
+{
+    (void)pthread_mutex_destroy(&lock->lock);
+    (void)pthread_mutex_destroy(&lock->next);
+}
+
+static void fair_lock_take(struct fair_lock *lock)
+{
+    (void)pthread_mutex_lock(&lock->next);
+    (void)pthread_mutex_lock(&lock->lock);
+    (void)pthread_mutex_unlock(&lock->next);
+}
+
+static void fair_lock_give(struct fair_lock *lock)
+{
+    (void)pthread_mutex_unlock(&lock->lock);
+}
 
 struct model {
     struct intake *intake;

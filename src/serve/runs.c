@@ -39,8 +39,9 @@ enum {
 
 /* MARK: Runs */
 
+static const char program[] = "/proc/self/exe"; /* trail itself */
+
 struct runs {
-    const char *program;
     const struct intake *intake;
     const struct intake *other; /* NULL: none */
     const struct shelf *shelf;  /* NULL: none */
@@ -114,7 +115,7 @@ static void take_error(struct output *output, int fd)
     (void)snprintf(output->error, sizeof output->error, "%s", line);
 }
 
-static bool spawn(pid_t *pid, const char *program, struct words *words, int out, int err)
+static bool spawn(pid_t *pid, struct words *words, int out, int err)
 {
     extern char **environ;
     posix_spawn_file_actions_t actions;
@@ -177,7 +178,7 @@ static bool run_child(struct runs *runs, const struct http_request *request, str
         (void)close(err);
         return false;
     }
-    bool started = spawn(&pid, runs->program, words, ends[1], err);
+    bool started = spawn(&pid, words, ends[1], err);
     (void)close(ends[1]);
     if (started) {
         follow(runs, request, output, pid, ends[0], time_for(runs, seconds));
@@ -356,7 +357,7 @@ static char *compute(struct runs *runs, struct exchange *exchange, struct words 
         return NULL;
     }
     if (!run_child(runs, exchange->request, words, &output, seconds))
-        exchange_refuse(exchange, 500, "%s cannot be started", runs->program);
+        exchange_refuse(exchange, 500, "%s cannot be started", program);
     end(runs, exchange->request);
     if (exchange->status != 0 || !check_output(exchange, &output) ||
         !check_file(runs->intake, exchange) || !check_file(runs->other, exchange)) {
@@ -621,13 +622,12 @@ static void *prepare(void *context)
     return NULL;
 }
 
-struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
+struct runs *runs_open(const struct intake *intake, const struct intake *other,
                        const struct shelf *shelf, const struct command_passed *passed)
 {
     struct runs *runs = calloc(1, sizeof *runs);
     if (!runs)
         return NULL;
-    runs->program = program;
     runs->intake = intake;
     runs->other = other;
     runs->shelf = shelf;

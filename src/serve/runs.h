@@ -16,11 +16,10 @@
 struct runs;
 
 /*
- * `program` is the path of the command; it, the intakes, the shelf and the texts of `passed` must
- * outlive the runs. `other` is the trace to compare with, or NULL; `shelf` is where answers are
+ * The intakes, the shelf and the texts of `passed` must outlive the runs. `other` is the trace to compare with, or NULL; `shelf` is where answers are
  * kept, or NULL. Returns NULL if out of memory.
  */
-struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
+struct runs *runs_open(const struct intake *intake, const struct intake *other,
                        const struct shelf *shelf, const struct command_passed *passed);
 
 /* Kills running children and starts no more. Called before the server stops. Accepts NULL. */

@@ -93,6 +93,8 @@ const char *duckdb_load(struct duckdb *duckdb)
 
 static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_options *options)
 {
+    char threads[16];
+    (void)snprintf(threads, sizeof threads, "%u", options->threads);
     const struct {
         const char *name, *value;
     } settings[] = {
@@ -101,7 +103,7 @@ static bool configure(struct duckdb *duckdb, void *config, const struct duckdb_o
         {"autoload_known_extensions", "false"},
         {"temp_directory", options->spill ? options->spill : ""},
         {"memory_limit", options->memory},
-        {"threads", options->threads},
+        {"threads", options->threads ? threads : NULL},
         {"enable_external_access", options->files ? "true" : "false"},
         {"preserve_insertion_order", options->unordered ? "false" : "true"},
     };

@@ -148,11 +148,11 @@ struct duckdb {
 };
 
 struct duckdb_options {
-    const char *memory;  /* limit, with its unit; NULL: DuckDB's default */
-    const char *spill;   /* folder for temporary files; NULL: none are written */
-    const char *threads; /* NULL: one per CPU */
-    bool files;          /* queries may read and write files */
-    bool unordered;      /* rows need not keep their order, so that all threads may write them */
+    const char *memory; /* limit, with its unit; NULL: DuckDB's default */
+    const char *spill;  /* folder for temporary files; NULL: none are written */
+    unsigned threads;   /* 0: one per CPU */
+    bool files;         /* queries may read and write files */
+    bool unordered;     /* rows need not keep their order, so that all threads may write them */
 };
 
 /* The command that installs the library for a user. */

@@ -48,6 +48,8 @@ static inline bool rows_want(const struct rows *rows, unsigned column)
 static inline void put_null(struct rows *rows, unsigned column, size_t row)
 {
     struct column *c = &rows->columns[column];
+    if (!rows_want(rows, column))
+        return;
     c->valid[row / 64] &= ~(UINT64_C(1) << (row % 64));
     c->has_null = true;
 }
@@ -61,9 +63,7 @@ static inline void put_i64(struct rows *rows, unsigned column, size_t row, int64
 static inline void put_i64_if(struct rows *rows, unsigned column, size_t row, bool known,
                               int64_t value)
 {
-    if (!rows_want(rows, column))
-        return;
-    ((int64_t *)(void *)rows->columns[column].data)[row] = known ? value : 0;
+    put_i64(rows, column, row, known ? value : 0);
     if (!known)
         put_null(rows, column, row);
 }
@@ -83,9 +83,7 @@ static inline void put_i32(struct rows *rows, unsigned column, size_t row, int32
 /* A stack number; 0: NULL. */
 static inline void put_stack(struct rows *rows, unsigned column, size_t row, int32_t stack)
 {
-    if (!rows_want(rows, column))
-        return;
-    ((int32_t *)(void *)rows->columns[column].data)[row] = stack;
+    put_i32(rows, column, row, stack);
     if (stack == 0)
         put_null(rows, column, row);
 }
@@ -100,9 +98,7 @@ static inline void put_u8(struct rows *rows, unsigned column, size_t row, uint8_
 static inline void put_word_if(struct rows *rows, unsigned column, size_t row, bool known,
                                uint8_t value)
 {
-    if (!rows_want(rows, column))
-        return;
-    ((uint8_t *)rows->columns[column].data)[row] = known ? value : 0;
+    put_u8(rows, column, row, known ? value : 0);
     if (!known)
         put_null(rows, column, row);
 }
@@ -116,9 +112,7 @@ static inline void put_text(struct rows *rows, unsigned column, size_t row, trai
 /* An empty text is NULL. */
 static inline void put_text_if(struct rows *rows, unsigned column, size_t row, trail_string text)
 {
-    if (!rows_want(rows, column))
-        return;
-    ((trail_string *)(void *)rows->columns[column].data)[row] = text;
+    put_text(rows, column, row, text);
     if (text.size == 0)
         put_null(rows, column, row);
 }

@@ -727,28 +727,6 @@ void timeline_begin(struct timeline *t)
         t->wanted_name = names_of_text(&t->names, t->options->name);
 }
 
-int timeline_run(struct timeline *t, struct out *out, trail_error *err)
-{
-    const trail_event *events;
-    long count = 0;
-    timeline_begin(t);
-    while (!t->over && !t->failed && !out->failed &&
-           (count = trail_reader_next_batch(t->reader, &events)) > 0) {
-        timeline_feed(t, events, count);
-        if (t->options->progress)
-            t->options->progress(t->options->progress_context);
-    }
-    finish(t);
-    if (t->failed || t->names.failed || t->stacks.failed)
-        return error_no_memory(err);
-    if (count < 0 && !t->over) {
-        if (err)
-            *err = *trail_reader_error(t->reader);
-        return -1;
-    }
-    return 0;
-}
-
 void timeline_free(struct timeline *t)
 {
     names_free(&t->names);
@@ -759,4 +737,52 @@ void timeline_free(struct timeline *t)
     idmap_free(&t->tasks);
     slab_free(&t->goroutine_slab);
     slab_free(&t->span_slab);
+}
+
+static int read_all(struct timeline *t, const struct out *out, trail_error *err)
+{
+    const trail_event *events;
+    long count = 0;
+    while (!t->over && !t->failed && !out->failed &&
+           (count = trail_reader_next_batch(t->reader, &events)) > 0) {
+        timeline_feed(t, events, count);
+        if (t->options->progress)
+            t->options->progress(t->options->progress_context);
+    }
+    if (count >= 0 || t->over)
+        return 0;
+    if (err)
+        *err = *trail_reader_error(t->reader);
+    return -1;
+}
+
+static void tell_alive(struct timeline *t, struct timeline_goroutine *g)
+{
+    t->ops->alive(t->writer, g);
+}
+
+int timeline_run(struct timeline *t, struct out *out, const trail_sink *sink,
+                 trail_export_stats *stats, trail_error *err)
+{
+    if (stats)
+        *stats = (trail_export_stats){0};
+    if (!out_init(out, sink->write, sink->context))
+        return error_no_memory(err);
+    timeline_begin(t);
+    if (t->ops->head)
+        t->ops->head(t->writer);
+    int result = read_all(t, out, err);
+    finish(t);
+    if (t->ops->alive)
+        EACH_BY_ID(t, &t->follow.alive, tell_alive);
+    if (t->ops->tail)
+        t->ops->tail(t->writer);
+    if (t->failed || t->names.failed || t->stacks.failed)
+        result = error_no_memory(err);
+    if (out_finish(out, err) < 0)
+        result = -1;
+    if (stats)
+        *stats = t->stats;
+    timeline_free(t);
+    return result;
 }

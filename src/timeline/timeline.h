@@ -14,6 +14,7 @@
 #include "analyze/follow.h"
 #include "analyze/stacks.h"
 #include "base/out.h"
+#include "base/text.h"
 
 enum timeline_state {
     TIMELINE_RUNNING,
@@ -100,7 +101,9 @@ static inline enum timeline_state timeline_state_of(const struct timeline_gorout
 
 /* Functions of a writer; each may be NULL. */
 struct timeline_ops {
-    /* Called first, with the start of the window. */
+    /* By timeline_run, before the first event. */
+    void (*head)(void *writer);
+    /* Called with the start of the window, before those below. */
     void (*begin)(void *writer, int64_t begin_ns);
     /* Called for a new goroutine, and when a goroutine's name becomes known. */
     void (*goroutine)(void *writer, struct timeline_goroutine *g);
@@ -122,6 +125,9 @@ struct timeline_ops {
     void (*metric)(void *writer, const trail_event *event);
     void (*sample)(void *writer, const trail_event *event, trail_stack stack);
     void (*clocks)(void *writer, const trail_clock_snapshot *snapshot);
+    /* By timeline_run, after the last event: for what is still alive, by ID; then the rest. */
+    void (*alive)(void *writer, struct timeline_goroutine *g);
+    void (*tail)(void *writer);
 };
 
 struct timeline {
@@ -152,12 +158,15 @@ struct timeline {
 void timeline_begin(struct timeline *timeline);
 void timeline_feed(struct timeline *timeline, const trail_event *events, long count);
 
-/*
- * Calls the writer for all of the reader's events and finishes it, also after an error. `out` is
- * the writer's output: once it fails, nothing more is written. Returns 0, or -1 with *err set.
- */
-int timeline_run(struct timeline *timeline, struct out *out, trail_error *err);
 void timeline_free(struct timeline *timeline);
+
+/*
+ * Exports: calls the writer for all of the reader's events, and finishes it also after an error.
+ * `out` is its output, begun and finished here: once it fails, nothing more is written. Frees the
+ * timeline. Returns 0, or -1 with *err set; *stats (may be NULL) is filled in any case.
+ */
+int timeline_run(struct timeline *timeline, struct out *out, const trail_sink *sink,
+                 trail_export_stats *stats, trail_error *err);
 
 static inline struct timeline_goroutine *timeline_goroutine_of(struct followed *g)
 {
@@ -169,6 +178,12 @@ static inline struct timeline_goroutine *timeline_goroutine_find(const struct ti
                                                                  int64_t id)
 {
     return timeline_goroutine_of(id < 0 ? NULL : follow_find(&timeline->follow, id));
+}
+
+/* What the user calls the trace. */
+static inline trail_string timeline_title(const trail_export_options *options)
+{
+    return text_from(options->title ? options->title : "trail");
 }
 
 static inline trail_string timeline_text(const struct timeline *timeline, trail_name name)

@@ -151,12 +151,6 @@ int print_output_error(const char *title, int reason)
     return print_error_message(&err);
 }
 
-int open_output(struct output *output, const char *path)
-{
-    trail_error err;
-    return output_open(output, path, &err) ? EXIT_GOOD : print_error_message(&err);
-}
-
 int open_output_beside(struct output *output, const char *path)
 {
     trail_error err;

@@ -82,8 +82,7 @@ int print_error_message(const trail_error *err);
 /* Returns EXIT_INOUT; finish_stdout reports that memory was exhausted. */
 int exit_no_memory(void);
 
-/* output_open and output_open_beside with a message on errors. Return EXIT_GOOD or EXIT_INOUT. */
-int open_output(struct output *output, const char *path);
+/* output_open_beside with a message on errors. Returns EXIT_GOOD or EXIT_INOUT. */
 int open_output_beside(struct output *output, const char *path);
 
 /* output_close with a message on errors. Returns `code`, or EXIT_INOUT if output was lost. */

@@ -6,29 +6,27 @@
 #include <string.h>
 
 #include "base/share.h"
+#include "ui/recorded.h"
 #include "ui/show.h"
 
 enum { MOST_THREADS = 20 };
 
-static void keep(trail_recorded *kept, const trail_recorded *row)
+/* Returns the first row of that kind that says something; zero: none. */
+static trail_recorded first_of(const trail_reader *reader, trail_recorded_what what)
 {
-    if (kept->count == 0)
-        *kept = *row;
+    RECORDED_EACH(row, reader, what)
+        if (row->count > 0)
+            return *row;
+    return (trail_recorded){0};
 }
 
 void cpu_limits_find(const trail_reader *reader, struct cpu_limits *limits)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows);
-    *limits = (struct cpu_limits){0};
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what == TRAIL_RECORDED_MACHINE)
-            keep(&limits->machine, &rows[i]);
-        else if (rows[i].what == TRAIL_RECORDED_CPUS)
-            keep(&limits->cpus, &rows[i]);
-        else if (rows[i].what == TRAIL_RECORDED_QUOTA)
-            keep(&limits->quota, &rows[i]);
-    }
+    *limits = (struct cpu_limits){
+        .machine = first_of(reader, TRAIL_RECORDED_MACHINE),
+        .cpus = first_of(reader, TRAIL_RECORDED_CPUS),
+        .quota = first_of(reader, TRAIL_RECORDED_QUOTA),
+    };
     if (limits->cpus.name.size > sizeof limits->list)
         limits->cpus.name.size = sizeof limits->list;
     if (limits->cpus.name.size > 0)
@@ -62,15 +60,14 @@ void cpu_limits_show(const struct cpu_limits *limits, const char *before)
 
 void cpu_limits_show_threads(const trail_reader *reader)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows), found = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what != TRAIL_RECORDED_THREAD || ++found > MOST_THREADS)
+    size_t found = 0;
+    RECORDED_EACH(row, reader, TRAIL_RECORDED_THREAD) {
+        if (++found > MOST_THREADS)
             continue;
         if (found == 1)
             printf("\nscheduling, where it is not the default:\n");
-        printf("TID %6" PRIu64 "  ", rows[i].pid);
-        show_plain(rows[i].name);
+        printf("TID %6" PRIu64 "  ", row->pid);
+        show_plain(row->name);
         putchar('\n');
     }
     if (found > MOST_THREADS)
@@ -100,14 +97,13 @@ void cpu_limits_json(const struct cpu_limits *limits, struct json *json)
 
 void cpu_limits_json_thread(const trail_reader *reader, struct json *json, int64_t tid)
 {
-    const trail_recorded *rows;
-    size_t count = trail_reader_recorded(reader, &rows), found = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].what != TRAIL_RECORDED_THREAD || rows[i].pid != (uint64_t)tid)
+    size_t found = 0;
+    RECORDED_EACH(row, reader, TRAIL_RECORDED_THREAD) {
+        if (row->pid != (uint64_t)tid)
             continue;
         if (found++ == 0)
             json_open(json, "scheduling", '[');
-        json_text(json, NULL, rows[i].name);
+        json_text(json, NULL, row->name);
     }
     if (found > 0)
         json_close(json, ']');

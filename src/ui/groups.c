@@ -66,7 +66,7 @@ static void put_sums(struct row *row, const trail_group *group)
 static void put_percentiles(struct row *row, const trail_histogram *times)
 {
     row_number(row, "count>", NULL, times->count);
-    row_range(row, "min> mean> p50> p95> p99> max>", NULL, times);
+    row_range(row, NULL, times);
 }
 
 static void show_table(const struct groups_view *view, const trail_group *groups, size_t count)

@@ -202,7 +202,7 @@ static int take_value(const struct options *options, const struct option *row, v
 const char *option_values(const struct option *row, char *buf)
 {
     size_t size = 0;
-    if (!row->words)
+    if (row->values || !row->words)
         return row->values;
     for (const struct option_word *word = row->words; word->word && size < OPTION_VALUES_SIZE;
          word++)
@@ -384,8 +384,7 @@ static bool is_input_option(const struct option *row)
     return false;
 }
 
-/* Returns the command's rows, then input_options if it accepts them. */
-static const struct option *next_row(const struct command *command, const struct option *row)
+const struct option *option_next(const struct command *command, const struct option *row)
 {
     row = row ? row + 1 : command->options;
     if (row->name || command->no_input)
@@ -402,8 +401,9 @@ static int unknown_option(const struct options *options, const char *name)
     enum { MOST = 64 };
     const char *names[MOST + 2] = {help_row.name};
     size_t count = 1;
-    for (const struct option *row = NULL; (row = next_row(options->command, row)) && count < MOST;)
-        names[count++] = row->name;
+    OPTION_EACH(row, options->command)
+        if (count < MOST)
+            names[count++] = row->name;
     const char *nearest = nearest_word(name, names);
     if (nearest)
         return usage_error(options->command, "unknown option '--%s'; did you mean '--%s'?", name,
@@ -428,7 +428,7 @@ static const struct option *find_long(const struct command *command, const char 
                                       size_t length)
 {
     const struct option *row = NULL;
-    while ((row = next_row(command, row)))
+    while ((row = option_next(command, row)))
         if (strlen(row->name) == length && strncmp(row->name, word, length) == 0)
             break;
     return row;
@@ -461,7 +461,7 @@ static int short_option(struct options *options, const struct option **row)
         *row = &help_row;
         return EXIT_GOOD;
     }
-    for (*row = NULL; (*row = next_row(options->command, *row));)
+    for (*row = NULL; (*row = option_next(options->command, *row));)
         if ((*row)->short_name == c)
             break;
     if (!*row)

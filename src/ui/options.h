@@ -69,7 +69,7 @@ struct option {
     /* Any value if both are 0. */
     uint64_t least, most; /* of a number, size or time; most 0: any */
     const char *expects;  /* described in errors: "a time like 300s" */
-    const char *values;   /* accepted words, separated by spaces, for completion; without `words` */
+    const char *values;   /* words for completion, separated by spaces; NULL: all of `words` */
 };
 
 #define TAKE(number) .type = OPTION_TAKE, .id = (number)
@@ -88,7 +88,7 @@ struct option {
 #define TO_SIZE_LIMIT(request, member) OPTION_TO(OPTION_SIZE_LIMIT, request, member, uint64_t : 1)
 #define TO_TIME(request, member)       OPTION_TO(OPTION_TIME, request, member, int64_t : 1)
 #define TO_WORD(request, member, list)                                                             \
-    OPTION_TO(OPTION_WORD, request, member, int : 1, unsigned : 1), .words = (list)
+    OPTION_TO(OPTION_WORD, request, member, bool : 1, int : 1, unsigned : 1), .words = (list)
 #define TO_WORDS(request, member, list)                                                            \
     OPTION_TO(OPTION_WORDS, request, member, uint32_t : 1), .words = (list)
 
@@ -157,6 +157,13 @@ int options_each(struct options *options, const struct command *command, int arg
 
 /* Runs the command. Returns its exit code. */
 int command_run(const struct command *command, int argc, char **argv);
+
+/* Returns the option after `row`, or the first for NULL; input_options, if the command accepts
+ * them, come last. NULL: none left. */
+const struct option *option_next(const struct command *command, const struct option *row);
+
+#define OPTION_EACH(row, command)                                                                  \
+    for (const struct option *row = NULL; (row = option_next(command, row)) != NULL;)
 
 /*
  * Returns the words that an option accepts, separated by spaces, in `buf` if necessary; NULL: any.

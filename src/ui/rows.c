@@ -146,24 +146,20 @@ void row_time_or(struct row *row, const char *title, const char *key, int64_t ns
         row_word(row, title, NULL, other);
 }
 
-static void put_times(struct row *row, const char *titles, const char *key,
-                      const trail_histogram *times,
-                      void (*put)(struct table *table, const trail_histogram *times))
+void row_spread(struct row *row, const char *titles, const char *key, const trail_histogram *times)
 {
     if (row_cells(row, titles))
-        put(row->table, times);
+        table_spread(row->table, times);
     else if (is_member(row, key))
         analysis_json_histogram(row->json, key, times);
 }
 
-void row_spread(struct row *row, const char *titles, const char *key, const trail_histogram *times)
+void row_range(struct row *row, const char *key, const trail_histogram *times)
 {
-    put_times(row, titles, key, times, table_spread);
-}
-
-void row_range(struct row *row, const char *titles, const char *key, const trail_histogram *times)
-{
-    put_times(row, titles, key, times, table_range);
+    if (row_cells(row, "min> mean> p50> p95> p99> max>"))
+        table_range(row->table, times);
+    else if (is_member(row, key))
+        analysis_json_histogram(row->json, key, times);
 }
 
 void row_share(struct row *row, const char *title, double share)

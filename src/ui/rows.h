@@ -57,7 +57,7 @@ void row_time_or(struct row *row, const char *title, const char *key, int64_t ns
                  const char *other);
 /* The cells of table_spread and table_range. */
 void row_spread(struct row *row, const char *titles, const char *key, const trail_histogram *times);
-void row_range(struct row *row, const char *titles, const char *key, const trail_histogram *times);
+void row_range(struct row *row, const char *key, const trail_histogram *times);
 /* "-" in tables, null in JSON. */
 void row_none(struct row *row, const char *title, const char *key);
 /* JSON only: its length, its start, and its goroutine or task, under that key. */

@@ -105,6 +105,12 @@ void terminal_guard(void)
         guard(&stderr, &guards[1], _IOLBF);
 }
 
+bool terminal_colours(void)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
 void terminal_control(FILE *to, const char *controls)
 {
     struct terminal *terminal = &guards[to == stderr];

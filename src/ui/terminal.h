@@ -15,6 +15,9 @@ void terminal_wrap(void);
 /* Stops wrapping unless stdout is a terminal: what follows is for programs. */
 void terminal_unwrap(void);
 
+/* Whether stdout shows colours: a terminal, unless the variable NO_COLOR is set. */
+bool terminal_colours(void);
+
 /* Writes control sequences of trail itself to stdout or stderr. */
 void terminal_control(FILE *to, const char *controls);
 

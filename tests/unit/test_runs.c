@@ -328,7 +328,7 @@ static void let_go(int children)
 
 static struct runs *open_runs_with(const struct shelf *shelf)
 {
-    struct runs *runs = runs_open("/proc/self/exe", NULL, NULL, shelf, &(struct command_passed){0});
+    struct runs *runs = runs_open(NULL, NULL, shelf, &(struct command_passed){0});
     assert_non_null(runs);
     while (!runs_can_sql(runs))
         (void)sched_yield();
