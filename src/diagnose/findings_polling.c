@@ -334,7 +334,7 @@ void finding_late_timers(struct findings *findings)
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;
         const struct finding_of of =
-            finding_saves("late-timer", row->late_ns, &row->longest, row->function, row->wait);
+            finding_saves("late-timer", row->late_ns, &row->late_run, row->function, row->wait);
         trail_string place = text_of(findings, row->place),
                      by = text_of(findings, (trail_name)row->late_by.key);
         uint64_t procs = findings->activity->sums.procs;
