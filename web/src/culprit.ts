@@ -53,17 +53,28 @@ function noteExplained(): void {
     if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
-/* The findings whose place is the longest wait for something: what ended it is on the path of the
- * waiter. */
-const ofWaits = new Set([
+/* The findings whose place is a wait for a lock: it is the fault of its holder. */
+const ofLocks = new Set([
     "lock-contention",
     "lock-serialises",
+    "long-hold",
+    "holder-not-running",
+    "open-wait",
+]);
+/* Those whose place is the longest wait for something: what ended it is on the path of the waiter. */
+const ofWaits = new Set([
+    ...ofLocks,
     "bottleneck",
     "pool-too-small",
+    "queue",
+    "permits",
     "slow-producer",
+    "hand-offs",
     "sleeper",
+    "imbalance",
     "once",
     "slow-answer",
+    "slow-peer",
     "slow-wait",
 ]);
 
@@ -109,8 +120,7 @@ async function holderOf(id: number | null, at: number): Promise<number | null> {
 
 /* The lane of the culprit at the middle of a path's longest step. */
 async function worstLane(of: Finding, step: Segment, at: number): Promise<number | null> {
-    const isOfLock = of.kind === "lock-serialises" || of.kind === "lock-contention";
-    const holder = isOfLock
+    const holder = ofLocks.has(of.kind)
         ? (heldAt(heldInFinding.peek(), at) ?? (await holderOf(of.goroutine ?? null, at)))
         : null;
     return holder ?? (await holderOf(step.goroutine, at)) ?? laneOf(step.goroutine, at);
