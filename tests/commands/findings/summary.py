@@ -140,6 +140,25 @@ def for_people_it_is_plain_and_names_the_commands():
     assert good_text(*line.split()[1:]), line
 
 
+@test
+def what_is_unknown_has_its_share_of_the_time_if_that_can_be_seen():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.block(5 * MS, 1, "chan receive", WORK_STACK)
+    trace.at(6 * MS, 1, "GoStart g=2 g_seq=9")  # what comes before is lost
+    path = trace.path(30 * MS)
+    Trace.made.remove(path)
+
+    def said(end):
+        window = ("--from=0ns", f"--to={end}ns", path)
+        text, page = good_text("summary", *window), good_text("report", *window).replace("&nbsp;", " ")
+        return re.search("states unknown for (.*): more", text)[1], re.search("states unknown for (.*): more", page)[1]
+
+    equal(said(10 * MS), ("5.000 ms, 50.0 % of the time", "5.00 ms, 50.0 % of the time"))
+    equal(said(5001 * US), ("999 ns", "999 ns"))
+
+
 def idle_path():
     trace = Trace(1)
     trace.here(1, 2, 0)
