@@ -706,6 +706,18 @@ test("without findings in a damaged trace, it is said how much is unknown", asyn
             return range.getClientRects().length;
         });
         equal(lines, 1, "lines of the folded heading");
+        /* A share that would be 0.0 % is left out. */
+        await page.route(/\/api\/run\?command=summary/, async (route) => {
+            const response = await route.fetch();
+            const body = await response.json();
+            body.activity.lost_ns = 8;
+            await route.fulfill({ response, json: body });
+        });
+        await page.reload();
+        await until("few", async () =>
+            /^Some states are unknown for 8.ns\. The/.test(await of.locator("p").textContent()),
+        );
+        await page.unrouteAll({ behavior: "wait" });
     });
 });
 
