@@ -29,20 +29,21 @@ needBrowser();
 const inPage = (text) => withSign(text).replaceAll(/(\d) (%|[nµm]?s\b)/g, "$1\u00a0$2");
 
 /* In the shops flush sleeps with the lock, as their sources have it: what the others wait for is its sleep. */
-for (const [name, culprit] of [
-    ["shop-c", /^thread 3 flush$/],
-    ["shop-go", /flush/],
+for (const [name, culprit, drawn] of [
+    ["shop-c", /^thread 3 flush$/, "sleep, holds mutex cache_mu"],
+    ["shop-go", /flush/, "sleep, holds the lock (inferred)"],
 ])
     test(`${name}: the first finding is shown at its culprit's span without being asked`, async () => {
         const [finding] = runJson("summary", example(name)).findings;
         equal(finding.kind, "lock-serialises", "the kind");
         await serving(example(name), async (open) => {
-            const page = await open();
+            const page = await open("", {}, ".facts", keepTexts);
             const card = page.locator(".card.selected");
             equal(await card.getAttribute("title"), withSign(finding.text), "its text");
             const title = page.locator(".details h2").first();
             await until("who holds it", async () => culprit.test(await title.textContent()));
             ok(/sleep/.test(await page.textContent(".details dd")), "it sleeps");
+            await until(drawn, () => page.evaluate((of) => globalThis.drawnTexts[of], drawn));
         });
     });
 
@@ -105,6 +106,28 @@ test("a card's heading, however long, leaves a line for the reason, and that end
             ok(reason <= words + 1 && words < foot, `${many}: ${places}: cut at a line`);
             ok(more > 0, `${many}: ${places}: with an ellipsis`);
         }
+    });
+});
+
+test("folded cards have whole headings of a usual length, in two lines of the one row", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        await page.locator(".overview").getByRole("button", { name: "Overview" }).click();
+        const texts = page.locator(".chip span");
+        const { findings } = runJson("summary", example("shop-c-stuck"));
+        await until("the headings", async () => (await texts.count()) === findings.length);
+        for (const [i, of] of findings.entries()) {
+            equal(await texts.nth(i).textContent(), inPage(of.heading), "the text");
+            const cut = await texts
+                .nth(i)
+                .evaluate((one) => [
+                    one.scrollWidth - one.clientWidth,
+                    one.scrollHeight - one.clientHeight,
+                ]);
+            ok(Math.max(...cut) <= 1, `${of.heading}: ${cut} pixels are cut`);
+        }
+        const { height } = await page.locator(".overview").boundingBox();
+        equal(height, measure("tool"), "the height of the row");
     });
 });
 
