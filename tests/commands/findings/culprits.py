@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""For each kind of finding, a trace that has it, and the goroutine to blame, as the trace was made. Each trace is written
-to FOLDER/KIND.trace; the culprits are printed as JSON, null where it is no single goroutine.
+"""For each kind of finding, a trace that has it, and the goroutine to blame, as the trace was made. As a script it writes
+each trace to FOLDER/KIND.trace and prints the culprits as JSON, null where it is no single goroutine.
 
 usage: culprits.py TRAIL SOURCE_ROOT FOLDER
 """
@@ -23,7 +23,9 @@ import programs
 import queues
 import stuck
 import tasks
+from command import answer, good_text
 from made import MS, US, WORK_STACK, Trace
+from tap import test
 
 
 class Made(Exception):
@@ -112,16 +114,35 @@ CULPRITS = {
 }
 
 
+def path_of(make):
+    """The first trace of which this function asks for a summary."""
+    real, Trace.summary = Trace.summary, stop
+    try:
+        make()
+    except Made:
+        return Trace.made[-1]
+    finally:
+        Trace.summary = real
+    raise AssertionError("it makes no trace")
+
+
+@test
+def every_finding_has_a_place_and_every_command_that_it_names_runs():
+    for kind, (_, make) in CULPRITS.items():
+        path = path_of(make)
+        found = answer("summary", path)["findings"]
+        assert kind in [f["kind"] for f in found], (kind, found)
+        # The page jumps there. Only a misused annotation is a moment.
+        assert all(f["end_ns"] - f["begin_ns"] >= (f["kind"] != "misused-annotation") for f in found), found
+        for line in good_text("summary", path).splitlines():
+            if line.startswith("  trail "):
+                assert good_text(*line.split()[1:]), line
+
+
 def main():
-    Trace.summary = stop
-    culprits = {}
-    for kind, (culprit, make) in CULPRITS.items():
-        try:
-            make()
-        except Made:
-            shutil.copy(Trace.made[-1], os.path.join(sys.argv[3], kind + ".trace"))
-            culprits[kind] = culprit
-    print(json.dumps(culprits))
+    for kind, (_, make) in CULPRITS.items():
+        shutil.copy(path_of(make), os.path.join(sys.argv[3], kind + ".trace"))
+    print(json.dumps({kind: culprit for kind, (culprit, _) in CULPRITS.items()}))
 
 
 if __name__ == "__main__":
