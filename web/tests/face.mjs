@@ -719,16 +719,6 @@ test("without findings in a damaged trace, it is said how much is unknown", asyn
             new RegExp(`^Some states are unknown for .*, ${share} % of the time\\. The`).test(text),
             text,
         );
-        await openTab(page, "Summary");
-        await until("in the panel", async () =>
-            (await page.textContent(".panel")).includes(nothing),
-        );
-        const lines = await of.locator("h2").evaluate((heading) => {
-            const range = document.createRange();
-            range.selectNodeContents(heading);
-            return range.getClientRects().length;
-        });
-        equal(lines, 1, "lines of the folded heading");
         /* A share that would be 0.0 % is left out. */
         await page.route(/\/api\/run\?command=summary/, async (route) => {
             const response = await route.fetch();
@@ -741,6 +731,16 @@ test("without findings in a damaged trace, it is said how much is unknown", asyn
             /^Some states are unknown for 8.ns\. The/.test(await of.locator("p").textContent()),
         );
         await page.unrouteAll({ behavior: "wait" });
+        await openTab(page, "Summary");
+        await until("in the panel", async () =>
+            (await page.textContent(".panel")).includes(nothing),
+        );
+        const lines = await of.locator("h2").evaluate((heading) => {
+            const range = document.createRange();
+            range.selectNodeContents(heading);
+            return range.getClientRects().length;
+        });
+        equal(lines, 1, "lines of the folded heading");
     });
 });
 
