@@ -3,6 +3,9 @@
 
 #include <stdint.h>
 
+/* Less would be shown as "0.0 %". */
+#define SHARE_SHOWN 0.0005
+
 static inline double share_of(int64_t part, int64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;

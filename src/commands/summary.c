@@ -431,13 +431,15 @@ static void show_counts(const struct request *request, const char *name, bool ru
 
 static void show_lost(const struct request *request)
 {
-    char lost[SHOW_SIZE];
+    char lost[SHOW_SIZE], share[32] = "";
     int64_t ns = request->activity.lost_ns;
+    double percent = percent_of(ns, length_of(request));
+    if (percent >= SHARE_SHOWN * 100)
+        (void)snprintf(share, sizeof share, ", %.1f %% of the time", percent);
     if (ns > 0)
-        printf(
-            "lost events leave states unknown for %s, %.1f %% of the time: more %s may have run or "
-            "been ready there, and the row above does not count it\n",
-            show_duration(lost, ns), percent_of(ns, length_of(request)), word(request, TERM_tasks));
+        printf("lost events leave states unknown for %s%s: more %s may have run or been ready "
+               "there, and the row above does not count it\n",
+               show_duration(lost, ns), share, word(request, TERM_tasks));
 }
 
 static void show_idle(const struct request *request)

@@ -321,7 +321,7 @@ void finding_late_timers(struct findings *findings)
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;
         const struct finding_of of =
-            finding_saves("late-timer", row->late_ns, &row->longest, row->function, row->wait);
+            finding_saves("late-timer", row->late_ns, &row->late_run, row->function, row->wait);
         uint64_t procs = findings->activity->sums.procs;
         finding_say(findings, &of, "Timers fire late at %.*s, since %.*s keeps %s",
                     NAMED(findings, row->place), NAMED(findings, (trail_name)row->late_by.key),

@@ -395,21 +395,14 @@ static void say_asked(struct findings *findings, const struct stuck_wait *wait)
     finding_advise(findings, "If it does, release it before that.");
 }
 
-/* Says that these waits for locks may be a deadlock, if they are at several places: the longest
- * first, after which the others may have begun to wait. */
+/* Says that these waits for locks may be a deadlock: the longest first, after which the others may
+ * have begun to wait. */
 static void say_maybe_deadlock(struct findings *findings, const struct stuck_wait **waits,
                                size_t count)
 {
     char text[MOST_OPEN * 2 * NAME_SIZE] = "";
-    bool several = false;
-    qsort((void *)waits, count, sizeof(void *), by_length);
-    for (size_t i = 0; i < count; i++) {
-        several |= waits[i]->place != waits[0]->place;
-        if (i < MOST_OPEN)
-            put_open(findings, waits[i], text, sizeof text);
-    }
-    if (!several)
-        return;
+    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
+        put_open(findings, waits[i], text, sizeof text);
     int64_t shortest_ns = waits[count - 1]->ns;
     char more[MORE_SIZE] = "";
     if (count > MOST_OPEN)
@@ -430,31 +423,51 @@ static void say_maybe_deadlock(struct findings *findings, const struct stuck_wai
 
 /*
  * Several goroutines have waited for locks for long at several places, and none of these waits
- * ended meanwhile: without holders that is all that can be known of a deadlock.
+ * ended meanwhile: without holders that is all that can be known of a deadlock. Writes these waits,
+ * longest first, to `waits`, or only the one for a lock that a goroutine at a channel may hold.
+ * Returns their number, 0: there is no such deadlock.
  */
-void finding_maybe_deadlock(struct findings *findings)
+static size_t maybe_deadlock(const struct stuck *stuck, const struct stuck_wait **waits)
 {
-    const struct stuck *stuck = findings->stuck;
-    const struct stuck_wait **waits = calloc(stuck->count + 1, sizeof(void *));
     size_t count = 0;
-    if (!waits) {
-        findings->failed = true;
-        return;
-    }
+    bool several = false;
     for (size_t i = 0; i < stuck->count; i++) {
         const struct stuck_wait *wait = &stuck->waits[i];
         if (wait->kind != 0 || wait->wanted != STUCK_LOCK || !wait->unmoved ||
             wait->ns < OPEN_LEAST)
             continue;
         if (wait->asks != TRAIL_NONE && wait->asks_ns >= OPEN_LEAST) {
-            say_asked(findings, wait);
-            free((void *)waits);
-            return;
+            waits[0] = wait;
+            return 1;
         }
         waits[count++] = wait;
+        several |= wait->place != waits[0]->place;
     }
-    say_maybe_deadlock(findings, waits, count);
+    qsort((void *)waits, count, sizeof(void *), by_length);
+    return several ? count : 0;
+}
+
+void finding_maybe_deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait **waits = calloc(stuck->count + 1, sizeof(void *));
+    size_t count = waits ? maybe_deadlock(stuck, waits) : 0;
+    if (!waits)
+        findings->failed = true;
+    else if (count == 1)
+        say_asked(findings, waits[0]);
+    else if (count > 1)
+        say_maybe_deadlock(findings, waits, count);
     free((void *)waits);
+}
+
+/* Whether a possible deadlock of these waits names the place. */
+static bool names_place(const struct stuck_wait **waits, size_t count, trail_name place)
+{
+    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
+        if (waits[i]->place == place)
+            return true;
+    return false;
 }
 
 /* Whether a wait that has not ended is worth a finding by its length. */
@@ -615,23 +628,25 @@ void finding_open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof(void *));
-    size_t count = 0;
+    const struct stuck_wait **said = calloc(stuck->count + 1, sizeof(void *));
+    size_t count = 0, all_said = said ? maybe_deadlock(stuck, said) : 0;
     bool never_woken = finding_was_said(findings, "never-woken");
-    if (!longest) {
-        findings->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < stuck->count; i++)
+    findings->failed |= !longest || !said;
+    for (size_t i = 0; longest && said && i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
             !may_be_for_work(&stuck->waits[i]) && !takes_turns(findings, &stuck->waits[i]) &&
             (stuck->waits[i].wanted == STUCK_POOL ||
              !finding_names(findings, "leak", stuck->waits[i].name)) &&
             !keeps_group(findings, stuck->waits[i].goroutine) &&
+            !(stuck_is_at_lock_of_go(&stuck->waits[i]) &&
+              names_place(said, all_said, stuck->waits[i].place)) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
-    qsort((void *)longest, count, sizeof(void *), by_length);
+    if (longest)
+        qsort((void *)longest, count, sizeof(void *), by_length);
     say_each_open(findings, longest, count);
     free((void *)longest);
+    free((void *)said);
 }
 
 /* Another wait at the end, for a lock that the goroutine of `wait` holds; NULL: none is known. */

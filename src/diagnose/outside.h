@@ -54,11 +54,12 @@ struct outside_row {
 
     /*
      * For sleeps in Go: how many ended as soon as another goroutine was preempted, how late these
-     * may have been, and the start function of the other goroutine.
+     * may have been, the start function of the other goroutine, and the longest run of one with it.
      */
     uint64_t late;
     int64_t late_ns;
     struct blame_most late_by;
+    trail_longest late_run;
 
     /*
      * For answers and time-outs: the start function; whether the request was made in a region; how

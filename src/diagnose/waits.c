@@ -526,7 +526,7 @@ static __attribute__((noinline)) void note_preempted(struct waits *waits, const 
 {
     if (waits->is_go && event->proc >= 0)
         waits->preempted[event->proc % PREEMPTED_PROCS] = (struct preempted){
-            event->proc, event->time_ns, ns, names_kind(&waits->analysis->names, g->name)};
+            event->proc, event->time_ns, ns, g->id, names_kind(&waits->analysis->names, g->name)};
 }
 
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,

@@ -148,7 +148,7 @@ struct at_nil_channel {
 /* The last goroutine of Go that kept a P for long, and was preempted. */
 enum { PREEMPTED_PROCS = 64 };
 struct preempted {
-    int64_t proc, ns, ran_ns;
+    int64_t proc, ns, ran_ns, goroutine;
     trail_name name; /* its start function */
 };
 

@@ -404,7 +404,12 @@ static void note_late(struct waits *waits, const struct goroutine *g, const trai
     ns = ns < by->ran_ns ? ns : by->ran_ns;
     row->late++;
     ns_add(&row->late_ns, ns);
+    int64_t most = row->late_by.key;
     blame_most_add(&row->late_by, by->name, ns);
+    if (row->late_by.key != most)
+        row->late_run = (trail_longest){0};
+    if (row->late_by.key == by->name)
+        longest_note(&row->late_run, by->ran_ns, ns_between(by->ran_ns, by->ns), by->goroutine);
 }
 
 /* Whether the time-out of a context ended the wait: a goroutine is created for that. */

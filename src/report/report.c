@@ -166,9 +166,13 @@ static void put_warnings(const struct report *report)
     if (lost_ns > 0) {
         out_str(out, "<p>Lost events leave states unknown for ");
         html_duration(out, lost_ns);
-        out_str(out, ", ");
-        html_share(out, share_of(lost_ns, report_length(report)));
-        report_words(report, " of the time: more {tasks} may have run or waited there.");
+        double share = share_of(lost_ns, report_length(report));
+        if (share >= SHARE_SHOWN) {
+            out_str(out, ", ");
+            html_share(out, share);
+            out_str(out, " of the time");
+        }
+        report_words(report, ": more {tasks} may have run or waited there.");
         out_str(out, "</p>");
     }
     out_str(out, "</div>\n");

@@ -5,7 +5,7 @@
  * the holder at that time, also if that itself waits for another.
  */
 import { batch, computed, effect } from "@preact/signals";
-import { api, type Query } from "./api";
+import { api, type Query, type Span, type SpanList } from "./api";
 import { heldAt, heldInFinding } from "./held";
 import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
@@ -53,17 +53,28 @@ function noteExplained(): void {
     if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
-/* The findings whose place is the longest wait for something: what ended it is on the path of the
- * waiter. */
-const ofWaits = new Set([
+/* The findings whose place is a wait for a lock: it is the fault of its holder. */
+const ofLocks = new Set([
     "lock-contention",
     "lock-serialises",
+    "long-hold",
+    "holder-not-running",
+    "open-wait",
+]);
+/* Those whose place is the longest wait for something: what ended it is on the path of the waiter. */
+const ofWaits = new Set([
+    ...ofLocks,
     "bottleneck",
     "pool-too-small",
+    "queue",
+    "permits",
     "slow-producer",
+    "hand-offs",
     "sleeper",
+    "imbalance",
     "once",
     "slow-answer",
+    "slow-peer",
     "slow-wait",
 ]);
 
@@ -78,8 +89,8 @@ function pathQuery(of: Finding, origin: number): Query | null {
 
 const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
-/* The lanes that wait in a range for a lock that a lane holds, longest first. */
-async function waitingFor(holder: number, from: number, to: number): Promise<number[]> {
+/* The waits in a range for a lock that a lane holds, longest first. */
+async function waitsFor(holder: number, from: number, to: number): Promise<SpanList["spans"]> {
     const query = {
         kind: "goroutine",
         holder,
@@ -88,7 +99,30 @@ async function waitingFor(holder: number, from: number, to: number): Promise<num
         count: MOST_LEADS,
     };
     const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
-    return spans.map((one) => one.lane);
+    return spans;
+}
+
+/* The lanes of such waits. */
+async function waitingFor(holder: number, from: number, to: number): Promise<number[]> {
+    return (await waitsFor(holder, from, to)).map((one) => one.lane);
+}
+
+/*
+ * Where holds are not recorded, draws that of the culprit in its span: up to the end of the first
+ * wait for its lock, if the culprit ended that.
+ */
+async function showInferred(of: Finding, its: Span): Promise<void> {
+    if (!ofLocks.has(of.kind) || heldInFinding.peek()) return;
+    const waits = await waitsFor(its.lane, its.begin, its.end);
+    const [first] = waits
+        .filter(({ held_by: by }) => by?.lane === its.lane && by.span === its.span && by.inferred)
+        .sort((a, b) => a.end - b.end);
+    if (!first) return;
+    const { ender } = await api.span("goroutine", first.lane, { span: first.span });
+    if (ender?.lane !== its.lane || !isShown(of)) return;
+    const hold = { from: Math.max(first.begin, its.begin), to: Math.min(first.end, its.end) };
+    const byLane = new Map([[its.lane, [hold]]]);
+    heldInFinding.value = { lock: "the lock", isInferred: true, byLane };
 }
 
 /* The goroutine's lane comes first, then those that wait for a lock that it holds. */
@@ -109,8 +143,7 @@ async function holderOf(id: number | null, at: number): Promise<number | null> {
 
 /* The lane of the culprit at the middle of a path's longest step. */
 async function worstLane(of: Finding, step: Segment, at: number): Promise<number | null> {
-    const isOfLock = of.kind === "lock-serialises" || of.kind === "lock-contention";
-    const holder = isOfLock
+    const holder = ofLocks.has(of.kind)
         ? (heldAt(heldInFinding.peek(), at) ?? (await holderOf(of.goroutine ?? null, at)))
         : null;
     return holder ?? (await holderOf(step.goroutine, at)) ?? laneOf(step.goroutine, at);
@@ -215,6 +248,12 @@ export function showFinding(of: Finding, origin: number): void {
 /* Shows the finding that the address names without moving the window: the address contains the
  * window and the selection, too. */
 export function keepFinding(): void {
+    effect(() => {
+        if (!shown.value || !isExplained.value || !span.value) return;
+        void showInferred(shown.value, span.value).catch(() => {
+            /* Without it the inspector shows what waits. */
+        });
+    });
     effect(() => {
         const [number] = finding.value;
         const all = summary.value;

@@ -12,7 +12,7 @@ import { count, NO_NAME, nameWithin, shortName } from "./format";
 import { framesOf } from "./frames";
 import { type Box, LABELS, scale } from "./geometry";
 import { groupChart, groupPictures } from "./group_pictures";
-import { held } from "./held";
+import { held, heldInFinding } from "./held";
 import { DEPTH_HEIGHT, DEPTHS, LANE_HEIGHT, layout, stateHeight, titleWithin } from "./lanes";
 import type { GroupRow, LaneRow } from "./layout";
 import { metricCharts } from "./metric_charts";
@@ -335,8 +335,9 @@ function withHold(row: LaneRow, of: Text): Text {
     const middle = (of.begin + of.end) / 2;
     const ranges = now?.byLane.get(row.lane.lane) ?? [];
     const isHeld = ranges.some(({ from, to }) => from <= middle && middle < to);
-    if (!now || !isHeld || now.isInferred) return of;
-    return { ...of, forms: [`${of.forms[0]}, holds ${now.lock}`, ...of.forms] };
+    if (!now || !isHeld || (now.isInferred && now !== heldInFinding.value)) return of;
+    const holds = `holds ${now.lock}${now.isInferred ? " (inferred)" : ""}`;
+    return { ...of, forms: [`${of.forms[0]}, ${holds}`, ...of.forms] };
 }
 
 /* The texts of a lane's spans, each where it fits. */

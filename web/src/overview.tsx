@@ -133,11 +133,10 @@ function Which(props: { all: readonly Finding[]; onClick: () => void }) {
 
 function lostText({ activity, begin_ns, end_ns }: Summary): string {
     const lost = activity.lost_ns;
-    return lost
-        ? sentence(
-              `Some states are unknown for ${duration(lost)}, ${percent(lost, end_ns - begin_ns)} of the time. `,
-          )
-        : "";
+    if (!lost) return "";
+    const share = percent(lost, end_ns - begin_ns);
+    const part = share === "0.0 %" ? "" : `, ${share} of the time`;
+    return sentence(`Some states are unknown for ${duration(lost)}${part}. `);
 }
 
 function Answer(props: { of: Summary; isFolded: boolean }) {

@@ -40,13 +40,13 @@ function speed(before = 0, now = 0): string {
     return `${Number(times)} times ${now < before ? "faster" : "slower"}`;
 }
 
-/* "request 2.81 times faster (median about 9.00 ms, now 3.20 ms)"; where the median is as before, the slowest. */
-function speedOf({ name, a, b }: Metric): string {
+/* "task request 2.81 times faster (median about 9.00 ms, now 3.20 ms)"; where the median is as before, the slowest. */
+function speedOf({ metric, name, a, b }: Metric): string {
     const figures = (before = 0, now = 0) => `${duration(before)}, now ${duration(now)}`;
     const usual = speed(a?.p50, b?.p50);
-    if (usual) return `${name} ${usual} (median about ${figures(a?.p50, b?.p50)})`;
+    if (usual) return `${metric} ${name} ${usual} (median about ${figures(a?.p50, b?.p50)})`;
     const slowest = speed(a?.max, b?.max);
-    return slowest && `slowest ${name} ${slowest} (${figures(a?.max, b?.max)})`;
+    return slowest && `slowest ${metric} ${name} ${slowest} (${figures(a?.max, b?.max)})`;
 }
 
 /* What a row is about: "threads". */
@@ -104,8 +104,9 @@ export function verdictOf(rows: readonly Metric[]): string {
     const lock = rows.filter(isLock).sort(bySize)[0];
     const all = Math.max(whole?.a?.value ?? 0, whole?.b?.value ?? 0);
     const locks = lock && Math.abs(lock.change) >= NOTHING * all ? [waits(lock)] : [];
-    const parts = [...speeds, ...locks];
-    if (parts.length > 0) return parts.join("; ");
+    const text = [...speeds, ...locks].join("; ");
+    /* It begins with a word of its own, as names keep their case. */
+    if (text) return text[0].toUpperCase() + text.slice(1);
     const [a, b] = [whole?.a?.value ?? 0, whole?.b?.value ?? 0].map(duration);
     const what = timed.length > 0 ? `No ${timed[0].metric} (median, slowest) or lock` : "No lock";
     return `${what} changed by ${100 * WORTH} % or more; the traces are ${a} and ${b} long`;

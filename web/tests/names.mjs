@@ -351,9 +351,9 @@ test("a message covers neither the search nor a panel", async () => {
 });
 
 test("on a phone the finding says which of how many it is, and leads to the others", async () => {
-    const { findings } = runJson("summary", example("shop-go-stuck"));
+    const { findings } = runJson("summary", example("shop-c-stuck"));
     ok(findings.length > 1, "several");
-    await serving(example("shop-go-stuck"), async (open) => {
+    await serving(example("shop-c-stuck"), async (open) => {
         const page = await open("", { viewport: { width: 390, height: 844 } });
         const which = page.getByRole("button", { name: "All findings" });
         equal(await which.textContent(), `1 of ${findings.length}`, "the number");

@@ -171,7 +171,7 @@ task(
         const verdict = await until("the verdict", async () =>
             (await page.textContent(".verdict")).replace("Comparing …", ""),
         );
-        const faster = `request ${Number(times.toPrecision(3))} times faster`;
+        const faster = `Task request ${Number(times.toPrecision(3))} times faster`;
         ok(verdict.startsWith(`${faster} (median about 9.00 ms, now 3.20 ms)`), verdict);
         ok(verdict.includes("waits for mutex cache_mu are gone (78.4 ms)"), verdict);
         await click(page.getByRole("button", { name: "Differences" }));
@@ -490,7 +490,7 @@ for (const name of Object.keys(shops))
         serving(name, `${name}-fixed`),
         async (page) => {
             await until("the verdict", async () =>
-                /request \d\.\d+ times faster/.test(await shownIn(page, ".verdict")),
+                /^Task request \d\.\d+ times faster/.test(await shownIn(page, ".verdict")),
             );
             const verdict = page.locator(".verdict");
             ok(!(await verdict.textContent()).includes("<"), "callers in words");

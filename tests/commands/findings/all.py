@@ -11,6 +11,7 @@ import alone  # noqa: F401
 import answers  # noqa: F401
 import balance  # noqa: F401
 import cpus  # noqa: F401
+import culprits  # noqa: F401
 import garbage  # noqa: F401
 import handoffs  # noqa: F401
 import locks  # noqa: F401

@@ -127,6 +127,7 @@ def late_timers(times=20, slice=10 * MS, after=10 * US, sleeps=None, on_time=0, 
 def timers_that_fire_when_another_is_preempted_are_late():
     found = late_timers()
     assert "late-timer" in found, found
+    equal(found["late-timer"]["goroutine"], 2)  # main.hog
     text = found["late-timer"]["text"]
     assert text.startswith("Timers fire late at main.tick (main.go:11), since main.hog keeps the only P. 20 of 20 sleeps, 200 ms in all, ended as soon as it or another was preempted."), text
     assert "They may have been late for 200 ms in all." in text and text.endswith("GOMAXPROCS is 1: raise it if the program may use more CPUs."), text

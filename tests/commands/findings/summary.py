@@ -13,10 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib"))
 from command import EXAMPLES, WORK, answer, assembled, equal, good_text, run_text  # noqa: E402
 from made import LOCK, MS, US, WORK_STACK, Trace, main  # noqa: E402
-from programs import (  # noqa: E402
-    all_wait, alone, collected, created, full, hand_over, handed, kept, lone, one_by_one, open_in_go, outside,
-    passed_on, permitted, polled, pooled, served, stopped, with_tasks, workers,
-)
+from programs import hand_over, with_tasks  # noqa: E402
 from tap import test  # noqa: E402
 
 
@@ -140,6 +137,25 @@ def for_people_it_is_plain_and_names_the_commands():
     assert good_text(*line.split()[1:]), line
 
 
+@test
+def what_is_unknown_has_its_share_of_the_time_if_that_can_be_seen():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.block(5 * MS, 1, "chan receive", WORK_STACK)
+    trace.at(6 * MS, 1, "GoStart g=2 g_seq=9")  # what comes before is lost
+    path = trace.path(30 * MS)
+    Trace.made.remove(path)
+
+    def said(end):
+        window = ("--from=0ns", f"--to={end}ns", path)
+        text, page = good_text("summary", *window), good_text("report", *window).replace("&nbsp;", " ")
+        return re.search("states unknown for (.*): more", text)[1], re.search("states unknown for (.*): more", page)[1]
+
+    equal(said(10 * MS), ("5.000 ms, 50.0 % of the time", "5.00 ms, 50.0 % of the time"))
+    equal(said(5001 * US), ("999 ns", "999 ns"))
+
+
 def idle_path():
     trace = Trace(1)
     trace.here(1, 2, 0)
@@ -170,30 +186,6 @@ def of_several_files_or_a_folder_each_has_a_line():
     assert "damaged: " in text and "No known problem found" in text and "1 other file is no trace" in text, text
     equal(len(good_text("summary", os.path.join(folder, "a.trace"), os.path.join(folder, "b.trace")).splitlines()), 3)
 
-
-@test
-def every_command_that_a_finding_names_runs():
-    kinds, paths = set(), []
-    real = Trace.path
-    Trace.path = lambda self, end: paths.append(real(self, end)) or paths[-1]
-    try:
-        for made in (
-            lambda: passed_on(80 * MS), lambda: all_wait("condition queue_cv"), lambda: full(30), lambda: permitted(30), lambda: handed(10000),
-            lambda: workers(60 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS, reason="select"),
-            lambda: polled(201), lambda: outside(19 * [MS] + [100 * MS], "read pipe:[7]"), lambda: outside([60 * MS], "name look-up db", of=200 * MS),
-            lambda: served(5), lambda: lone(12 * MS), lambda: kept(50 * MS), lambda: stopped(5 * MS), pooled, lambda: one_by_one(4),
-            lambda: open_in_go("chan send", WORK_STACK), lambda: collected(30 * MS), lambda: created(95 * MS),
-        ):
-            found = made()
-            kinds |= set(found)
-            # Each has a span to show, also in JSON: the page jumps there.
-            assert all("begin_ns" in f and f["end_ns"] > f["begin_ns"] for f in found.values()), found
-            commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
-            for command in commands:
-                assert good_text(*command[1:]), command
-    finally:
-        Trace.path = real
-    assert len(kinds) >= 18, kinds
 
 NOTHING = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
