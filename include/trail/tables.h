@@ -130,7 +130,10 @@ typedef struct trail_rows {
 
 typedef struct trail_tables trail_tables;
 
-/* `reader` remains the caller's and must outlive the tables. NULL with *err set on error. */
+/*
+ * `reader` remains the caller's and must outlive the tables, whose findings are counted by its
+ * thread while that has nothing to read. NULL with *err set on error.
+ */
 TRAIL_API trail_tables *trail_tables_open(trail_reader *reader, const trail_tables_options *options,
                                           trail_error *err);
 

@@ -49,7 +49,7 @@ static bool take_oldest(struct aside *a)
         good = item->take(item->of, item->data, end - item > AHEAD ? item[AHEAD].data : NULL);
     (void)pthread_mutex_lock(&a->lock);
     a->taking = false;
-    a->failed = !good;
+    a->failed |= !good;
     a->taken++;
     (void)pthread_cond_signal(&a->taken_one);
     return true;
@@ -109,6 +109,16 @@ bool aside_put(struct aside *a, aside_take *take, void *of, const void *item, si
     to->of = of;
     memcpy(to->data, item, size);
     return a->filled < BLOCK_ITEMS || give(a);
+}
+
+void aside_drop(struct aside *a)
+{
+    if (!a)
+        return;
+    (void)pthread_mutex_lock(&a->lock);
+    a->failed = true;
+    (void)pthread_mutex_unlock(&a->lock);
+    (void)aside_close(a);
 }
 
 bool aside_close(struct aside *a)

@@ -137,9 +137,9 @@ static inline bool profile_by_region(const trail_profile_options *options)
     return options->region || options->task_count > 0;
 }
 
-/* Until the analysis is finished, parts put calls aside (aside.h), with the reader that it is fed
- * from. Before the first events. */
-void analysis_begin_aside(struct trail_analysis *analysis, trail_reader *reader);
+/* Starts to defer calls of parts (aside.h), until the analysis is finished or closed. `reader` is the
+ * one that it is fed from. Called before the first events. */
+void analysis_defer(struct trail_analysis *analysis, trail_reader *reader);
 
 /* Returns the object of a part, for its answers or for another part; NULL if it was not created. */
 void *analysis_object(const struct trail_analysis *analysis, const struct analysis_part *part);

@@ -158,7 +158,7 @@ trail_analysis *trail_analysis_open(const trail_reader *reader,
     return analysis;
 }
 
-void analysis_begin_aside(struct trail_analysis *analysis, trail_reader *reader)
+void analysis_defer(struct trail_analysis *analysis, trail_reader *reader)
 {
     analysis->aside = aside_open(reader);
 }
@@ -175,7 +175,7 @@ void trail_analysis_close(trail_analysis *analysis)
 {
     if (!analysis)
         return;
-    (void)end_aside(analysis);
+    aside_drop(analysis->aside);
     for (size_t i = 0; i < analysis->part_count; i++) {
         if (i < analysis->ready && analysis->parts[i].part->free)
             analysis->parts[i].part->free(analysis->parts[i].object);
@@ -348,7 +348,7 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
     const trail_event *events;
     long count;
     int more = 1;
-    analysis_begin_aside(analysis, reader);
+    analysis_defer(analysis, reader);
     while (more > 0 && (count = trail_reader_next_batch(reader, &events)) > 0) {
         const trail_analysis_options *options = &analysis->options;
         if (options->observe && !options->observe(options->observe_context, events, count)) {

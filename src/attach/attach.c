@@ -328,7 +328,7 @@ static bool explain_load(struct attach *a, trail_error *err)
         .function = a->load_error, .data = &data, .size = sizeof data.result};
     char text[256] = "";
     if (a->load_error.address && call_there(a, &call, NULL, err) && call.result)
-        (void)other_memory(a->pid, call.result, text, sizeof text - 1);
+        (void)memory_of_other(a->pid, call.result, text, sizeof text - 1);
     error_set(err, TRAIL_IO, "process %d cannot load the recorder: %s", (int)a->pid,
               *text ? text : "its loader has refused");
     return false;

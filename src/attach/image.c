@@ -26,7 +26,7 @@
 
 static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
 {
-    return other_memory(image->pid, at, to, size) == (ssize_t)size;
+    return memory_of_other(image->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The program */

@@ -156,7 +156,7 @@ static bool copy_there(const struct remote *r, uint64_t at, const void *from, si
 
 static bool copy_back(const struct remote *r, uint64_t at, void *to, size_t size)
 {
-    return other_memory(r->pid, at, to, size) == (ssize_t)size;
+    return memory_of_other(r->pid, at, to, size) == (ssize_t)size;
 }
 
 /* MARK: The frame */

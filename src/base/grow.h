@@ -39,7 +39,8 @@ bool grow_zeroed(void *array, size_t *capacity, size_t wanted, size_t element_si
     ((wanted) <= (capacity) || grow_small(&(array), &(capacity), (wanted), GROW_ELEMENT(array)))
 bool grow_small(void *array, size_t *capacity, size_t wanted, size_t element_size);
 
-/* Loops over the elements of an array, which may be NULL if there are none. */
+/* Loops over the elements of an array, which may be NULL if there are none. It must not grow or move
+ * meanwhile. */
 #define EACH(type, item, array, count)                                                             \
     for (type *item = (array), *item##_end = (count) > 0 ? item + (count) : item;                  \
          item < item##_end; item++)

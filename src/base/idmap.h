@@ -70,7 +70,10 @@ struct idmap_slot *idmap_sorted(const struct idmap *map);
 #define IDMAP_EACH(slot, map)                                                                      \
     for (const struct idmap_slot *slot = NULL; (slot = idmap_next(map, slot)) != NULL;)
 
-/* The same over the values, which are `type *`. The place in the map is no pointer to a value. */
+/*
+ * The same over the values, which are `type *`. A loop has declarations of one type: `item##_slot`
+ * is declared as a value, but points to a slot, and is never read as anything else.
+ */
 #define IDMAP_VALUES(type, item, map)                                                              \
     for (type * item, *item##_slot = NULL;                                                         \
          (item##_slot = idmap_after(map, item##_slot)) != NULL &&                                  \

@@ -16,9 +16,9 @@
  */
 size_t present_memory(pid_t pid, uint64_t at, size_t size);
 
-/* Copies memory of another process, whether it is there or not. Returns the number of bytes; -1
- * with errno set. */
-static inline ssize_t other_memory(pid_t pid, uint64_t at, void *to, size_t size)
+/* Copies another process's memory, also what is not present. Returns the number of bytes, which may
+ * be less than `size`; -1 with errno set. */
+static inline ssize_t memory_of_other(pid_t pid, uint64_t at, void *to, size_t size)
 {
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};

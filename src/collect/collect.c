@@ -137,7 +137,7 @@ static bool has_executed(struct collect *c)
     uint64_t at = area_mapped_at(c->area), magic = 0;
     if (!at || c->refused || c->options.process.pid == 0)
         return false;
-    if (other_memory(c->options.process.pid, at, &magic, sizeof magic) < 0) {
+    if (memory_of_other(c->options.process.pid, at, &magic, sizeof magic) < 0) {
         /* Not retried: a security module may log each attempt. */
         c->refused = errno == EPERM;
         return errno == EFAULT;

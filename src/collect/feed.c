@@ -527,7 +527,7 @@ static uint32_t sleep_length(struct collect *c, const struct area_open *open)
         return open->detail;
     if (c->refused || c->options.process.pid == 0)
         return 0;
-    if (other_memory(c->options.process.pid, open->object, &time, sizeof time) != sizeof time) {
+    if (memory_of_other(c->options.process.pid, open->object, &time, sizeof time) != sizeof time) {
         /* Not retried: a security module may log each attempt. */
         c->refused |= errno == EPERM;
         return 0;

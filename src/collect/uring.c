@@ -98,7 +98,7 @@ static size_t copy_entries(pid_t pid, const struct ring *ring, uint8_t (*entries
         size >= count * ENTRY_SIZE + 4096)
         return 0;
     ssize_t wanted = (ssize_t)(count * ENTRY_SIZE);
-    return other_memory(pid, at, entries, (size_t)wanted) == wanted ? (size_t)count : 0;
+    return memory_of_other(pid, at, entries, (size_t)wanted) == wanted ? (size_t)count : 0;
 }
 
 static bool is_empty(const uint8_t *entry)

@@ -44,7 +44,7 @@ static const struct option rows[] = {
 #define RECORD_TYPES 256
 
 struct tally {
-    const char *name; /* once it was counted */
+    const char *name; /* NULL until something is counted */
     uint64_t count, bytes;
 };
 
@@ -518,7 +518,7 @@ static void show_tally(const struct info *info, const struct tally *tally, int w
                show_bytes(size, tally->bytes), 100.0 * (double)tally->bytes / (double)info->bytes);
 }
 
-/* Then in the order of the array. */
+/* Equal sizes: in the order of the array, which is by type. */
 static int by_bytes(const void *a, const void *b)
 {
     const struct tally *x = *(const struct tally *const *)a, *y = *(const struct tally *const *)b;

@@ -66,7 +66,7 @@ static int parse_offset(const struct command *command, void *member, const char 
     return EXIT_GOOD;
 }
 
-static const struct option_word starts[] = {{"wall", false}, {"start", true}, {0}};
+static const struct option_word alignments[] = {{"wall", false}, {"start", true}, {0}};
 static const struct option_word versions[] = {
     {"go1.26", 26}, {"go1.25", 25}, {"go1.23", 23}, {"1.26", 26}, {"1.25", 25}, {"1.23", 23}, {0},
 };
@@ -78,7 +78,7 @@ static const struct option rows[] = {
     {0, "align", "BY",
      "how traces without --offset are aligned: by their wall clocks (the default), or start: all "
      "begin together",
-     TO_WORD(struct request, merge.align_start, starts), .expects = "wall or start"},
+     TO_WORD(struct request, merge.align_start, alignments), .expects = "wall or start"},
     {0, "plain", NULL, "start functions without the name of their trace",
      TO_FLAG(struct request, merge.plain)},
     {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",

@@ -32,7 +32,7 @@ int64_t summary_recording_cpu_ns(const trail_reader *reader)
     return sum_of(reader, TRAIL_RECORDED_PROCESS).cpu_ns;
 }
 
-/* Whether the recorder's own time is known, which snapshots are written before. */
+/* Whether the recorder's CPU time is known. Snapshots are written before it is. */
 static bool has_recorder(const trail_reader *reader)
 {
     return recorded_next(reader, TRAIL_RECORDED_RECORDER, NULL) != NULL;

@@ -1,6 +1,7 @@
 /* See table_parquet.h. */
 #include "commands/table_parquet.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "ui/cli.h"
@@ -29,10 +30,21 @@ static bool take_rows(void *context, size_t thread, const trail_rows *rows)
     return good;
 }
 
+/* Keeps freed memory for the next trace: the kernel clears each page that it hands out again. */
+static void keep_memory(void)
+{
+#ifdef M_TRIM_THRESHOLD
+    (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+#endif
+}
+
 /* Returns whether all traces were read; otherwise the reason has been reported, unless rows were
  * not taken. */
 static bool collect_rows(struct table_parquet *to, struct traces *traces)
 {
+    if (traces->count > 1)
+        keep_memory(); /* before there are other threads */
     to->threads = read_all_threads(traces);
     to->rows = calloc(to->threads, sizeof *to->rows);
     if (!to->rows)

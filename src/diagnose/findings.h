@@ -86,7 +86,7 @@ static inline struct several several(uint64_t count, const char *what, int64_t s
     return words;
 }
 
-/* Returns the text of a name, or a text that says that it is unknown. */
+/* Returns the text of a name, or "(unknown)". */
 trail_string text_of(const struct findings *findings, trail_name name);
 
 static inline const char *word(const struct findings *findings, enum term name)
@@ -117,7 +117,7 @@ static inline int64_t part_of(int64_t ns, double share)
 #define SHOWN_SIZE(text) (int)((text).size < 160 ? (text).size : 160)
 #define SHOWN(text)      SHOWN_SIZE(text), (text).data
 
-/* The same for the text of a name, in place of a variable. */
+/* The same for the text of a name. Evaluates its arguments three times. */
 #define NAMED(findings, name) SHOWN(text_of(findings, name))
 
 /* Ranks of the sentence: hangs are above all that costs time. */

@@ -320,8 +320,8 @@ void finding_late_timers(struct findings *findings)
             row->late_by.ns <= 0 ||
             !wait_is_needed(findings, &row->longest, row->waiter, LATE_LEAST))
             continue;
-        const struct finding_of of =
-            finding_saves("late-timer", row->late_ns, &row->late_run, row->function, row->wait);
+        const struct finding_of of = finding_saves("late-timer", row->late_ns, &row->late_run,
+                                                   (trail_name)row->late_by.key, row->wait);
         uint64_t procs = findings->activity->sums.procs;
         finding_say(findings, &of, "Timers fire late at %.*s, since %.*s keeps %s",
                     NAMED(findings, row->place), NAMED(findings, (trail_name)row->late_by.key),

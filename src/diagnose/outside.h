@@ -54,7 +54,7 @@ struct outside_row {
 
     /*
      * For sleeps in Go: how many ended as soon as another goroutine was preempted, how late these
-     * may have been, the start function of the other goroutine, and the longest run of one with it.
+     * may have been, the start function of the other goroutine, and its longest run since it leads.
      */
     uint64_t late;
     int64_t late_ns;

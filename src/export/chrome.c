@@ -58,7 +58,7 @@ struct state_span {
 struct chrome_thread {
     bool settled; /* its numbers are known, or will not be */
     int64_t pid, tid;
-    struct state_span *spans; /* before they were */
+    struct state_span *spans; /* until it is settled */
     size_t count, capacity;
 };
 
@@ -418,7 +418,7 @@ static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t 
     PUT(c, "}}");
 }
 
-/* Writes an end of a flow, which has a number, from 1. */
+/* Writes one end of the current flow; flows are numbered from 1. */
 static void put_flow(struct chrome *c, const char *phase, int64_t process, int64_t thread,
                      int64_t now, trail_stack stack)
 {

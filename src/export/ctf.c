@@ -485,7 +485,7 @@ int trail_export_ctf(trail_reader *reader, const trail_export_options *options,
     struct ctf c = {0};
     c.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &c};
     int result = timeline_run(&c.timeline, &c.out, stream, stats, err);
-    if (write_description(&c, metadata, err) < 0)
+    if (!c.out.failed && write_description(&c, metadata, err) < 0)
         result = -1;
     free(c.packet);
     free(c.written);

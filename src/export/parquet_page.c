@@ -7,7 +7,7 @@
 /* A block of differences is packed in parts, each with a width of its own. */
 enum { MINI = 32, MINIS = PARQUET_BLOCK / MINI };
 
-/* Indices are packed by so many; a multiple of 8. */
+/* How many indices are packed at once; a multiple of 8. */
 enum { AT_ONCE = 64 };
 
 /* Shorter runs are packed: starting a run costs a header. */
@@ -68,7 +68,7 @@ static void put_packed(struct protobuf *to, const uint64_t *values, size_t count
     to->size += size;
 }
 
-/* The same of indices. */
+/* The same for indices. */
 static void put_packed_indices(struct protobuf *to, const uint32_t *values, size_t count,
                                unsigned width)
 {

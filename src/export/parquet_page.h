@@ -25,10 +25,10 @@ void parquet_put_indices(struct protobuf *to, const uint32_t *values, size_t cou
 /* Each value is 0 or 1. */
 void parquet_put_bits(struct protobuf *to, const uint32_t *values, size_t count);
 
-/* Of DELTA_BINARY_PACKED. */
+/* Differences in a block of DELTA_BINARY_PACKED. */
 enum { PARQUET_BLOCK = 128 };
 
-/* Numbers, encoded as differences while they arrive. Zero-initialised: none. */
+/* Numbers, encoded as differences while they arrive. Zero-initialised: empty. */
 struct parquet_deltas {
     size_t count;
     int64_t first, last, least, greatest; /* if there are any */

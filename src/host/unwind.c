@@ -526,7 +526,7 @@ static inline bool step(struct walk *w)
      * above.
      */
     __asm__("" : "+r"(pc));
-    struct walk copy = (struct walk){pc, w->sp, w->fp, w->end};
+    struct walk copy = {pc, w->sp, w->fp, w->end};
     bool more = step_other(&copy);
     *w = copy;
     return more;

@@ -357,7 +357,7 @@ static char *compute(struct runs *runs, struct exchange *exchange, struct words 
         return NULL;
     }
     if (!run_child(runs, exchange->request, words, &output, seconds))
-        exchange_refuse(exchange, 500, "%s cannot be started", program);
+        exchange_refuse(exchange, 500, "trail cannot start itself again");
     end(runs, exchange->request);
     if (exchange->status != 0 || !check_output(exchange, &output) ||
         !check_file(runs->intake, exchange) || !check_file(runs->other, exchange)) {

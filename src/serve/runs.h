@@ -16,8 +16,8 @@
 struct runs;
 
 /*
- * The intakes, the shelf and the texts of `passed` must outlive the runs. `other` is the trace to compare with, or NULL; `shelf` is where answers are
- * kept, or NULL. Returns NULL if out of memory.
+ * The intakes, the shelf and the texts of `passed` must outlive the runs. `other` is the trace to
+ * compare with, or NULL; `shelf` is where answers are kept, or NULL. Returns NULL if out of memory.
  */
 struct runs *runs_open(const struct intake *intake, const struct intake *other,
                        const struct shelf *shelf, const struct command_passed *passed);

@@ -13,7 +13,7 @@
 static bool copy(pid_t pid, uint64_t at, void *to, size_t size)
 {
     return present_memory(pid, at, size) == size &&
-           other_memory(pid, at, to, size) == (ssize_t)size;
+           memory_of_other(pid, at, to, size) == (ssize_t)size;
 }
 
 /* Returns the target of a four-byte distance, counted from the end of the instruction. */

@@ -177,7 +177,7 @@ bool held_was_ended_by_stop(const struct held_thread *thread, long call, int64_t
 
 static size_t read_memory(pid_t pid, uint64_t at, void *to, size_t size)
 {
-    ssize_t n = other_memory(pid, at, to, present_memory(pid, at, size));
+    ssize_t n = memory_of_other(pid, at, to, present_memory(pid, at, size));
     return n > 0 ? (size_t)n : 0;
 }
 

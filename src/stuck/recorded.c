@@ -20,7 +20,7 @@ static uint64_t find_area(const struct held *held, uint32_t *slots)
         const struct mapping *m = &held->mappings[i];
         if (!m->is_shared || strcmp(m->path, area_path) != 0 ||
             m->end - m->start < sizeof(struct shm_area) ||
-            other_memory(held->pid, m->start, &header, sizeof header) != sizeof header ||
+            memory_of_other(held->pid, m->start, &header, sizeof header) != sizeof header ||
             header.magic != SHM_MAGIC || header.version != SHM_VERSION ||
             header.size_check != sizeof(struct shm_area) / 4096 || header.mapped_at != m->start)
             continue;
@@ -49,7 +49,7 @@ size_t recorded_readers(const struct held *held, uint64_t lock, uint32_t *tids, 
         uint32_t n = slots - first < SLOTS ? slots - first : SLOTS;
         uint64_t at = area + offsetof(struct shm_area, threads) + first * sizeof *threads;
         size_t size = n * sizeof *threads;
-        if (other_memory(held->pid, at, threads, size) != (ssize_t)size)
+        if (memory_of_other(held->pid, at, threads, size) != (ssize_t)size)
             break;
         for (uint32_t i = 0; i < n && count < max; i++) {
             if (reads(&threads[i], lock))

@@ -68,7 +68,7 @@ static bool init_tables(struct trail_tables *tables, trail_error *err)
         tables->answers = trail_analysis_open(tables->reader, &analysis, err);
         if (!tables->answers)
             return false;
-        analysis_begin_aside(tables->answers, tables->reader);
+        analysis_defer(tables->answers, tables->reader);
     }
     return true;
 }

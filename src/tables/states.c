@@ -23,6 +23,7 @@ struct span {
     int32_t stack;
 };
 
+/* Not by wait_for_of: this is done for each row, and needs no phrase. */
 static void put_wait(struct trail_tables *tables, size_t row, trail_name wait)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];

@@ -756,7 +756,7 @@ static int read_all(struct timeline *t, const struct out *out, trail_error *err)
     return -1;
 }
 
-static void tell_alive(struct timeline *t, struct timeline_goroutine *g)
+static void pass_alive(struct timeline *t, struct timeline_goroutine *g)
 {
     t->ops->alive(t->writer, g);
 }
@@ -774,7 +774,7 @@ int timeline_run(struct timeline *t, struct out *out, const trail_sink *sink,
     int result = read_all(t, out, err);
     finish(t);
     if (t->ops->alive)
-        EACH_BY_ID(t, &t->follow.alive, tell_alive);
+        EACH_BY_ID(t, &t->follow.alive, pass_alive);
     if (t->ops->tail)
         t->ops->tail(t->writer);
     if (t->failed || t->names.failed || t->stacks.failed)

@@ -101,7 +101,7 @@ static inline enum timeline_state timeline_state_of(const struct timeline_gorout
 
 /* Functions of a writer; each may be NULL. */
 struct timeline_ops {
-    /* By timeline_run, before the first event. */
+    /* Called by timeline_run before the first event. */
     void (*head)(void *writer);
     /* Called with the start of the window, before those below. */
     void (*begin)(void *writer, int64_t begin_ns);
@@ -125,7 +125,8 @@ struct timeline_ops {
     void (*metric)(void *writer, const trail_event *event);
     void (*sample)(void *writer, const trail_event *event, trail_stack stack);
     void (*clocks)(void *writer, const trail_clock_snapshot *snapshot);
-    /* By timeline_run, after the last event: for what is still alive, by ID; then the rest. */
+    /* Called by timeline_run after the last event: for each goroutine still alive, by ID; then
+     * `tail`. */
     void (*alive)(void *writer, struct timeline_goroutine *g);
     void (*tail)(void *writer);
 };
@@ -161,9 +162,8 @@ void timeline_feed(struct timeline *timeline, const trail_event *events, long co
 void timeline_free(struct timeline *timeline);
 
 /*
- * Exports: calls the writer for all of the reader's events, and finishes it also after an error.
- * `out` is its output, begun and finished here: once it fails, nothing more is written. Frees the
- * timeline. Returns 0, or -1 with *err set; *stats (may be NULL) is filled in any case.
+ * Calls the writer for all of the reader's events, and finishes it, also after an error. Begins and
+ * finishes its output `out`: once that fails, nothing more is written. Frees the timeline. Returns 0, or -1 with *err set; *stats (may be NULL) is filled in any case.
  */
 int timeline_run(struct timeline *timeline, struct out *out, const trail_sink *sink,
                  trail_export_stats *stats, trail_error *err);
@@ -180,7 +180,7 @@ static inline struct timeline_goroutine *timeline_goroutine_find(const struct ti
     return timeline_goroutine_of(id < 0 ? NULL : follow_find(&timeline->follow, id));
 }
 
-/* What the user calls the trace. */
+/* The title of the trace, or "trail". */
 static inline trail_string timeline_title(const trail_export_options *options)
 {
     return text_from(options->title ? options->title : "trail");

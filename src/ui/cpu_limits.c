@@ -11,7 +11,7 @@
 
 enum { MOST_THREADS = 20 };
 
-/* Returns the first row of that kind that says something; zero: none. */
+/* Returns the first row of that kind with a count; a row of zeros if there is none. */
 static trail_recorded first_of(const trail_reader *reader, trail_recorded_what what)
 {
     RECORDED_EACH(row, reader, what)

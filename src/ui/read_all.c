@@ -1,8 +1,6 @@
 /* See read_all.h. */
 #include "ui/read_all.h"
 
-#include <malloc.h>
-
 #include "base/cpu_quota.h"
 
 /* Each has rows of its own in memory. */
@@ -92,23 +90,12 @@ size_t read_all_threads(const struct traces *traces)
     return most > traces->count && traces->count > 0 ? traces->count : most;
 }
 
-/* The memory of a trace serves for the next one: the system clears each page that it gives anew. */
-static void keep_memory(void)
-{
-#ifdef M_TRIM_THRESHOLD
-    (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
-#endif
-}
-
 bool read_all(struct traces *traces, size_t threads, const uint32_t wanted[TRAIL_TABLES],
               take_rows_fn take, void *context)
 {
     struct pass pass = {.traces = traces, .wanted = wanted, .take = take, .context = context};
     struct reader own = {.pass = &pass}, others[MOST_THREADS];
     size_t count = 1;
-    if (traces->count > 1)
-        keep_memory();
     for (; count < threads && count < MOST_THREADS; count++) {
         others[count] = (struct reader){.pass = &pass, .number = count};
         if (pthread_create(&others[count].thread, NULL, read_traces, &others[count]) != 0)

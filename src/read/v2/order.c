@@ -652,7 +652,7 @@ static enum v2_step on_alloc_free(struct step *s)
 
 /* MARK: Dispatch */
 
-/* NULL: the event is common. */
+/* By type; NULL: handle_common. */
 static enum v2_step (*const handlers[V2_TYPES])(struct step *) = {
     [V2_ProcsChange] = on_procs_change,
     [V2_ProcSteal] = on_proc_steal,
