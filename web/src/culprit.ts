@@ -9,7 +9,7 @@ import { api, type Query, type Span, type SpanList } from "./api";
 import { heldAt, heldInFinding } from "./held";
 import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
-import { leadWith, MOST_LEADS, type Path, queryOf, type Segment, segmentsOf } from "./path";
+import { leadWith, type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
 import { select, selectAt, showSelection } from "./select";
 import {
@@ -53,8 +53,11 @@ function noteExplained(): void {
     if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
-/* The findings whose place is a wait for a lock: it is the fault of its holder. */
-const ofLocks = new Set([
+/*
+ * Findings whose place is a wait that a holder may be responsible for: a lock, or for open-wait
+ * anything that another goroutine holds.
+ */
+const ofHolders = new Set([
     "lock-contention",
     "lock-serialises",
     "long-hold",
@@ -63,7 +66,7 @@ const ofLocks = new Set([
 ]);
 /* Those whose place is the longest wait for something: what ended it is on the path of the waiter. */
 const ofWaits = new Set([
-    ...ofLocks,
+    ...ofHolders,
     "bottleneck",
     "pool-too-small",
     "queue",
@@ -89,37 +92,28 @@ function pathQuery(of: Finding, origin: number): Query | null {
 
 const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
-/* The waits in a range for a lock that a lane holds, longest first. */
-async function waitsFor(holder: number, from: number, to: number): Promise<SpanList["spans"]> {
-    const query = {
-        kind: "goroutine",
-        holder,
-        from,
-        to: Math.max(to, from + 1),
-        count: MOST_LEADS,
-    };
-    const { spans } = await api.spans(query).catch(() => ({ spans: [] }));
-    return spans;
-}
-
-/* The lanes of such waits. */
-async function waitingFor(holder: number, from: number, to: number): Promise<number[]> {
-    return (await waitsFor(holder, from, to)).map((one) => one.lane);
+/* The waits in a range for a lock that a lane holds: the longest ones first, `all` is their number. */
+async function waitsFor(holder: number, from: number, to: number): Promise<SpanList> {
+    const query = { kind: "goroutine", holder, from, to: Math.max(to, from + 1) };
+    return api.spans(query).catch(() => ({ all: 0, spans: [] }));
 }
 
 /*
  * Where holds are not recorded, draws that of the culprit in its span: up to the end of the first
- * wait for its lock, if the culprit ended that.
+ * wait for its lock, if the culprit ended that. A wait that is open has no such end.
  */
 async function showInferred(of: Finding, its: Span): Promise<void> {
-    if (!ofLocks.has(of.kind) || heldInFinding.peek()) return;
-    const waits = await waitsFor(its.lane, its.begin, its.end);
-    const [first] = waits
+    if (!ofHolders.has(of.kind) || of.kind === "open-wait" || heldInFinding.peek()) return;
+    const { all, spans } = await waitsFor(its.lane, its.begin, its.end);
+    const [first] = spans
         .filter(({ held_by: by }) => by?.lane === its.lane && by.span === its.span && by.inferred)
         .sort((a, b) => a.end - b.end);
-    if (!first) return;
+    /* One that is not listed may end first. */
+    if (!first || all > spans.length) return;
     const { ender } = await api.span("goroutine", first.lane, { span: first.span });
-    if (ender?.lane !== its.lane || !isShown(of)) return;
+    const now = span.peek();
+    const isMoved = now?.lane !== its.lane || now.span !== its.span;
+    if (ender?.lane !== its.lane || !isShown(of) || isMoved || heldInFinding.peek()) return;
     const hold = { from: Math.max(first.begin, its.begin), to: Math.min(first.end, its.end) };
     const byLane = new Map([[its.lane, [hold]]]);
     heldInFinding.value = { lock: "the lock", isInferred: true, byLane };
@@ -130,7 +124,9 @@ async function lanesOfCulprit(id: number, part: Range): Promise<number[]> {
     kind.value = "goroutine";
     await lanesLoaded();
     const lane = laneOf(id, part.from);
-    return lane === null ? [] : [lane, ...(await waitingFor(lane, part.from, part.to))];
+    if (lane === null) return [];
+    const { spans } = await waitsFor(lane, part.from, part.to);
+    return [lane, ...spans.map((one) => one.lane)];
 }
 
 /* The lane that holds the lock for which a goroutine waits; null: it waits for none, or nothing has it. */
@@ -143,7 +139,7 @@ async function holderOf(id: number | null, at: number): Promise<number | null> {
 
 /* The lane of the culprit at the middle of a path's longest step. */
 async function worstLane(of: Finding, step: Segment, at: number): Promise<number | null> {
-    const holder = ofLocks.has(of.kind)
+    const holder = ofHolders.has(of.kind)
         ? (heldAt(heldInFinding.peek(), at) ?? (await holderOf(of.goroutine ?? null, at)))
         : null;
     return holder ?? (await holderOf(step.goroutine, at)) ?? laneOf(step.goroutine, at);
@@ -161,11 +157,12 @@ async function showPathOf(of: Path, finding: Finding, isWanted: () => boolean): 
     /* In the middle, because at its start the previous step has not ended. */
     const middle = at + lengthOf(worst) / 2;
     const lane = await worstLane(finding, worst, middle);
-    const waiting = lane === null ? [] : await waitingFor(lane, at, at + lengthOf(worst));
+    const waits = lane === null ? null : await waitsFor(lane, at, at + lengthOf(worst));
     if (!isWanted()) return;
     batch(() => {
         path.value = segments;
         const first = waiter == null ? null : laneOf(waiter, at);
+        const waiting = waits?.spans.map((one) => one.lane) ?? [];
         const lanes = [...segments.map((segment) => segment.lane), lane, ...waiting];
         leadWith([first, ...lanes].filter((one) => one !== null));
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });

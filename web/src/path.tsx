@@ -221,7 +221,7 @@ export function queryOf(of: string, isWhole = false): Query {
 }
 
 /* Lets lanes come first, in this order; more of them would leave no room for others. */
-export const MOST_LEADS = 12;
+const MOST_LEADS = 12;
 export function leadWith(first: number[]): void {
     leads.value = [...new Set(first)].slice(0, MOST_LEADS);
 }

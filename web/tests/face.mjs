@@ -47,6 +47,36 @@ for (const [name, culprit, drawn] of [
         });
     });
 
+test("no hold is inferred for a span that is no longer selected", async () => {
+    for (const isMoved of [false, true])
+        await serving(example("shop-go"), async (open, _, leave) => {
+            const page = await open("#w=0-1000&all=");
+            let requests = 0;
+            let release;
+            const released = new Promise((done) => {
+                release = done;
+            });
+            /* The first request precedes the selection: it is about the order of the lanes. */
+            await page.route(/\/api\/spans\?.*holder=/, async (route) => {
+                if (++requests > 1) await released;
+                await route.continue();
+            });
+            await page.locator(".card").getByRole("button").first().click();
+            await until("what waits for it is asked for", () => requests > 1);
+            if (isMoved) {
+                await page.keyboard.press("ArrowRight");
+                const said = page.locator(".details .say");
+                await until("another is selected", async () => (await said.count()) === 0);
+            }
+            release();
+            await idle(page);
+            const legend = page.locator(".legend");
+            equal((await legend.textContent()).includes("(inferred)"), !isMoved, "in the legend");
+            await page.unrouteAll({ behavior: "wait" });
+            await leave(page);
+        });
+});
+
 test("a finding without a goroutine is explained without one", async () => {
     await serving(example("load-go1.19"), async (open) => {
         const [finding] = runJson("summary", example("load-go1.19")).findings;

@@ -1,5 +1,5 @@
 // Each kind of finding leads to its culprit, as tests/commands/findings/culprits.py made the traces.
-// Arguments: the trail command, the tree's folder. Skipped without Chromium.
+// Arguments: the trail command, the tree's folder. TRAIL_PYTHON: the interpreter. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,8 +21,9 @@ import { folder, serving } from "./traces.mjs";
 
 needBrowser();
 
+const python = process.env.TRAIL_PYTHON ?? "python3";
 const script = join(root, "tests/commands/findings/culprits.py");
-const culprits = JSON.parse(execFileSync(script, [trail, root, folder]));
+const culprits = JSON.parse(execFileSync(python, [script, trail, root, folder]));
 const table = readFileSync(join(root, "src/diagnose/findings.def"), "utf8");
 const kinds = new Set([...table.matchAll(/^FINDING\(\w+, *"(.*)"\)/gm)].map(([, kind]) => kind));
 

@@ -53,7 +53,7 @@ await until("it has been read", async () => (await ask("status")).done);
 const status = await ask("status");
 let page;
 
-/* A test of the page that does not depend on the trace, and so runs with one trace only. */
+/* A test of what does not differ between traces, or that takes too long for two: with one only. */
 function testOnce(name, run) {
     if (given) test(name, run);
 }

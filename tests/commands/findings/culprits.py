@@ -23,7 +23,7 @@ import programs
 import queues
 import stuck
 import tasks
-from command import answer, good_text
+from command import answer, equal, good_text
 from made import MS, US, WORK_STACK, Trace
 from tap import test
 
@@ -61,42 +61,45 @@ def crossed_regions():
     trace.summary(10 * MS)
 
 
+# The goroutine of the finding waits for the culprit, which the page looks for.
+AWAITED = True
+
 CULPRITS = {
     "deadlock": (1, lambda: stuck.waiting([(["mutex a"], "mutex b"), (["mutex b"], "mutex a")])),  # the first of two
     "maybe-deadlock": (1, lambda: stuck.locked([stuck.lock_in("deposit"), stuck.lock_in("pay")])),  # the first of two
     "never-woken": (2, lambda: programs.all_wait("condition queue_cv")),
     "leak": (10, lambda: programs.created(95 * MS)),  # the first of many
     "never-done": (1, stuck.signalled),  # waits for all of the others
-    "open-wait": (2, lambda: stuck.waiting([([], "file lock a"), (["file lock a"], "read socket:[7]")])),
-    "slow-task": (2, tasks.a_slow_task_says_what_it_waited_for),
-    "slow-region": (2, tasks.a_slow_region_says_what_it_waited_for_and_that_it_assisted),
-    "slow-wait": (2, over_limit),
+    "open-wait": (2, lambda: stuck.waiting([([], "file lock a"), (["file lock a"], "read socket:[7]")]), AWAITED),
+    "slow-task": (2, tasks.a_slow_task_says_what_it_waited_for, AWAITED),
+    "slow-region": (2, tasks.a_slow_region_says_what_it_waited_for_and_that_it_assisted, AWAITED),
+    "slow-wait": (2, over_limit, AWAITED),
     "writer-starved": (1, lambda: locks.starved(10)),  # the writer: the readers take turns
-    "lock-serialises": (1, lambda: programs.passed_on(80 * MS)),
-    "lock-contention": (1, lambda: locks.crowded(12, 6 * MS)),
-    "long-hold": (2, lambda: locks.held_once(110 * MS, 2000 * MS)),
-    "holder-not-running": (2, lambda: locks.holder_waits_for_a_cpu(ready=210 * MS)),
-    "pool-too-small": (2, programs.pooled),
-    "queue": (1, lambda: programs.full(40)),
-    "permits": (1, lambda: programs.permitted(40)),
-    "bottleneck": (1, lambda: programs.alone(30 * MS, 20 * MS)),
+    "lock-serialises": (1, lambda: programs.passed_on(80 * MS), AWAITED),
+    "lock-contention": (1, lambda: locks.crowded(12, 6 * MS), AWAITED),
+    "long-hold": (2, lambda: locks.held_once(110 * MS, 2000 * MS), AWAITED),
+    "holder-not-running": (2, lambda: locks.holder_waits_for_a_cpu(ready=210 * MS), AWAITED),
+    "pool-too-small": (2, programs.pooled, AWAITED),
+    "queue": (1, lambda: programs.full(40), AWAITED),
+    "permits": (1, lambda: programs.permitted(40), AWAITED),
+    "bottleneck": (1, lambda: programs.alone(30 * MS, 20 * MS), AWAITED),
     "futile-wakeups": (2, lambda: programs.herd(2 * US)),  # woken in vain
     "missed-signal": (3, lambda: handoffs.missed(4)),  # not reached by the signal
-    "slow-producer": (1, programs.produced),
-    "hand-offs": (1, lambda: programs.handed(10000)),
+    "slow-producer": (1, programs.produced, AWAITED),
+    "hand-offs": (1, lambda: programs.handed(10000), AWAITED),
     "spins": (1, lambda: handoffs.counted("yield 1000 20ms")),
-    "once": (1, lambda: balance.initialised(300 * MS)),
-    "imbalance": (1, lambda: programs.workers(60 * MS, 20 * MS)),
+    "once": (1, lambda: balance.initialised(300 * MS), AWAITED),
+    "imbalance": (1, lambda: programs.workers(60 * MS, 20 * MS), AWAITED),
     "straggler": (13, lambda: balance.straggles(80 * MS)),
-    "sleeper": (2, lambda: balance.made(8 * MS)),
+    "sleeper": (2, lambda: balance.made(8 * MS), AWAITED),
     "one-at-a-time": (1, lambda: programs.one_by_one(4)),  # the first of four
     "polling": (1, lambda: programs.polled(201)),
     "late-timer": (2, polling.late_timers),  # main.hog
     "outside": (1, outside.child_ends),
     "database": (1, lambda: outside.locked_out(60)),
-    "slow-answer": (2, lambda: programs.outside(19 * [MS] + [100 * MS], "read pipe:[7]", peer_sleeps=90 * MS)),
+    "slow-answer": (2, lambda: programs.outside(19 * [MS] + [100 * MS], "read pipe:[7]", peer_sleeps=90 * MS), AWAITED),
     "slow-run": (1, lambda: answers.ran(40, 60 * MS, 20)),
-    "slow-peer": (2, lambda: answers.asked_server(5 * MS)),
+    "slow-peer": (2, lambda: answers.asked_server(5 * MS), AWAITED),
     "time-out": (2, lambda: outside.timed_out(20 * MS, 25 * MS)),
     "blocking-calls": (2, lambda: outside.called(65 * MS, 120 * MS)),
     "unseen-waits": (1, lambda: alone.unseen(50)),
@@ -128,21 +131,23 @@ def path_of(make):
 
 @test
 def every_finding_has_a_place_and_every_command_that_it_names_runs():
-    for kind, (_, make) in CULPRITS.items():
+    for kind, (culprit, make, *is_awaited) in CULPRITS.items():
         path = path_of(make)
         found = answer("summary", path)["findings"]
-        assert kind in [f["kind"] for f in found], (kind, found)
+        own = [f.get("goroutine") for f in found if f["kind"] == kind]
+        equal((len(own), own == [culprit]), (1, not is_awaited), (kind, own))
         # The page jumps there. Only a misused annotation is a moment.
         assert all(f["end_ns"] - f["begin_ns"] >= (f["kind"] != "misused-annotation") for f in found), found
-        for line in good_text("summary", path).splitlines():
-            if line.startswith("  trail "):
-                assert good_text(*line.split()[1:]), line
+        commands = [line.split()[1:] for line in good_text("summary", path).splitlines() if line.startswith("  trail ")]
+        assert commands, kind
+        for words in commands:
+            assert good_text(*words), words
 
 
 def main():
-    for kind, (_, make) in CULPRITS.items():
+    for kind, (_, make, *_) in CULPRITS.items():
         shutil.copy(path_of(make), os.path.join(sys.argv[3], kind + ".trace"))
-    print(json.dumps({kind: culprit for kind, (culprit, _) in CULPRITS.items()}))
+    print(json.dumps({kind: culprit for kind, (culprit, *_) in CULPRITS.items()}))
 
 
 if __name__ == "__main__":

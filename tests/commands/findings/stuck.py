@@ -385,9 +385,13 @@ def several_that_wait_at_several_places_may_be_in_a_deadlock():
     assert "maybe-deadlock" not in waiting([([], "mutex a"), ([], "mutex b")])[0]  # holders would be recorded
     # As many are named and counted as waited.
     for more in 1, 2:
-        text = locked(pair + [lock_in(f"f{i}") for i in range(1 + more)])["maybe-deadlock"]["text"]
+        found = locked(pair + [lock_in(f"f{i}") for i in range(1 + more)])
+        text = found["maybe-deadlock"]["text"]
         assert f"{3 + more} goroutines had waited" in text and text.count(" at main.") == 3, text
         assert f" and {more} more. The trace" in text, text
+        # A place that is not named has a finding of its own.
+        at = re.search(r" at (main\.\w+)", found["open-wait"]["text"])[1]
+        assert f" at {at} " not in text, (at, text)
     # The longest wait first: the others may be for what that one holds.
     trace = Trace(3)
     for g in (1, 2, 3):

@@ -145,7 +145,7 @@ def what_is_unknown_has_its_share_of_the_time_if_that_can_be_seen():
     trace.block(5 * MS, 1, "chan receive", WORK_STACK)
     trace.at(6 * MS, 1, "GoStart g=2 g_seq=9")  # what comes before is lost
     path = trace.path(30 * MS)
-    Trace.made.remove(path)
+    Trace.made.remove(path)  # it is damaged: what comes before is lost
 
     def said(end):
         window = ("--from=0ns", f"--to={end}ns", path)
