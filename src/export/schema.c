@@ -8,7 +8,8 @@
 /* A system's names for the cell types, and its statement for a table. */
 struct dialect {
     const char *name;
-    const char *head; /* printed before the first table */
+    const char *head;       /* printed before the first table */
+    const char *apostrophe; /* how it is written in a text; NULL: has no texts */
     const char *types[TRAIL_CELL_DATE + 1];
     void (*table)(struct out *out, const struct dialect *dialect, const trail_table *table);
 };
@@ -18,18 +19,25 @@ static bool is_partition(const trail_table *table, size_t column)
     return column + 2 >= table->column_count; /* host and day */
 }
 
+static void put_text(struct out *out, const struct dialect *dialect, const char *text)
+{
+    out_char(out, '\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            out_str(out, dialect->apostrophe);
+        else
+            out_char(out, *text);
+    out_char(out, '\'');
+}
+
 /* One line per column, with its meaning. Partition columns come last, as in the tables. */
 static void columns(struct out *out, const struct dialect *dialect, const trail_table *table)
 {
     for (size_t i = 0; i < table->column_count; i++) {
         const trail_table_column *column = &table->columns[i];
-        out_format(out, "    %s %s COMMENT '", column->name, dialect->types[column->cell]);
-        for (const char *at = column->meaning; *at; at++) {
-            if (*at == '\'')
-                out_char(out, '\'');
-            out_char(out, *at);
-        }
-        out_str(out, i + 1 < table->column_count ? "',\n" : "'\n");
+        out_format(out, "    %s %s COMMENT ", column->name, dialect->types[column->cell]);
+        put_text(out, dialect, column->meaning);
+        out_str(out, i + 1 < table->column_count ? ",\n" : "\n");
     }
 }
 
@@ -99,10 +107,10 @@ static void spark_table(struct out *out, const struct dialect *dialect, const tr
 {
     out_format(out, "\nCREATE TABLE IF NOT EXISTS trail.%s (\n", table->name);
     columns(out, dialect, table);
-    out_format(out,
-               ") USING parquet PARTITIONED BY (host, day) LOCATION 'traces/%s'\n"
-               "COMMENT '%s';\nMSCK REPAIR TABLE trail.%s;\n",
-               table->name, strchr(table->meaning, '\'') ? "" : table->meaning, table->name);
+    out_format(out, ") USING parquet PARTITIONED BY (host, day) LOCATION 'traces/%s'\nCOMMENT ",
+               table->name);
+    put_text(out, dialect, table->meaning);
+    out_format(out, ";\nMSCK REPAIR TABLE trail.%s;\n", table->name);
 }
 
 static void trino_table(struct out *out, const struct dialect *dialect, const trail_table *table)
@@ -127,27 +135,30 @@ static const struct dialect dialects[TRAIL_DIALECTS] = {
     [TRAIL_DIALECT_DUCKDB] =
         {"duckdb",
          "-- DuckDB: the tables over Parquet folders that trail export wrote below traces/.\n",
+         NULL,
          {"BIGINT", "INTEGER", "BOOLEAN", "VARCHAR", "VARCHAR", "DATE"},
          duckdb_table},
     [TRAIL_DIALECT_CLICKHOUSE] = {"clickhouse",
                                   "-- ClickHouse on one server.\n"
                                   "CREATE DATABASE IF NOT EXISTS trail;\n",
-                                  CLICKHOUSE_TYPES, clickhouse_table},
+                                  NULL, CLICKHOUSE_TYPES, clickhouse_table},
     [TRAIL_DIALECT_CLICKHOUSE_CLUSTER] =
         {"clickhouse-cluster",
          "-- ClickHouse: a table on each shard of the cluster 'trail', and one over all of them.\n"
          "CREATE DATABASE IF NOT EXISTS trail ON CLUSTER trail;\n",
-         CLICKHOUSE_TYPES, clickhouse_cluster_table},
+         NULL, CLICKHOUSE_TYPES, clickhouse_cluster_table},
     [TRAIL_DIALECT_SPARK] =
         {"spark",
          "-- Spark: the tables over Parquet folders that trail export wrote below traces/.\n"
          "CREATE DATABASE IF NOT EXISTS trail;\n",
+         "\\'",
          {"BIGINT", "INT", "BOOLEAN", "STRING", "STRING", "DATE"},
          spark_table},
     [TRAIL_DIALECT_TRINO] =
         {"trino",
          "-- Trino (hive connector): the tables over Parquet folders that trail export wrote.\n"
          "CREATE SCHEMA IF NOT EXISTS hive.trail;\n",
+         "''",
          {"BIGINT", "INTEGER", "BOOLEAN", "VARCHAR", "VARCHAR", "DATE"},
          trino_table},
 };

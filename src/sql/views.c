@@ -23,6 +23,15 @@
      " FROM goroutines g JOIN traces t USING (file)\n" \
      " LEFT JOIN (SELECT file, min(thread) AS tid FROM states WHERE goroutine = 1 GROUP BY file) f USING (file))"
 
+/* Slices belong to a track of their goroutine, or to one of their name (process_track). Numbers of
+ * tracks are those of goroutines times 4, and others modulo 4, so that no two are alike. */
+#define SLICES \
+     "SELECT begin_ns AS ts, coalesce(end_ns - begin_ns, -1) AS dur, name, 'region' AS category, trail_of(goroutine, file) AS utid, file\n" \
+     "FROM regions WHERE begin_ns IS NOT NULL\n" \
+     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'task', NULL, file FROM tasks WHERE begin_ns IS NOT NULL\n" \
+     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'range',\n" \
+     "                 CASE WHEN resource = 'goroutine' THEN trail_of(id, file) END, file FROM ranges WHERE begin_ns IS NOT NULL"
+
 const struct sql_named sql_views[] = {
     {"wakes", "wake-ups: waker, woken goroutine, when, and how long until it ran",
      "SELECT time_ns, waker, waker_stack, goroutine, waited_ns, ready_ns, reason, wait_kind, object, trace, file\n"
@@ -77,6 +86,12 @@ const struct sql_named sql_views[] = {
     {"process", "Perfetto's: the processes of a recording; else one per trace",
      "SELECT trail_of(coalesce(pid, 0), file) AS upid, pid, coalesce(max(name), file) AS name, file\n"
      "FROM processes GROUP BY pid, file"},
+    {"process_track", "Perfetto's: the tracks of tasks and of ranges that belong to no goroutine, one for each name",
+     "SELECT trail_of(row_number() OVER (PARTITION BY file ORDER BY category, name), file) * 4 + 1 AS id, name, category AS type, file\n"
+     "FROM (SELECT DISTINCT name, category, file FROM (" SLICES ") WHERE utid IS NULL AND name IS NOT NULL)"},
+    {"counter_track", "Perfetto's: a track for each counter",
+     "SELECT trail_of(row_number() OVER (PARTITION BY file ORDER BY name), file) * 4 + 2 AS id, name, file\n"
+     "FROM (SELECT DISTINCT name, file FROM counters)"},
     {"thread_state", "Perfetto's: states, R: ready, S: waiting, D: in a system call",
      "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, trail_of(goroutine, file) AS utid,\n"
      "       CASE state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
@@ -88,14 +103,14 @@ const struct sql_named sql_views[] = {
      "       CASE next_state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
      "                       ELSE 'X' END AS end_state, file\n"
      "FROM states WHERE state = 'Running'"},
-    {"slice", "Perfetto's: regions, tasks and ranges; utid is the goroutine",
-     "SELECT begin_ns AS ts, coalesce(end_ns - begin_ns, -1) AS dur, name, 'region' AS category, trail_of(goroutine, file) AS utid, file\n"
-     "FROM regions WHERE begin_ns IS NOT NULL\n"
-     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'task', NULL, file FROM tasks WHERE begin_ns IS NOT NULL\n"
-     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'range',\n"
-     "                 CASE WHEN resource = 'goroutine' THEN trail_of(id, file) END, file FROM ranges WHERE begin_ns IS NOT NULL"},
-    {"counter", "Perfetto's: counters; name is the track's",
-     "SELECT time_ns AS ts, name, CAST(value AS DOUBLE) AS value, file FROM counters"},
+    {"slice", "Perfetto's: regions, tasks and ranges, each on a track of its goroutine or of its name",
+     "SELECT s.ts, s.dur, coalesce(s.utid * 4, t.id) AS track_id, s.name, s.category, s.file\n"
+     "FROM (" SLICES ") s LEFT JOIN process_track t ON s.utid IS NULL AND t.name = s.name AND t.type = s.category AND t.file = s.file"},
+    {"thread_track", "Perfetto's: the track of each goroutine's slices",
+     "SELECT utid * 4 AS id, name, 'thread_slice' AS type, utid, file FROM thread"},
+    {"counter", "Perfetto's: counters; counter_track has their names",
+     "SELECT time_ns AS ts, t.id AS track_id, CAST(c.value AS DOUBLE) AS value, c.file\n"
+     "FROM counters c JOIN counter_track t USING (name, file)"},
     {NULL, NULL, NULL},
 };
 /* clang-format on */
