@@ -530,7 +530,7 @@ static void show_records(const struct info *info)
     const struct tally *order[RECORD_TYPES];
     for (size_t i = 0; i < RECORD_TYPES; i++)
         order[i] = &info->by_record[i];
-    qsort(order, RECORD_TYPES, sizeof *order, by_bytes);
+    qsort((void *)order, RECORD_TYPES, sizeof(void *), by_bytes);
     printf("  records by type\n");
     for (size_t i = 0; i < RECORD_TYPES; i++)
         show_tally(info, order[i], 20);

@@ -146,7 +146,7 @@ static void deltas_are(const int64_t *values, size_t count, bool wide)
 TEST(numbers_as_differences)
 {
     static const size_t counts[] = {1, 2, 32, 33, 34, 128, 129, 130, 161, 257, MOST};
-    int64_t values[MOST];
+    int64_t values[MOST] = {0};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         for (unsigned bits = 1; bits <= 64; bits++) {
             for (size_t j = 0; j < counts[i]; j++)
