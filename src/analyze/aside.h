@@ -26,7 +26,7 @@ struct aside *aside_open(trail_reader *reader);
  */
 bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size);
 
-/* Closes it without taking what is left. NULL is allowed. */
+/* Frees `aside` without taking the calls that are left; NULL is allowed. */
 void aside_drop(struct aside *aside);
 
 /* Takes what is left, and frees `aside`; NULL is allowed. Returns false if out of memory. */

@@ -72,7 +72,7 @@ struct wait_count wait_text_of_count(trail_string text)
     }
     for (size_t i = 0; i < hold.object.size && i < COUNT_DIGITS; i++) {
         char digit = hold.object.data[i];
-        if (digit < '0' || digit > '9')
+        if (!is_digit(digit))
             return (struct wait_count){0};
         found.count = 10 * found.count + (uint64_t)(digit - '0');
     }
@@ -156,16 +156,6 @@ static const struct wait_facts *facts_make(struct names *names, trail_name reaso
         .object = names_put(names, text.object.data, text.object.size),
     };
     return known ? known : facts_put(names, wait, &facts);
-}
-
-trail_wait_for wait_for_of(const struct names *names, trail_name wait)
-{
-    const struct wait_facts *facts = wait_facts_of(names, wait);
-    if (!facts)
-        return (trail_wait_for){.reason = wait};
-    const struct wire_wait_kind *kind = &wire_wait_kinds[facts->kind];
-    const char *phrase = facts->object ? kind->phrase_of : kind->phrase;
-    return (trail_wait_for){facts->reason, kind->word, phrase, facts->object};
 }
 
 /* MARK: Logs */

@@ -88,8 +88,17 @@ void wait_names_begin_batch(struct names *names);
  */
 trail_name wait_kind_put(struct names *names, enum wire_wait kind, trail_name reason);
 
-/* The same for callers of the library. */
-trail_wait_for wait_for_of(const struct names *names, trail_name wait);
+/* Returns the parts for callers of the library. Inline, since the table of states asks for each
+ * row. */
+static inline trail_wait_for wait_for_of(const struct names *names, trail_name wait)
+{
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    if (!facts)
+        return (trail_wait_for){.reason = wait};
+    const struct wire_wait_kind *kind = &wire_wait_kinds[facts->kind];
+    const char *phrase = facts->object ? kind->phrase_of : kind->phrase;
+    return (trail_wait_for){facts->reason, kind->word, phrase, facts->object};
+}
 
 /* Whether the log is the one after a goroutine's last wait that reports that it timed out. */
 bool wait_log_timed_out(const struct names *names, const trail_event *log);

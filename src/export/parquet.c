@@ -199,10 +199,11 @@ static void add_numbers(struct column *column, const trail_values *values, size_
 {
     bool wide = column->definition->cell == TRAIL_CELL_I64;
     int64_t some[WORD], *to = some;
-    if (wide)
+    if (wide) {
         EACH_VALUE(values->i64[row])
-    else
+    } else {
         EACH_VALUE(values->i32[row])
+    }
     parquet_add_deltas(&column->deltas, some, (size_t)(to - some), wide);
 }
 

@@ -23,16 +23,13 @@ struct span {
     int32_t stack;
 };
 
-/* Not by wait_for_of: this is done for each row, and needs no phrase. */
 static void put_wait(struct trail_tables *tables, size_t row, trail_name wait)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
-    const struct wait_facts *facts = wait_facts_of(&tables->follow_names, wait);
-    const char *word = facts ? wire_wait_kinds[facts->kind].word : NULL;
-    trail_string kind = {word, word ? strlen(word) : 0};
+    trail_wait_for what = wait_for_of(&tables->follow_names, wait);
+    trail_string kind = {what.kind, what.kind ? strlen(what.kind) : 0};
     put_text_if(rows, STATES_WAIT_KIND, row, kind);
-    put_text_if(rows, STATES_OBJECT, row,
-                names_text(&tables->follow_names, facts ? facts->object : 0));
+    put_text_if(rows, STATES_OBJECT, row, names_text(&tables->follow_names, what.object));
 }
 
 /* `by` is the event that ended the period; NULL: the end of the trace or window. */

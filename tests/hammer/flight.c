@@ -7,7 +7,7 @@
  * Not a test: how many events a second come, and how much memory the allocator keeps, depends on
  * the machine. About once a second it takes a snapshot, which must be a trace that the strict
  * reader accepts, with consecutive marks up to the last one before the snapshot, later times than
- * the snapshot before, and the wall clock of now. Prints the resident memory at each tenth of the
+ * the snapshot before, and the current wall clock. Prints the resident memory at each tenth of the
  * events.
  */
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../tracer/trace.h"
+#include "base/clock.h"
 
 enum { WRITERS = 2, CALLS = 20000, LINES = 10 };
 
@@ -43,13 +44,6 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     if (clock == CLOCK_REALTIME)
         time->tv_sec += __atomic_load_n(&wall_step_ns, __ATOMIC_RELAXED) / SECOND_NS;
     return result;
-}
-
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
 /* MARK: Writers */
@@ -130,7 +124,7 @@ static long check(const struct trace *trace, uint64_t marks, struct said *last)
 {
     struct said said = {0};
     trail_error err;
-    int64_t wall_s = now_ns(CLOCK_REALTIME) / SECOND_NS;
+    int64_t wall_s = (int64_t)clock_ns(CLOCK_REALTIME) / SECOND_NS;
     long events = trace_read(trace, see, &said, &err);
     if (events < 0)
         fail(err.message);
@@ -172,7 +166,7 @@ static void start(void)
 static uint64_t put_marks(uint64_t marks, int64_t ns)
 {
     const struct timespec pause = {0, GENERATION_NS};
-    for (int64_t end = now_ns(CLOCK_MONOTONIC) + ns; now_ns(CLOCK_MONOTONIC) < end; marks++) {
+    for (int64_t end = now_ns() + ns; now_ns() < end; marks++) {
         trail_logf(0, "mark", "%" PRIu64, marks);
         (void)nanosleep(&pause, NULL);
     }

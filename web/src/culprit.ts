@@ -99,8 +99,8 @@ async function waitsFor(holder: number, from: number, to: number): Promise<SpanL
 }
 
 /*
- * Where holds are not recorded, draws that of the culprit in its span: up to the end of the first
- * wait for its lock, if the culprit ended that. A wait that is open has no such end.
+ * Where holds are not recorded, draws the culprit's hold within its span. It lasts until the first
+ * wait for its lock ends, if the culprit ended that wait; open-wait is about waits that do not end.
  */
 async function showInferred(of: Finding, its: Span): Promise<void> {
     if (!ofHolders.has(of.kind) || of.kind === "open-wait" || heldInFinding.peek()) return;
